@@ -1,0 +1,10 @@
+"""The one kind of exception that is the user's to mend.
+
+Its message is written for the person at the keyboard: it names the file, line or key and the way out. The
+command line prints it as one line and exits with status 2; every other exception is a defect of ours and keeps
+its traceback.
+"""
+
+
+class UserError(Exception):
+    """A mistake in the input or the surroundings: a broken treebank, an unknown key, a full disk, no network."""

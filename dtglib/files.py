@@ -1,0 +1,54 @@
+"""Files that appear whole or not at all, and their checksums.
+
+A reader of a run's folder must never meet half a file: everything is written beside its place under a name that
+ends in `.part`, flushed to the disk, and renamed. A rename within one folder is atomic on every system we run on.
+"""
+
+import errno
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from dtglib.errors import UserError
+
+
+@contextmanager
+def explain_disk_errors(path: Path) -> Iterator[None]:
+    """Turn the disk's refusals into a sentence that says which file could not be written, and why."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise UserError(f"{path}: the disk is full; free some space and run the same command again") from error
+        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+            raise UserError(f"{path}: no permission to write here; choose another folder") from error
+        raise
+
+
+@contextmanager
+def write_atomically(path: str | Path, binary: bool = False) -> Iterator[IO]:
+    """Open a file for writing that takes its name only when the block ends well; otherwise nothing remains."""
+    path = Path(path)
+    # The process id keeps two runs that write the same file from writing into one another's half.
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    with explain_disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            # newline="\n": the same bytes on every system.
+            with open(part, "wb") if binary else open(part, "w", encoding="utf-8", newline="\n") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+
+
+def sha256(path: str | Path) -> str:
+    """The SHA-256 checksum of a file, as 64 hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,277 @@
+"""From one derivation of the grammar to a sentence, its dependency tree, its brackets and its enhanced graph.
+
+A derivation is a tree of rules. Four things are read off it, so they can never contradict one another:
+
+    words      There is a difference .
+    tree       There <-expl- is, a <-det- difference, difference <-nsubj- is, . <-punct- is      (heads 2 0 4 2 2)
+    brackets   (S (NP (EX There)) (VP (VBZ is) (NP (DT a) (NN difference))) (. .))
+    graph      the tree, and what a tree cannot say: who is the subject of an infinitive, what a relative clause misses
+
+The tree is projective by construction: every phrase is a stretch of words with one head. Where English is not ("what
+Mary thinks that John saw": `what` belongs to `saw`), the fronted word hangs on the clause it stands in, and the
+enhanced graph has the arc from the verb that misses it. Likewise a preposition that is left behind ("who she talked
+to") hangs on its verb.
+
+While the derivation is folded from the leaves to the root, every phrase hands up two lists of open places, as
+(word, label) pairs: subjects that its verbs still wait for, and gaps. A subject closes the first kind, a fronted
+phrase or an antecedent the second. Control and raising, shared subjects of coordinated verb phrases and long-distance
+dependencies all follow from that.
+"""
+
+import random
+import re
+from bisect import bisect
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import accumulate
+from typing import NamedTuple
+
+from dtglib.minilang.grammar import Grammar, Rule
+from dtglib.minilang.lexicon import Entry
+from dtglib.treebank import Edge, Sentence, sentence_from_rows
+
+# Longer sentences are drawn again. One in a hundred is; no reader of a controlled fragment needs them.
+MOST_WORDS = 40
+
+
+class Node(NamedTuple):
+    """A rule of the grammar and what its right-hand side became: further nodes, or words."""
+
+    rule: Rule
+    children: "tuple[Node | Entry, ...]"
+
+
+class TooLong(Exception):
+    """The sentence being drawn has more words than asked for."""
+
+
+def sampler(grammar: Grammar) -> Callable[..., Node | Entry]:
+    """A function that draws a derivation by the grammar's weights: `draw(random, symbol=0, most_words=40)`."""
+    steps = {symbol: list(accumulate(weights)) for symbol, weights in grammar.weights.items()}
+
+    def draw(random: random.Random, symbol: int = 0, most_words: int = MOST_WORDS) -> Node | Entry:
+        left = most_words
+
+        def expand(symbol: int) -> Node | Entry:
+            nonlocal left
+            if symbol in grammar.words:
+                left -= 1
+                if left < 0:
+                    raise TooLong
+                entries = grammar.words[symbol]
+                return entries[int(random.random() * len(entries))]
+            cumulated = steps[symbol]
+            ground = grammar.expansions[symbol][bisect(cumulated, random.random() * cumulated[-1])]
+            return Node(ground.rule, tuple(map(expand, ground.symbols)))
+
+        return expand(symbol)
+
+    return draw
+
+
+def leaves(node: Node | Entry) -> list[Entry]:
+    """The words of a derivation, as entries of the lexicon."""
+    if isinstance(node, Entry):
+        return [node]
+    return [entry for child in node.children for entry in leaves(child)]
+
+
+def spell(entries: list[Entry], sandhi: dict[str, list[str]]) -> tuple[str, ...]:
+    """The words as they are written: `a` before `old` becomes `an`, and the first letter is a capital."""
+    words = [entry.word for entry in entries]
+    for i, word in enumerate(words[:-1]):
+        if word in sandhi and re.search(sandhi[word][1], words[i + 1]):
+            words[i] = sandhi[word][0]
+    return (words[0][0].upper() + words[0][1:], *words[1:])
+
+
+def is_glued(word: str) -> bool:
+    """Whether a word is written without a space before it."""
+    return word in (".", ",", "n't", "'s")
+
+
+def join(words: tuple[str, ...]) -> str:
+    """The sentence as running text: "The dog did n't bark ." becomes "The dog didn't bark."."""
+    return "".join(word if is_glued(word) or i == 0 else f" {word}" for i, word in enumerate(words))
+
+
+# Folding a derivation.
+
+
+class Place(NamedTuple):
+    """A word that waits for a dependent, and the label that the dependent will have."""
+
+    word: int
+    label: str
+
+
+class Phrase(NamedTuple):
+    """What a phrase hands up: its head word, or the loose parts that its parent's head is to take."""
+
+    head: int | None
+    parts: list[tuple[str, int]] = []  # noqa: RUF012 - never changed
+    subjects: list[Place] = []  # noqa: RUF012 - verbs that wait for a subject
+    gaps: list[Place] = []  # noqa: RUF012
+    relative: tuple[int, list[Place]] | None = None  # a relative pronoun and the places that it stands for
+
+
+class Structure:
+    """The arcs of one sentence, filled in by folding its derivation. Words are numbered from 1, 0 is ROOT."""
+
+    def __init__(self, node: Node):
+        self.entries = leaves(node)
+        self.heads = [0] * (len(self.entries) + 1)
+        self.labels = ["root"] * (len(self.entries) + 1)
+        self.instead: dict[int, list[Place]] = {}  # words whose arc in the graph is not that of the tree
+        self.besides: list[tuple[int, Place]] = []  # arcs that the graph has over and above
+        self._next = 0
+        self._fold(node)
+
+    def _fold(self, node: Node | Entry) -> Phrase:
+        if isinstance(node, Entry):
+            self._next += 1
+            return Phrase(self._next)
+        rule = node.rule
+        # By label: no rule has two children of one label that its keys speak of.
+        children = {child.label: self._fold(part) for child, part in zip(rule.children, node.children, strict=True)}
+        subjects, gaps, relative = self._open_places(rule, children)
+        if "^" not in children:
+            return Phrase(None, [(label, phrase.head) for label, phrase in children.items()])
+        head = children["^"].head
+        for child, phrase in zip(rule.children, children.values(), strict=True):
+            match child.label:
+                case "^":
+                    continue
+                case "+":
+                    for label, word in phrase.parts:
+                        self._attach(word, head, label)
+                case "subj":
+                    self._attach(phrase.head, head, subjects[0].label)
+                    relative = self._close(child.category, phrase.head, subjects[1:], subjects, relative)
+                    subjects = []
+                case "filler":
+                    self._attach(phrase.head, head, gaps[0].label)
+                    if gaps[0].word != head:
+                        self.instead[phrase.head] = [gaps[0]]
+                    relative = self._close(child.category, phrase.head, gaps[1:], gaps, relative)
+                    gaps = []
+                case "acl:relcl":
+                    self._attach(phrase.head, head, "acl:relcl")
+                    self._fill_relative(head, phrase)
+                case label:
+                    self._attach(phrase.head, head, label)
+                    if label == "expl":
+                        subjects = []
+        return Phrase(head, [], subjects, gaps, relative)
+
+    def _open_places(self, rule: Rule, children: dict[str, Phrase]) -> tuple[list[Place], list[Place], tuple | None]:
+        """What a phrase still misses, before its own subject or fronted phrase is looked at."""
+        head = children.get("^", Phrase(None))
+        subjects = ([Place(head.head, rule.misses)] if rule.misses else []) + head.subjects
+        gaps = ([Place(head.head, rule.gap)] if rule.gap else []) + head.gaps
+        controller, controlled = rule.control or (None, None)
+        for label, phrase in children.items():
+            if label in ("^", "acl:relcl"):
+                continue
+            if label == rule.raises:
+                subjects = subjects + phrase.gaps
+                continue
+            gaps = gaps + phrase.gaps
+            if label == rule.subject_gap:
+                gaps = gaps + phrase.subjects
+            elif label == controlled:
+                if controller != "expl":
+                    self.besides += [(children[controller].head, _of_infinitive(p)) for p in phrase.subjects]
+            elif label == "xcomp":
+                subjects = subjects + [_of_infinitive(place) for place in phrase.subjects]
+            elif label == "conj":
+                subjects = subjects + phrase.subjects
+        return subjects, gaps, head.relative
+
+    def _attach(self, word: int, head: int, label: str) -> None:
+        self.heads[word], self.labels[word] = head, label
+
+    def _close(self, category: str, word: int, rest: list[Place], places: list[Place], relative: tuple | None):
+        """A subject or fronted phrase takes its places; a relative pronoun only keeps them for the antecedent."""
+        if category == "RelPro":
+            return word, places
+        self.besides += [(word, place) for place in rest]
+        return relative
+
+    def _fill_relative(self, antecedent: int, clause: Phrase) -> None:
+        places = clause.gaps
+        if clause.relative:
+            pronoun, places = clause.relative
+            self.instead[pronoun] = [Place(antecedent, "ref")]
+        self.besides += [(antecedent, place) for place in places]
+
+    # The enhanced graph.
+
+    def graph(self) -> tuple[tuple[Edge, ...], ...]:
+        """Per word its edges: the tree's with prepositions and conjunctions in the labels, and those besides."""
+        edges: list[set[tuple[int, str]]] = [set() for _ in self.heads]
+        for word in range(1, len(self.heads)):
+            own = Place(self.heads[word], self._enhanced_label(word))
+            edges[word] |= set(self.instead.get(word, [own]))
+        for word, place in self.besides:
+            edges[word].add(place)
+        for word in range(1, len(self.heads)):
+            first = self.heads[word]
+            if self.labels[word] == "conj" and self.heads[first]:
+                # "John and Mary sleep": Mary sleeps, too. (Two roots would be two sentences.)
+                edges[word].add((self.heads[first], self._enhanced_label(first)))
+        return tuple(tuple(Edge(str(head), label) for head, label in sorted(e)) for e in edges[1:])
+
+    def _enhanced_label(self, word: int) -> str:
+        label = self.labels[word]
+        marker = {"nmod": "case", "obl": "case", "conj": "cc", "advcl": "mark"}.get(label)
+        for other in range(1, len(self.heads)):
+            if marker and self.heads[other] == word and self.labels[other] == marker:
+                return f"{label}:{self.entries[other - 1].lemma}"
+        return label
+
+
+def _of_infinitive(place: Place) -> Place:
+    return Place(place.word, {"nsubj": "nsubj:xsubj"}.get(place.label, place.label))
+
+
+# Siblings beside which a phrase of the parent's own kind keeps its bracket: (VP (MD can) (VP ...)), (S (S ...) and ...).
+KEEPS_BRACKET = {"conj", "aux", "aux:pass", "cop", "mark", "+"}
+
+
+def brackets(node: Node | Entry, words: tuple[str, ...]) -> str:
+    """The derivation as a tree in the manner of the Penn Treebank, on one line."""
+    tokens = iter(words)
+
+    def show(node: Node | Entry, inside: str) -> str:
+        if isinstance(node, Entry):
+            return f"({node.tag} {next(tokens)})"
+        outer = node.rule.bracket.split()
+        apart = any(child.label in KEEPS_BRACKET for child in node.rule.children)
+        label = outer[-1] if outer else inside
+        text = " ".join(
+            show(part, label if child.label == "^" and not apart else "")
+            for child, part in zip(node.rule.children, node.children, strict=True)
+        )
+        for name in reversed(outer):
+            if name != inside:
+                text = f"({name} {text})"
+        return text
+
+    return show(node, "")
+
+
+def sentence(node: Node, sandhi: dict[str, list[str]], identifier: str) -> Sentence:
+    """Everything that minilang knows of one derivation."""
+    structure = Structure(node)
+    words = spell(structure.entries, sandhi)
+    rows = []
+    for i, (word, edges) in enumerate(zip(words, structure.graph(), strict=True), start=1):
+        entry = structure.entries[i - 1]
+        deps = "|".join(f"{edge.head}:{edge.label}" for edge in edges)
+        glued = i < len(words) and is_glued(words[i])
+        head, label = str(structure.heads[i]), structure.labels[i]
+        morphology = (entry.lemma, entry.pos, entry.tag, entry.feats)
+        rows.append((str(i), word, *morphology, head, label, deps, "SpaceAfter=No" if glued else "_"))
+    comments = (f"# sent_id = {identifier}", f"# text = {join(words)}")
+    return replace(sentence_from_rows(rows, comments), brackets=brackets(node, words))

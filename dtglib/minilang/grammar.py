@@ -1,0 +1,262 @@
+"""From the two files of a language, `grammar.yaml` and `lexicon.yaml`, to a plain weighted context-free grammar.
+
+The files speak of categories with features, `NP[num=sg,kind=m]`, because a person can read those. A sampler and a
+recogniser want plain symbols. As every feature has a handful of values, each rule is *grounded*: written out once for
+every assignment of its variables that a derivation from `Top` can meet. With the rule
+
+    Clause:  nsubj/NP[num,kind,case=nom,npi,neg=no] ^/VPfin[num,kind,npi,gap]
+
+`num=sg, kind=m` gives one plain rule, "There is a difference" comes from another with `kind=there`, and nothing can
+disagree with anything. Ground rules whose symbols derive no words are pruned, so sampling has no dead ends. A rule's
+weight is shared out among its groundings by the weights of the feature values, after the pruning.
+
+Classes of words keep features that a rule leaves open open (`V[frame=tr,form=part,...]` whatever its number), since
+for words there is nothing left to agree with.
+"""
+
+import functools
+import itertools
+import math
+import operator
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import NamedTuple
+
+import yaml
+
+from dtglib.minilang.lexicon import Entry, read_lexicon
+
+# A feature's pattern in a rule: the name of its variable and the values that it may take there.
+Pattern = tuple[str, frozenset[str]]
+# A plain symbol: a category and, per feature, the values it admits (one, for all but classes of words).
+Symbol = tuple[str, tuple[frozenset[str], ...]]
+
+
+class Child(NamedTuple):
+    """One position of a right-hand side: `obj/NP[kind=k,case=acc,npi]`."""
+
+    label: str
+    category: str
+    patterns: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule as it stands in the file, in one language."""
+
+    name: str
+    parent: str
+    patterns: tuple[Pattern, ...]
+    weight: float
+    children: tuple[Child, ...]
+    gap: str | None = None
+    control: tuple[str, str] | None = None
+    subject_gap: str | None = None
+    raises: str | None = None
+    bracket: str = ""  # the bracket label, or two, one inside the other
+    misses: str | None = None  # for a predicate: the label of the subject that it waits for
+
+
+class Ground(NamedTuple):
+    """A rule with all its variables assigned: `symbols` are the children's, by number."""
+
+    rule: Rule
+    symbols: tuple[int, ...]
+
+
+@dataclass
+class Grammar:
+    """A plain weighted context-free grammar; symbol 0 is the start."""
+
+    categories: dict[str, dict]
+    sandhi: dict[str, list[str]]
+    symbols: list[Symbol] = field(default_factory=list)
+    expansions: dict[int, list[Ground]] = field(default_factory=dict)  # phrases
+    weights: dict[int, list[float]] = field(default_factory=dict)
+    words: dict[int, list[Entry]] = field(default_factory=dict)  # classes of words
+
+
+@functools.cache
+def read_language(language: str = "english", key: str = "en") -> Grammar:
+    """The grounded grammar of a language; made once a process (about a second)."""
+    folder = files("dtglib.minilang") / language
+    rules = load_yaml((folder / "grammar.yaml").read_text("utf-8"))
+    words = load_yaml((folder / "lexicon.yaml").read_text("utf-8"))
+    return _Grounding(rules, words, key).grammar()
+
+
+def load_yaml(text: str) -> dict:
+    """YAML with every scalar a string: `no`, `on` and `off` are words here, not truth values."""
+    return yaml.load(text, Loader=yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader)
+
+
+class _Grounding:
+    """The state of writing a grammar out: its features, its rules, and the symbols met so far."""
+
+    def __init__(self, source: dict, words: dict, language: str):
+        self.language = language
+        self.features = source["features"]
+        self.priors = {v: float(weight) for spec in self.features.values() for v, weight in spec["values"].items()}
+        self.domains = {name: frozenset(spec["values"]) for name, spec in self.features.items()}
+        self.categories = source["categories"]
+        self.entries = read_lexicon(words)
+        self.sandhi = words["sandhi"]
+        self.rules = {
+            category: [self._parse_rule(category, line) for line in lines]
+            for category, lines in source["rules"].items()
+        }
+        unknown = set(self.rules) | set(self.entries)
+        assert unknown == set(self.categories), f"categories without rules or words: {unknown ^ set(self.categories)}"
+        self.numbers: dict[Symbol, int] = {}
+        self.symbols: list[Symbol] = []
+
+    # Reading the notation.
+
+    def _parse_rule(self, parent: str, line: dict) -> Rule:
+        known = {"w", "name", "on", self.language, "label", "gap", "control", "subject-gap", "raise"}
+        assert set(line) <= known, f"rule {line['name']}: unknown keys {set(line) - known}"
+        where = f"{parent}, rule {line['name']}"
+        children = []
+        for place, item in enumerate(line[self.language].split()):
+            label, category, brackets = re.fullmatch(r"([^/]+)/(\w+)(?:\[(.*)\])?", item).groups()
+            children.append(Child(label, category, self._parse_features(category, brackets, where, str(place))))
+        labels = [child.label for child in children]
+        assert len(set(labels)) == len(labels), f"{where}: a derivation is folded by label, so each may come once"
+        on = line.get("on", "[]")[1:-1]
+        return Rule(
+            name=line["name"],
+            parent=parent,
+            patterns=self._parse_features(parent, on, where, "on"),
+            weight=float(line["w"]),
+            children=tuple(children),
+            gap=line.get("gap"),
+            control=tuple(line["control"].split(">")) if "control" in line else None,
+            subject_gap=line.get("subject-gap"),
+            raises=line.get("raise"),
+            bracket=line.get("label", self.categories[parent].get("label", "")),
+            misses=self.categories[parent].get("predicate"),
+        )
+
+    def _parse_features(self, category: str, brackets: str | None, where: str, place: str) -> tuple[Pattern, ...]:
+        given: dict[str, str] = {}
+        for item in filter(None, (brackets or "").split(",")):
+            name, _, value = item.partition("=")
+            given[name] = value or name
+        names = self.categories[category]["features"]
+        assert set(given) <= set(names), f"{where}: {category} has no {set(given) - set(names)}"
+        patterns = []
+        for name in names:
+            spec, domain = self.features[name], self.domains[name]
+            value = given.get(name, spec.get("default", f"?{place}.{name}"))
+            assert name in given or place == "on" or "explicit" not in spec, f"{where}: say {name} of {category}"
+            variable, _, choice = value.rpartition(":")
+            if frozenset(choice.split("|")) <= domain:
+                # A choice on the left of a rule may be taken up on its right; one on the right is nobody else's.
+                variable = variable or (name if place == "on" else f"?{place}.{name}")
+                patterns.append((variable, frozenset(choice.split("|"))))
+            else:
+                assert "|" not in choice, f"{where}: {category}[{name}={value}] is neither values nor a variable"
+                patterns.append((choice, domain))
+        return tuple(patterns)
+
+    # Writing the rules out.
+
+    def grammar(self) -> Grammar:
+        grammar = Grammar(self.categories, self.sandhi)
+        self._number(("Top", ()))
+        todo = 0
+        while todo < len(self.symbols):
+            category, values = self.symbols[todo]
+            if category in self.entries:
+                grammar.words[todo] = self._matching(category, values)
+            else:
+                pairs = list(self._expand(category, values))
+                grammar.expansions[todo] = [ground for ground, _ in pairs]
+                grammar.weights[todo] = [prior for _, prior in pairs]
+            todo += 1
+        grammar.symbols = self.symbols
+        _prune(grammar)
+        for symbol, grounds in grammar.expansions.items():
+            grammar.weights[symbol] = _share_out(grounds, grammar.weights[symbol])
+        return grammar
+
+    def _number(self, symbol: Symbol) -> int:
+        if symbol not in self.numbers:
+            self.numbers[symbol] = len(self.symbols)
+            self.symbols.append(symbol)
+        return self.numbers[symbol]
+
+    def _matching(self, category: str, values: tuple[frozenset[str], ...]) -> list[Entry]:
+        """The words of a class that admit these features."""
+        entries, masks = self.entries[category], self._masks(category)
+        mask = (1 << len(entries)) - 1
+        for name, admitted in zip(self.categories[category]["features"], values, strict=True):
+            mask &= functools.reduce(operator.or_, (masks[name, value] for value in admitted))
+        found = [entry for i, entry in enumerate(entries) if mask >> i & 1] if mask else []
+        # One word, one reading for the sampler: `see` takes persons and things, but is not twice as likely.
+        return list({(entry.word, entry.lemma): entry for entry in found}.values())
+
+    @functools.cache  # noqa: B019 - it lives as long as the grounding, which is dropped when the grammar is made
+    def _masks(self, category: str) -> dict[tuple[str, str], int]:
+        """Per feature and value the words that admit it, as the bits of an integer: tens of thousands of look-ups."""
+        return {
+            (name, value): sum(
+                1 << i for i, entry in enumerate(self.entries[category]) if value in entry.features.get(name, {value})
+            )
+            for name in self.categories[category]["features"]
+            for value in self.domains[name]
+        }
+
+    def _expand(self, category: str, values: tuple[frozenset[str], ...]) -> Iterator[tuple[Ground, float]]:
+        """The groundings of a symbol's rules, each with the weight of its feature values."""
+        for rule in self.rules[category]:
+            domains = self._variables(rule, values)
+            for assignment in itertools.product(*(sorted(domain) for domain in domains.values())):
+                bound = dict(zip(domains, assignment, strict=True))
+                ground = Ground(rule, tuple(self._number(self._child_symbol(c, bound)) for c in rule.children))
+                yield ground, math.prod(self.priors[v] for v in assignment)
+
+    def _variables(self, rule: Rule, values: tuple[frozenset[str], ...]) -> dict[str, frozenset[str]]:
+        """Which values each variable of a rule may take below this parent; none at all if the parent does not fit."""
+        patterns = [(v, allowed & own) for (v, allowed), own in zip(rule.patterns, values, strict=True)]
+        for child in rule.children:
+            patterns += [pattern for pattern in child.patterns if not self._stays_open(child, pattern)]
+        domains: dict[str, frozenset[str]] = {}
+        for variable, allowed in patterns:
+            domains[variable] = domains.get(variable, allowed) & allowed
+        return domains
+
+    def _stays_open(self, child: Child, pattern: Pattern) -> bool:
+        return child.category in self.entries and pattern[0].startswith("?")
+
+    def _child_symbol(self, child: Child, bound: dict[str, str]) -> Symbol:
+        return child.category, tuple(
+            pattern[1] if self._stays_open(child, pattern) else frozenset([bound[pattern[0]]])
+            for pattern in child.patterns
+        )
+
+
+def _share_out(grounds: list[Ground], priors: list[float]) -> list[float]:
+    """Each rule's weight, shared out among its groundings in proportion to how likely their feature values are."""
+    total: dict[str, float] = defaultdict(float)
+    for ground, prior in zip(grounds, priors, strict=True):
+        total[ground.rule.name] += prior
+    return [g.rule.weight * prior / total[g.rule.name] for g, prior in zip(grounds, priors, strict=True)]
+
+
+def _prune(grammar: Grammar) -> None:
+    """Drop every ground rule that can derive no words."""
+    productive = {symbol for symbol, entries in grammar.words.items() if entries}
+    waiting = [(symbol, set(ground.symbols)) for symbol, gs in grammar.expansions.items() for ground in gs]
+    while True:
+        found = {symbol for symbol, needs in waiting if symbol not in productive and needs <= productive}
+        if not found:
+            break
+        productive |= found
+    for symbol, grounds in grammar.expansions.items():
+        keep = [i for i, ground in enumerate(grounds) if productive.issuperset(ground.symbols)]
+        grammar.weights[symbol] = [grammar.weights[symbol][i] for i in keep]
+        grammar.expansions[symbol] = [grounds[i] for i in keep]

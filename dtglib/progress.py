@@ -1,0 +1,33 @@
+"""Progress bars: a rate and an ETA on everything that takes longer than five seconds, silence elsewhere.
+
+Bars go to standard error, so standard output stays clean for results. They are off in CI, where nobody watches,
+and inside `with quiet():`, which the command line enters for `--json`.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from tqdm.auto import tqdm
+
+# Shorter work needs no bar: it would only flicker.
+SECONDS_BEFORE_A_BAR = 5
+
+_silenced = 0
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No bars within this block."""
+    global _silenced
+    _silenced += 1
+    try:
+        yield
+    finally:
+        _silenced -= 1
+
+
+def progress(items: Iterable, what: str, unit: str, total: float | None = None, **options) -> tqdm:
+    """Iterate over `items` behind a bar labelled `what` that counts in `unit`; `total` where `len` is unknown."""
+    off = bool(_silenced) or bool(os.environ.get("CI"))
+    return tqdm(items, desc=what, unit=unit, total=total, disable=off, delay=SECONDS_BEFORE_A_BAR, **options)

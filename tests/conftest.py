@@ -1,0 +1,17 @@
+"""What all tests share."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of public data (treebanks, BLiMP, SG suites), or a skip that says how to get it."""
+    folder = os.environ.get("DTG_DATA")
+    if not folder:
+        pytest.skip("DTG_DATA is not set: run `make data`, or name a folder that holds ud/, blimp/ and sg/")
+    if not Path(folder).is_dir():
+        pytest.skip(f"DTG_DATA names {folder}, which is not a folder")
+    return Path(folder).resolve()

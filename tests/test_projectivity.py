@@ -1,0 +1,108 @@
+"""Projectivity, judged by the two slow definitions, on every tree of up to six words."""
+
+from collections.abc import Iterator
+from itertools import combinations, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtglib.conllu_rows import find_cycle
+from dtglib.projectivity import crossing_arcs, is_projective, projectivize
+
+
+def all_trees(words: int) -> Iterator[tuple[int, ...]]:
+    """Every tree over so many words, those with several roots included."""
+    return (heads for heads in product(range(words + 1), repeat=words) if find_cycle(heads) is None)
+
+
+def cross(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    (a, b), (c, d) = sorted([sorted(one), sorted(other)])
+    return a < c < b < d
+
+
+def crossings(heads: tuple[int, ...]) -> list:
+    """The definition: all pairs of arcs that cross, with ROOT as word 0."""
+    arcs = [(head, word) for word, head in enumerate(heads, start=1)]
+    return [pair for pair in combinations(arcs, 2) if cross(*pair)]
+
+
+def ancestors(heads: tuple[int, ...], word: int) -> list[int]:
+    chain = [word]
+    while chain[-1]:
+        chain.append(heads[chain[-1] - 1])
+    return chain
+
+
+def spans_only_descendants(heads: tuple[int, ...]) -> bool:
+    """The other definition: whatever lies under an arc descends from the arc's head."""
+    return all(
+        head in ancestors(heads, between)
+        for word, head in enumerate(heads, start=1)
+        for between in range(min(head, word) + 1, max(head, word))
+    )
+
+
+@st.composite
+def trees(draw, max_words: int = 12) -> tuple[int, ...]:
+    """A tree with one root: words are attached one by one, in a random order, to those that already hang."""
+    order = draw(st.permutations(range(1, draw(st.integers(1, max_words)) + 1)))
+    heads = {order[0]: 0}
+    for word in order[1:]:
+        heads[word] = draw(st.sampled_from(list(heads)))
+    return tuple(heads[word] for word in sorted(heads))
+
+
+def test_the_running_example_is_projective():
+    assert is_projective((2, 0, 4, 2))
+
+
+def test_the_arc_of_root_counts_as_one_that_can_be_crossed():
+    assert crossing_arcs((2, 0, 1)) == ((0, 2), (1, 3))
+
+
+@pytest.mark.parametrize("words", range(1, 7))
+def test_the_fast_test_agrees_with_both_definitions_on_every_tree(words):
+    for heads in all_trees(words):
+        assert is_projective(heads) == (not crossings(heads)) == spans_only_descendants(heads), heads
+
+
+@given(trees(max_words=40))
+def test_the_reported_arcs_are_arcs_of_the_tree_and_do_cross(heads):
+    reported = crossing_arcs(heads)
+    assert (reported is None) == (not crossings(heads))
+    if reported:
+        assert tuple(sorted(reported, key=lambda arc: arc.dependent)) in crossings(heads)
+
+
+def test_two_arcs_are_lifted_in_a_sentence_with_two_extraposed_words():
+    #         A hearing is scheduled on the issue today
+    before = (2, 3, 0, 3, 2, 7, 5, 4)
+    after_ = (2, 3, 0, 3, 3, 7, 5, 3)
+    assert projectivize(before) == after_
+
+
+def test_the_shortest_offending_arc_is_lifted_first():
+    # 4->1 spans 2 and 3, 2->4 spans 3. 2->4 is shorter and becomes 3->4; so 4->1 goes up to 3, not to 2.
+    assert projectivize((4, 3, 0, 2)) == (3, 3, 0, 3)
+
+
+@pytest.mark.parametrize("words", range(1, 6))
+def test_lifting_makes_every_tree_projective_and_moves_words_only_upwards(words):
+    for heads in all_trees(words):
+        lifted = projectivize(heads)
+        assert not crossings(lifted)
+        for word, (old, new) in enumerate(zip(heads, lifted, strict=True), start=1):
+            assert new in ancestors(heads, old), (heads, lifted, word)
+        if not crossings(heads):
+            assert lifted == heads
+
+
+@given(trees())
+def test_lifting_keeps_the_root_and_leaves_projective_trees_alone(heads):
+    lifted = projectivize(heads)
+    assert is_projective(lifted)
+    assert lifted.index(0) == heads.index(0) and lifted.count(0) == 1
+    if is_projective(heads):
+        assert lifted == heads
+    assert projectivize(lifted) == lifted
