@@ -37,12 +37,13 @@ def read_brackets(path: str | Path, strict: bool = True) -> Treebank:
     excluded: Counter[str] = Counter()
     number = 0
     for line, piece in progress(_pieces(read_bytes(path)), f"reading {path.name}", "tree"):
-        number += piece.startswith(b"(")
+        is_tree = piece.startswith(b"(")
+        number += is_tree
         try:
             tree = parse_brackets(decode(piece))
         except TreebankError as error:
             if strict:
-                raise error.at(path, line, f"tree {number}" if number else "before the first tree") from None
+                raise error.at(path, line, f"tree {number}" if is_tree else f"before tree {number + 1}") from None
             excluded[error.reason] += 1
         else:
             brackets = format_brackets(tree)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from conllu.exceptions import ParseException
-from conllu.parser import parse_id_value, parse_int_value, parse_paired_list_value
+from conllu.parser import MULTI_DEPS_PATTERN, parse_id_value, parse_int_value
 
 from dtglib.errors import UserError
 
@@ -46,6 +46,9 @@ class TreebankError(UserError):
         return TreebankError(f"{path}:{line + self.line}: {who}: {self}", self.reason, line + self.line)
 
 
+# What conllu raises for a field that it cannot read; ValueError is Python's, for numbers of thousands of digits.
+UNREADABLE = (ParseException, ValueError)
+
 # Few different fields make up a treebank, and conllu's patterns are slow: each is read once.
 _parse_id = cache(parse_id_value)
 _parse_head = cache(parse_int_value)
@@ -71,7 +74,7 @@ def read_ids(rows: Sequence[Row], first: int) -> list[int | tuple[int, str, int]
     for line, row in enumerate(rows, first):
         try:
             id = _parse_id(row[ID])
-        except ParseException:
+        except UNREADABLE:
             raise TreebankError(f"{row[ID]!r} is not a word id", "bad word id", line) from None
         match id:
             case int() if id == word + 1:
@@ -105,7 +108,7 @@ def read_heads(column: Sequence[str], lines: Sequence[int]) -> tuple[int, ...] |
 def _read_head(field: str, words: int, line: int) -> int:
     try:
         head = _parse_head(field)
-    except ParseException:
+    except UNREADABLE:
         raise TreebankError(f"head {field!r} is not a number", "bad head", line) from None
     if head is None:
         raise TreebankError("this word has no head, though others have one", "bad head", line)
@@ -139,8 +142,8 @@ def edges(deps: str) -> tuple[Edge, ...]:
     """The arcs of a DEPS field: edges("2:nsubj|4:nsubj:xsubj") == (Edge("2", "nsubj"), Edge("4", "nsubj:xsubj"))."""
     if deps == "_":
         return ()
-    # Where conllu cannot read the field, it returns it as it is.
-    if not isinstance(parse_paired_list_value(deps), list):
+    # conllu's pattern rather than its parser, which returns what it cannot read as it is.
+    if not MULTI_DEPS_PATTERN.fullmatch(deps):
         raise TreebankError(f"DEPS {deps!r} is not a list head:label|head:label|...", "bad enhanced graph")
     return tuple(Edge(*part.split(":", 1)) for part in deps.split("|"))
 

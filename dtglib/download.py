@@ -110,7 +110,7 @@ def make_folder(folder: Path) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as error:
-            raise UserError(f"{folder}: not a folder, but something else of this name: move it away") from error
+            raise UserError(f"{folder}: a file or a dead link stands in the way of this folder") from error
 
 
 @contextmanager

@@ -18,9 +18,9 @@ typographic apostrophe, and it changes text that is already tokenised.
 
 Text that is already tokenised comes back unchanged, the Penn Treebank's `-LRB-`, `` and '' included. For what
 `tokenize` itself gave this always holds, because `WORD` looks beyond white space only to see whether a number
-follows or the text ends. It cannot hold for every word of a treebank (98 % of the sentences of EWT and GUM):
-annotators mend spelling ("its" is `it s` where "it's" is meant, "Tuesday's" is one word where a plural is meant), and
-an abbreviation that ends the text gives its period away unless it is `etc.` or dotted like `U.S.`.
+follows or the text ends. It cannot hold for every sentence of a treebank (it does for 98 % of EWT and GUM): the
+annotators kept "Tuesday's" as one word where a plural was meant, and some addresses and file names whole. An
+abbreviation that ends the text loses its period to the sentence, unless it is `etc.` or dotted like `U.S.`.
 """
 
 import re
@@ -84,23 +84,23 @@ def tokenize(text: str) -> list[str]:
     return [match.group() for match in WORD.finditer(text.translate(INVISIBLE))]
 
 
-_TO_THE_LEFT = re.compile(rf"{_NOT}|{_CLITIC}|[.,;:!?…]+|[)\]}}%”’»]|''|-[LR][RSC]B-(?<=R.B-)")
+_TO_THE_LEFT = re.compile(rf"{_NOT}|{_CLITIC}|[.,;:!?…]+|[)\]}}%”’»]|''|-R[RSC]B-")
 _TO_THE_RIGHT = re.compile(r"[(\[{$#“‘«]|``|-L[RSC]B-")
 _TO_BOTH = {"-", "/"}
-_FUSED = {("gon", "na"), ("wan", "na"), ("got", "ta")}
+_FUSED = {("gon", "na"), ("wan", "na"), ("got", "ta"), ("haf", "ta"), ("need", "ta")}
 
 
 def detokenize(words: Sequence[str]) -> str:
-    """Write words as running text, for display: the treebanks do not tell where their spaces were."""
-    pieces, glue, seen = [], True, dict.fromkeys("\"'", 0)
+    """Write words as running text, for display; where the spaces were can only be guessed, mostly rightly."""
+    pieces, glue, quotes = [], True, dict.fromkeys("\"'", 0)
     for position, word in enumerate(words):
         before = words[position - 1].lower() if position else ""
         opening = bool(_TO_THE_RIGHT.fullmatch(word))
         closing = bool(_TO_THE_LEFT.fullmatch(word)) or (before, word.lower()) in _FUSED
-        if word in seen:
-            # Straight quotes come in pairs; a single one is a possessive ("the dogs ' tails") or closes a quotation.
-            seen[word] += 1
-            opening = seen[word] % 2 == 1 and (words.count(word) > 1 or position == 0)
+        if word in quotes:
+            # Straight quotes come in pairs; a single one is a possessive ("the dogs' tails") or closes a quotation.
+            quotes[word] += 1
+            opening = quotes[word] % 2 == 1 and (words.count(word) > 1 or position == 0)
             closing = not opening
         pieces.append(word if glue or closing or word in _TO_BOTH else f" {word}")
         glue = opening or word in _TO_BOTH

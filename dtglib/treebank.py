@@ -122,15 +122,18 @@ def _blocks(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 def _sentence_from_block(block: bytes) -> Sentence:
     lines = decode(block).rstrip("\n").split("\n")
+    comments, fields = _split_comments(lines)
+    # intern: a treebank repeats its fields, and each is kept in memory once.
+    rows = [tuple(map(intern, row.split("\t"))) for row in fields]
     if not block.endswith(b"\n\n"):
+        # A file in another format shows in its columns, but where a file is cut off, the last row may be cut too.
+        check_columns(rows[:-1], len(comments))
         what = (
             "the file ends here, without the empty line that ends every sentence, so it may be cut off; "
             "fetch it again or, if nothing is missing, add an empty line"
         )
         raise TreebankError(what, "truncated", len(lines) - 1)
-    comments, rows = _split_comments(lines)
-    # intern: a treebank repeats its fields, and each is kept in memory once.
-    return sentence_from_rows([tuple(map(intern, row.split("\t"))) for row in rows], comments)
+    return sentence_from_rows(rows, comments)
 
 
 def _split_comments(lines: list[str]) -> tuple[list[str], list[str]]:

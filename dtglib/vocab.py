@@ -141,12 +141,13 @@ class Vocabulary:
 
     def transition(self, name: str) -> int:
         """The id of LEFTARC, RIGHTARC, POP, or LEFTARC[k] and RIGHTARC[k] for k of 2 and more."""
-        if name in self.reserved:
-            return self.reserved[name]
-        raise UserError(
-            f"this vocabulary has no transition {name}: its arcs are LEFTARC, RIGHTARC and the same with [2] to "
-            f"[{self.reach}]; build one with a larger reach"
-        )
+        number = self.reserved.get(name, UNKNOWN)
+        if number <= UNKNOWN:
+            raise UserError(
+                f"this vocabulary has no transition {name}: it has POP, LEFTARC, RIGHTARC, and the arcs with [2] to "
+                f"[{self.reach}]; for longer ones, build it with a larger reach"
+            )
+        return number
 
     def encode(self, words: Sequence[str]) -> Encoded:
         """The ids of a sentence's words, and which of them belong to which word."""
@@ -239,9 +240,7 @@ class Vocabulary:
         path = Path(folder) / about["file"]
         content = _read_bytes(path)
         if hashlib.sha256(content).hexdigest() != about["sha256"]:
-            raise UserError(
-                f"{path}: not the file that {about_path.name} describes (its checksum differs); restore both"
-            )
+            raise UserError(f"{path}: its checksum is not the one in {about_path.name}; restore both, or build it anew")
         if about["kind"] == "pieces":
             return cls._of_model(content, about["reach"])
         words = content.decode().split("\n")[:-1]

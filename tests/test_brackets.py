@@ -40,7 +40,9 @@ def test_a_penn_treebank_tree_becomes_one_plain_line(read):
     assert sentence.heads is None
 
 
-@pytest.mark.parametrize("wrapped", [f"( {PLAIN})", f"(S1 {PLAIN})", f"(TOP {PLAIN})", f"( (ROOT {PLAIN} ) )", PLAIN])
+@pytest.mark.parametrize(
+    "wrapped", [f"( {PLAIN})", f"(S1 {PLAIN})", f"(TOP {PLAIN})", f"( (TOP (S1 {PLAIN} ) ) )", PLAIN]
+)
 def test_every_wrapper_is_taken_off(wrapped):
     assert plain(wrapped) == PLAIN
 
@@ -66,6 +68,11 @@ def test_treebank_tokens_stay_as_they_are_spelt():
     assert plain(tree) == tree
 
 
+def test_a_bracket_behind_a_backslash_is_a_token(read):
+    treebank = read(r"(S (X \() (NN a)) (S (NN b))")
+    assert [sentence.words for sentence in treebank.sentences] == [("\\(", "a"), ("b",)]
+
+
 def test_a_constituent_that_held_only_empty_nodes_disappears_with_them():
     assert plain("(S (NP-SBJ (NP (-NONE- *)) (SBAR (-NONE- 0))) (VP (VB go)))") == "(S (VP (VB go)))"
 
@@ -80,7 +87,7 @@ def test_plain_trees_stay_as_they_are():
 
 BAD = {
     "unbalanced brackets": ("(S (NP (DT a)\n", "tree 2: not one whole tree (expected ')' but got 'end-of-string')"),
-    "text outside brackets": ("stray words\n", "tree 1: 'stray words' stands outside of all brackets"),
+    "text outside brackets": ("stray words\n", "before tree 2: 'stray words' stands outside of all brackets"),
     "empty tree": ("(S (NP (NN a)) (VP))\n", "tree 2: (VP) holds nothing; a word needs a tag, as in (NN dog)"),
     "no tag": ("(S (NP the (NN dog)))\n", "tree 2: 'the' in NP has no tag of its own, as in (NN dog)"),
     "no label": ("(S ((NN dog)))\n", "tree 2: a constituent without a label"),
@@ -104,7 +111,7 @@ def test_a_broken_tree_is_skipped_and_counted_on_request(reason, read):
 
 
 def test_a_closing_bracket_too_many_is_found(read):
-    with pytest.raises(TreebankError, match=r"wsj.mrg:1: tree 1: a closing bracket without its opening one"):
+    with pytest.raises(TreebankError, match=r"wsj\.mrg:1: before tree 2: a closing bracket without its opening one"):
         read(PLAIN + ")")
 
 
@@ -117,13 +124,13 @@ def test_a_tree_without_words_is_an_error(text, read):
 
 def test_a_byte_that_is_not_utf_8_is_named_with_its_line(read):
     text = (PENN + "(NP (NNP\nCafé))\n" + PLAIN).encode("latin-1")
-    with pytest.raises(TreebankError, match=r"wsj.mrg:8: tree 2: byte 0xe9 is not UTF-8"):
+    with pytest.raises(TreebankError, match=r"wsj\.mrg:8: tree 2: byte 0xe9 is not UTF-8"):
         read(text)
     assert read(text, strict=False).excluded == {"bad UTF-8": 1}
 
 
 def test_brackets_nested_beyond_reason_are_an_error_not_a_crash(read):
-    with pytest.raises(TreebankError, match="not one whole tree .*depth"):
+    with pytest.raises(TreebankError, match=r"not one whole tree .*depth"):
         read("(S " * 5000 + "(NN a)" + ")" * 5000)
 
 

@@ -358,7 +358,7 @@ def test_a_folder_without_permission_is_named(site):
 def test_a_file_in_the_place_of_the_data_folder_is_named(site):
     site.offer("a.txt")
     site.folder.write_text("")
-    with pytest.raises(UserError, match="not a folder"):
+    with pytest.raises(UserError, match="stands in the way of this folder"):
         site.fetch()
 
 
@@ -373,7 +373,7 @@ def test_an_unknown_collection_is_named_with_the_known_ones():
 def test_a_second_process_waits_and_finds_the_file_there(site):
     target = site.offer("a.txt", LONG, "slow")
     process = subprocess.Popen(site.command(), cwd=REPOSITORY)
-    while not site.log:
+    while not site.log and process.poll() is None:
         time.sleep(0.01)
     assert outcomes(site.fetch()) == [THERE]
     assert process.wait(timeout=10) == 0

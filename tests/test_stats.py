@@ -45,6 +45,12 @@ def test_a_fused_token_is_one_token_and_two_words():
     assert (stats.words, stats.tokens, stats.fused) == (3, 2, 1)
 
 
+def test_a_token_may_be_fused_from_three_words():
+    sentence = sentence_from_rows(rows("1-3 fused _ _ _", "1 a 0 root _", "2 b 1 x _", "3 c 1 x _", "4 d 1 x _"))
+    stats = stats_of(Treebank([sentence], Counter()))
+    assert (stats.words, stats.tokens, stats.fused) == (4, 2, 1)
+
+
 def test_an_empty_node_is_neither_word_nor_token_but_may_have_several_heads():
     stats = stats_of(Treebank([DO_NOT], Counter()))
     assert (stats.empty_nodes, stats.multi_head_sentences) == (1, 1)
@@ -64,14 +70,12 @@ def test_what_reading_left_out_and_what_has_no_projective_tree_are_excluded_by_r
 
 
 def test_quantiles_are_lengths_that_occur():
-    assert length_quantiles(list(range(1, 101))) == {
-        "min": 1,
-        "25%": 25,
-        "median": 50,
-        "75%": 75,
-        "95%": 95,
-        "max": 100,
-    }
+    assert length_quantiles([10, 1]) == {"min": 1, "25%": 1, "median": 1, "75%": 10, "95%": 10, "max": 10}
+
+
+def test_quantiles_are_reached_by_that_share_of_the_sentences():
+    lengths = length_quantiles(list(range(1, 101)))
+    assert lengths == {"min": 1, "25%": 25, "median": 50, "75%": 75, "95%": 95, "max": 100}
 
 
 def test_an_empty_treebank_has_no_quantiles_but_zeros_elsewhere():

@@ -21,12 +21,12 @@ dependencies all follow from that.
 import random
 import re
 from bisect import bisect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import NamedTuple
 
-from dtglib.minilang.grammar import Grammar, Rule
+from dtglib.minilang.grammar import Child, Grammar, Rule
 from dtglib.minilang.lexicon import Entry
 from dtglib.treebank import Edge, Sentence, sentence_from_rows
 
@@ -76,9 +76,9 @@ def leaves(node: Node | Entry) -> list[Entry]:
     return [entry for child in node.children for entry in leaves(child)]
 
 
-def spell(entries: list[Entry], sandhi: dict[str, list[str]]) -> tuple[str, ...]:
+def spell(words: Sequence[str], sandhi: dict[str, list[str]]) -> tuple[str, ...]:
     """The words as they are written: `a` before `old` becomes `an`, and the first letter is a capital."""
-    words = [entry.word for entry in entries]
+    words = list(words)
     for i, word in enumerate(words[:-1]):
         if word in sandhi and re.search(sandhi[word][1], words[i + 1]):
             words[i] = sandhi[word][0]
@@ -90,7 +90,7 @@ def is_glued(word: str) -> bool:
     return word in (".", ",", "n't", "'s")
 
 
-def join(words: tuple[str, ...]) -> str:
+def join(words: Sequence[str]) -> str:
     """The sentence as running text: "The dog did n't bark ." becomes "The dog didn't bark."."""
     return "".join(word if is_glued(word) or i == 0 else f" {word}" for i, word in enumerate(words))
 
@@ -160,8 +160,8 @@ class Structure:
                     self._fill_relative(head, phrase)
                 case label:
                     self._attach(phrase.head, head, label)
-                    if label == "expl":
-                        subjects = []
+                    if label == "expl" and not rule.control:
+                        subjects = []  # "there seems to be a dog": what there is, is no subject of seeming
         return Phrase(head, [], subjects, gaps, relative)
 
     def _open_places(self, rule: Rule, children: dict[str, Phrase]) -> tuple[list[Place], list[Place], tuple | None]:
@@ -243,28 +243,32 @@ def brackets(node: Node | Entry, words: tuple[str, ...]) -> str:
     """The derivation as a tree in the manner of the Penn Treebank, on one line."""
     tokens = iter(words)
 
-    def show(node: Node | Entry, inside: str) -> str:
+    def show(node: Node | Entry, label: str, inside: str) -> str:
         if isinstance(node, Entry):
-            return f"({node.tag} {next(tokens)})"
-        outer = node.rule.bracket.split()
-        apart = any(child.label in KEEPS_BRACKET for child in node.rule.children)
-        label = outer[-1] if outer else inside
-        text = " ".join(
-            show(part, label if child.label == "^" and not apart else "")
-            for child, part in zip(node.rule.children, node.children, strict=True)
-        )
-        for name in reversed(outer):
+            text = f"({node.tag} {next(tokens)})"
+        else:
+            children = zip(node.rule.children, node.children, strict=True)
+            apart = any(child.label in KEEPS_BRACKET for child in node.rule.children)
+            own = label.split()[-1] if label else inside
+            text = " ".join(
+                show(part, _label(child, part), own if child.label == "^" and not apart else "")
+                for child, part in children
+            )
+        for name in reversed(label.split()):
             if name != inside:
                 text = f"({name} {text})"
         return text
 
-    return show(node, "")
+    return show(node, node.rule.bracket, "")
 
 
-def sentence(node: Node, sandhi: dict[str, list[str]], identifier: str) -> Sentence:
-    """Everything that minilang knows of one derivation."""
-    structure = Structure(node)
-    words = spell(structure.entries, sandhi)
+def _label(child: Child, part: Node | Entry) -> str:
+    return child.bracket if isinstance(part, Entry) else part.rule.bracket
+
+
+def sentence(node: Node, structure: Structure, sandhi: dict[str, list[str]], identifier: str) -> Sentence:
+    """Everything that minilang knows of one derivation, whose arcs are `structure`."""
+    words = spell([entry.word for entry in structure.entries], sandhi)
     rows = []
     for i, (word, edges) in enumerate(zip(words, structure.graph(), strict=True), start=1):
         entry = structure.entries[i - 1]

@@ -1,0 +1,18 @@
+"""minilang: a small English, the corpus that comes with the package and costs nothing.
+
+A weighted grammar (`english/grammar.yaml`, `english/lexicon.yaml`) derives every sentence, and with it a projective
+dependency tree, Penn Treebank brackets and an enhanced graph; templates give minimal pairs in BLiMP's format and test
+suites in SyntaxGym's; a recogniser decides what is in the language.
+
+    >>> from dtglib import minilang
+    >>> minilang.split("train", sentences=1)[0].text
+    'This script which disappeared was noticed by him.'
+    >>> minilang.english().accepts("There is a difference .".split())
+    True
+"""
+
+from dtglib.minilang.corpus import SPLITS, split
+from dtglib.minilang.recogniser import english
+from dtglib.minilang.templates import minimal_pairs, suites
+
+__all__ = ["SPLITS", "english", "minimal_pairs", "split", "suites"]

@@ -1,0 +1,228 @@
+"""What a run leaves behind: a folder from which its numbers can be believed, and had again.
+
+    with Run("results/difference", question="Is there a difference?", config={"corpus": "minilang"}, seeds=[1]) as run:
+        run.metric(step=100, loss=2.5)
+
+The folder then holds
+
+    config.yaml      the settings
+    metrics.jsonl    {"seconds": 1.234, "step": 100, "loss": 2.5}, a line for each call of `metric`, written at once
+    record.json      question, status, commit, versions, checksums of the data, hardware, seeds, start, time, memory
+
+The status is "running" from the beginning; "finished" is the last thing that is written, so a folder that says so is
+complete, and one that says "running" with no process to it was killed. A run that ends in an exception is "failed"
+and one that is stopped by hand "interrupted": the exception is noted and goes on. `Run` begins an unfinished run
+anew, but never writes over a finished one.
+
+A record may be published: of absolute paths, in the config and in error messages alike, only the last part is kept.
+"""
+
+import json
+import math
+import os
+import platform
+import re
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import yaml
+
+from dtglib.errors import UserError
+from dtglib.files import explain_disk_errors, write_atomically
+
+PACKAGES = ("dtglib", "torch", "numpy", "numba", "sentencepiece", "conllu", "nltk", "supar")
+
+# JSON has no numbers for these; Python would write NaN, which other readers refuse.
+NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+class Run:
+    """A run that is being recorded, from `with` to the end of its block."""
+
+    def __init__(
+        self,
+        folder: str | Path,
+        question: str,
+        config: Mapping[str, Any],
+        seeds: Sequence[int] = (),
+        data: Mapping[str, str] | None = None,
+    ) -> None:
+        """`data` maps the name of every file or corpus that goes in to its SHA-256 checksum."""
+        self.folder = Path(folder)
+        self.question = question
+        self.config = dict(config)
+        self._circumstances = {"seeds": list(seeds), "data": dict(data or {})}
+
+    def __enter__(self) -> Self:
+        path = self.folder / "record.json"
+        if path.exists() and read_record(self.folder).about["status"] == "finished":
+            raise UserError(f"{self.folder}: holds a finished run already; choose another folder, or delete this one")
+        self._begin = time.monotonic()
+        self._lines = 0
+        started = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        self._circumstances |= {"started": started, "code": code(), "versions": versions()}
+        # First of all the old record, if any, ceases to speak for the files that are now replaced.
+        self._write_record("running")
+        with write_atomically(self.folder / "config.yaml") as file:
+            yaml.safe_dump(_plain(self.config), file, sort_keys=False, allow_unicode=True)
+        with explain_disk_errors(self.folder / "metrics.jsonl"):
+            # Not buffered: what was measured before a crash is worth most after it.
+            self._metrics = open(self.folder / "metrics.jsonl", "wb", buffering=0)
+        return self
+
+    def metric(self, **values: Any) -> None:
+        """Append one line of measurements, such as step=100, loss=2.5, with the seconds since the beginning."""
+        line = json.dumps({"seconds": self._seconds()} | _plain(values), allow_nan=False, ensure_ascii=False)
+        rest = f"{line}\n".encode()
+        with explain_disk_errors(self.folder / "metrics.jsonl"):
+            # A line is one system call, which only a full disk or the kill of this process can cut in two.
+            while rest:
+                rest = rest[self._metrics.write(rest) :]
+        self._lines += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with explain_disk_errors(self.folder / "metrics.jsonl"):
+            os.fsync(self._metrics.fileno())
+            self._metrics.close()
+        if error is None:
+            self._write_record("finished")
+        elif isinstance(error, KeyboardInterrupt):
+            self._write_record("interrupted")
+        else:
+            self._write_record("failed", error=f"{type(error).__name__}: {error}")
+
+    def _write_record(self, status: str, **more: str) -> None:
+        about = {"question": self.question, "status": status, **more, **self._circumstances, "hardware": hardware()}
+        about |= {"wall_seconds": self._seconds(), "peak_memory_bytes": peak_memory(), "metrics": self._lines}
+        with write_atomically(self.folder / "record.json") as file:
+            json.dump(_plain(about), file, indent=2, allow_nan=False, ensure_ascii=False)
+            file.write("\n")
+
+    def _seconds(self) -> float:
+        return round(time.monotonic() - self._begin, 3)
+
+
+class Record(NamedTuple):
+    """A run's folder, read back."""
+
+    about: dict[str, Any]  # record.json
+    config: dict[str, Any]
+    metrics: list[dict[str, Any]]
+
+
+def read_record(folder: str | Path) -> Record:
+    """Read what a `Run` left; of a run that did not finish, the whole lines that there are."""
+    path = Path(folder) / "record.json"
+    try:
+        about = json.loads(path.read_bytes())
+        finished = about["status"] == "finished"
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; the folder of a run has one") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path}: not the record of a run, or only half of it ({error!r})") from error
+    config = Path(folder) / "config.yaml"
+    metrics = Path(folder) / "metrics.jsonl"
+    # A run that was killed at its very beginning has neither.
+    lines = metrics.read_text(encoding="utf-8").split("\n")[:-1] if metrics.exists() else []
+    if finished and len(lines) != about["metrics"]:
+        raise UserError(f"{metrics}: has {len(lines)} lines, but the run wrote {about['metrics']}; the copy is damaged")
+    settings = yaml.safe_load(config.read_text(encoding="utf-8")) if config.exists() else {}
+    return Record(about, settings, [_with_numbers(json.loads(line)) for line in lines])
+
+
+def _with_numbers(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: NOT_FINITE.get(value, value) if isinstance(value, str) else value for name, value in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    """The value in the terms of JSON and YAML, without the folders of this machine."""
+    if isinstance(value, Mapping):
+        return {without_folders(str(key)): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, str | Path):
+        return without_folders(str(value))
+    if isinstance(value, float) and not math.isfinite(value):
+        return next(name for name, number in NOT_FINITE.items() if repr(number) == repr(value))
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if hasattr(value, "item"):  # a number of NumPy's or PyTorch's
+        return _plain(value.item())
+    raise TypeError(f"a record holds numbers, texts, lists and dictionaries, not {type(value).__name__}: {value!r}")
+
+
+def without_folders(text: str) -> str:
+    """Of each absolute path in the text the last part: "/data/me/train.conllu:3" becomes "train.conllu:3"."""
+    return re.sub(r"(?<![\w.~:/])/(?:[^\s/:'\"]+/)*(?=[^\s/:'\"])", "", text)
+
+
+def code() -> dict[str, Any]:
+    """The commit that this code is of, and whether it was changed since."""
+    package = Path(__file__).parent
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], cwd=package, check=True, capture_output=True, text=True).stdout
+
+    try:
+        # Installed into an environment within somebody's repository, we are not of that repository.
+        git("ls-files", "--error-unmatch", Path(__file__).name)
+        changes = git("status", "--porcelain").splitlines()
+        # New files count where they are code: results and figures come and go.
+        changed = any(not line.startswith("??") or "dtglib/" in line for line in changes)
+        return {"commit": git("rev-parse", "HEAD").strip(), "changed": changed}
+    except (OSError, subprocess.CalledProcessError):
+        return {"commit": "unknown, not a git checkout", "changed": None}
+
+
+def versions() -> dict[str, str]:
+    """Python and the packages that the numbers depend on."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def hardware() -> dict[str, Any]:
+    """The machine by its make, not by its name."""
+    found = {
+        "system": f"{platform.system()} {platform.machine()}",
+        "cpu": _cpu_model(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+    }
+    # Importing torch takes seconds. A run that has not done so by itself has used no GPU.
+    torch = sys.modules.get("torch")
+    if torch and torch.cuda.is_available():
+        found["gpus"] = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
+        found["peak_gpu_memory_bytes"] = torch.cuda.max_memory_allocated()
+    return found
+
+
+def _cpu_model() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or "unknown"
+
+
+def peak_memory() -> int:
+    """The most memory, in bytes, that this process has held since it began."""
+    status = Path("/proc/self/status")
+    # Linux has getrusage too, but there it begins at what the parent process held when it started this one.
+    if status.exists() and (high := re.search(r"VmHWM:\s*(\d+) kB", status.read_text())):
+        return int(high[1]) * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024  # macOS counts in bytes, others in kilobytes
