@@ -27,7 +27,7 @@ WRAPPERS = ("S1", "ROOT", "TOP")
 # As for NLTK, a bracket behind a backslash is a token.
 _BRACKET = re.compile(rb"(?<!\\)[()]")
 _NOT_BLANK = re.compile(rb"\S")
-_DECORATED_LABEL = re.compile(r"([^-=|]+)[-=|].*")
+_DECORATED_LABEL = re.compile(r"([^-=|#]+)[-=|#].*")
 
 
 def read_brackets(path: str | Path, strict: bool = True) -> Treebank:

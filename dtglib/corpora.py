@@ -40,10 +40,10 @@ HOW_TO_GET_DATA = "run `make data`, or set DTG_DATA to a folder that holds ud/"
 Reader = Callable[[bool], Treebank]
 
 
-def load(name: str | Path, split: str | None = None, strict: bool = True) -> Treebank:
-    """One split of a corpus; `split` may be left away where there is only one."""
+def load(name: str | Path, split: str | None = None, sentences: int | None = None, strict: bool = True) -> Treebank:
+    """One split of a corpus, or its first so many sentences; `split` may be left away where there is only one."""
     if name == "minilang":
-        return load_minilang(split)
+        return load_minilang(split, sentences)
     readers = find(name)
     if split is None and len(readers) == 1:
         (split,) = readers
@@ -51,7 +51,12 @@ def load(name: str | Path, split: str | None = None, strict: bool = True) -> Tre
         wrong = "say which split" if split is None else f"there is no split {split!r}"
         way_out = "; for more, name a folder with *-ud-train.conllu and the like" if ALL in readers else ""
         raise UserError(f"{name}: {wrong}; it has {', '.join(readers)}{way_out}")
-    return readers[split](strict)
+    return first(readers[split](strict), sentences)
+
+
+def first(treebank: Treebank, sentences: int | None) -> Treebank:
+    """The first so many sentences, or all; the counts of what was left out stay those of the whole."""
+    return treebank._replace(sentences=treebank.sentences[:sentences])
 
 
 def splits(name: str | Path) -> tuple[str, ...]:
@@ -79,13 +84,13 @@ def find(name: str | Path) -> dict[str, Reader]:
     )
 
 
-def load_minilang(split: str | None) -> Treebank:
+def load_minilang(split: str | None, sentences: int | None) -> Treebank:
     """A split or a hold-out of the embedded corpus, which knows best what it has."""
     from dtglib import minilang  # here, not above: nobody else should wait for a grammar to be read
 
     if split is None:
         raise UserError(f"minilang: say which split: {', '.join(SPLITS)}, or a hold-out")
-    return Treebank(minilang.split(split), Counter())
+    return Treebank(minilang.split(split, sentences), Counter())
 
 
 # --- Universal Dependencies --------------------------------------------------------------------------------------

@@ -25,6 +25,8 @@ def explain_disk_errors(path: Path) -> Iterator[None]:
             raise UserError(f"{path}: the disk is full; free some space and run the same command again") from error
         if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
             raise UserError(f"{path}: no permission to write here; choose another folder") from error
+        if error.errno in (errno.EEXIST, errno.ENOTDIR):
+            raise UserError(f"{path}: a file stands where a folder is needed; choose another folder") from error
         raise
 
 

@@ -27,7 +27,11 @@ def quiet() -> Iterator[None]:
         _silenced -= 1
 
 
+def is_quiet() -> bool:
+    """Whether nobody wants to see bars."""
+    return bool(_silenced) or bool(os.environ.get("CI"))
+
+
 def progress(items: Iterable, what: str, unit: str, total: float | None = None, **options) -> tqdm:
     """Iterate over `items` behind a bar labelled `what` that counts in `unit`; `total` where `len` is unknown."""
-    off = bool(_silenced) or bool(os.environ.get("CI"))
-    return tqdm(items, desc=what, unit=unit, total=total, disable=off, delay=SECONDS_BEFORE_A_BAR, **options)
+    return tqdm(items, desc=what, unit=unit, total=total, disable=is_quiet(), delay=SECONDS_BEFORE_A_BAR, **options)

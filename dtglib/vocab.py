@@ -29,7 +29,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -79,7 +79,7 @@ class Vocabulary:
 
     entries: tuple[str, ...]
     reach: int = REACH
-    model: bytes = field(default=b"")
+    model: bytes = b""
 
     @classmethod
     def of_words(cls, sentences: Iterable[Sequence[str]], reach: int = REACH) -> "Vocabulary":

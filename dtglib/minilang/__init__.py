@@ -12,7 +12,8 @@ suites in SyntaxGym's; a recogniser decides what is in the language.
 """
 
 from dtglib.minilang.corpus import SPLITS, split
+from dtglib.minilang.export import write
 from dtglib.minilang.recogniser import english
 from dtglib.minilang.templates import minimal_pairs, suites
 
-__all__ = ["SPLITS", "english", "minimal_pairs", "split", "suites"]
+__all__ = ["SPLITS", "english", "minimal_pairs", "split", "suites", "write"]

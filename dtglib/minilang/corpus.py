@@ -83,8 +83,12 @@ def has_attractor(structure: Structure) -> bool:
             if verb is None:
                 continue
             number = _number(structure.entries[verb - 1])
-            between = structure.entries[min(subject, verb) : max(subject, verb) - 1]
-            if any(entry.pos == "NOUN" and _number(entry) not in (None, number) for entry in between):
+            between = range(min(subject, verb) + 1, max(subject, verb))
+            # "The book and the map remain": the map is half of the subject, not in its way.
+            nouns = [w for w in between if (structure.heads[w], structure.labels[w]) != (subject, "conj")]
+            if any(
+                structure.entries[w - 1].pos == "NOUN" and _differs(structure.entries[w - 1], number) for w in nouns
+            ):
                 return True
     return False
 
@@ -94,6 +98,10 @@ def _agreeing(structure: Structure, predicate: int) -> int | None:
     auxiliaries = [w for w, label in enumerate(structure.labels) if label in ("aux", "aux:pass", "cop")]
     finite = [w for w in auxiliaries if structure.heads[w] == predicate][:1] or [predicate]
     return finite[0] if _number(structure.entries[finite[0] - 1]) else None
+
+
+def _differs(entry: Entry, number: str | None) -> bool:
+    return _number(entry) not in (None, number)
 
 
 def _number(entry: Entry) -> str | None:

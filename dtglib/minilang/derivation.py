@@ -235,7 +235,7 @@ def _of_infinitive(place: Place) -> Place:
     return Place(place.word, {"nsubj": "nsubj:xsubj"}.get(place.label, place.label))
 
 
-# Siblings beside which a phrase of the parent's own kind keeps its bracket: (VP (MD can) (VP ...)), (S (S ...) and ...).
+# Siblings beside which a phrase of the parent's own kind keeps its bracket: (VP (MD can) (VP ...)), (S (S ...) and ..)
 KEEPS_BRACKET = {"conj", "aux", "aux:pass", "cop", "mark", "+"}
 
 

@@ -1,0 +1,69 @@
+# Two commands do everything: `make reproduce` and `make test`. `make` alone lists the rest.
+
+PYTHON ?= python3
+VENV   ?= .venv
+SIZE   ?= mini
+BIN    := $(VENV)/bin
+
+# The environment is known by what it was made from: it is made once, and again only when the lock changes.
+LOCK   := $(shell cksum < requirements.lock | cut -d' ' -f1)
+READY  := $(VENV)/made-from-$(LOCK)
+QUIET  := $(if $(CI),--quiet,)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup data reproduce notebooks figures test lint bench clean lock
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY)  ## make the environment in .venv (every other target does it too, where it is needed)
+
+$(READY): | prerequisites
+	@echo "making the environment in $(VENV) (some minutes, once)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/pip install $(QUIET) --disable-pip-version-check --requirement requirements.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+.PHONY: prerequisites
+prerequisites:
+	@command -v $(PYTHON) >/dev/null || { echo "dtglib needs Python 3.11 or newer: install it, or name one with 'make PYTHON=...'"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "dtglib needs Python 3.11 or newer, and '$(PYTHON)' is $$($(PYTHON) --version 2>&1): install one, or name it with 'make PYTHON=...'"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "'$(PYTHON)' cannot make environments: install its venv package (Debian and Ubuntu: python3-venv)"; exit 1; }
+	@command -v cc >/dev/null || { echo "dtglib needs a C compiler: install one (Debian and Ubuntu: build-essential; macOS: xcode-select --install)"; exit 1; }
+
+data: $(READY)  ## fetch UD English, BLiMP and the SG suites into $DTG_DATA (default: data/), checked
+	@$(BIN)/dtglib data
+
+reproduce: $(READY)  ## run all notebooks in order; SIZE=smoke|mini|open|paper (default: mini)
+	@$(BIN)/dtglib reproduce --size $(SIZE)
+
+notebooks: $(READY)  ## refresh the stored outputs of the notebooks from their .py halves, at size smoke
+	@$(BIN)/jupytext --quiet --sync notebooks/*.py
+	@$(BIN)/jupytext --quiet --sync --execute notebooks/*.ipynb
+
+figures: $(READY)  ## draw all figures again into figures/, at SIZE
+	@$(BIN)/dtglib reproduce --size $(SIZE) --again
+
+test: lint  ## lint, tests, and the notebooks against their stored outputs
+	@$(BIN)/pytest
+	@$(BIN)/pytest --nbval-lax notebooks
+
+lint: $(READY)  ## ruff: style and formatting
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+
+bench: $(READY)  ## time what has a benchmark, and write the records into benchmarks/records/
+	@for file in benchmarks/[a-z]*.py; do $(BIN)/python $$file || exit 1; done
+
+clean:  ## remove runs/ and caches (the environment, data/ and results/ stay)
+	@rm -rf runs .pytest_cache .ruff_cache .hypothesis build *.egg-info
+	@find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+lock: | prerequisites  ## choose the newest versions of everything again: requirements.lock and environment.yml
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/pip install --disable-pip-version-check 'torch==2.13.0' --editable '.[notebooks,parser,test]'
+	@$(BIN)/pip freeze --exclude-editable | sed 's/+cpu$$//' > requirements.lock
+	@sed '/^      - /d' environment.yml > environment.yml.part
+	@sed 's/^/      - /' requirements.lock >> environment.yml.part
+	@mv environment.yml.part environment.yml

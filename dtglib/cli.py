@@ -1,0 +1,159 @@
+"""The command `dtglib`: what the package does, from a shell.
+
+    dtglib corpora                                  the corpora that have a name
+    dtglib stats minilang UD_English-EWT mine.conllu
+    dtglib minilang --out DIR                       write the embedded corpus out as files
+    dtglib data                                     fetch the public data
+    dtglib reproduce --size mini                    run the notebooks
+
+Results go to standard output, as a table or with `--json` as one JSON object; progress and complaints go to standard
+error. A mistake of the user's is one line and exit status 2.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from dtglib import __version__
+from dtglib.errors import UserError
+from dtglib.progress import quiet
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status is returned."""
+    options = _parser().parse_args(arguments)
+    silence = quiet() if getattr(options, "json", False) else contextlib.nullcontext()
+    try:
+        with silence:
+            status = options.command(options) or 0
+            sys.stdout.flush()
+            return status
+    except UserError as error:
+        print(f"dtglib: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("dtglib: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # `dtglib stats ... | head`: the reader has enough. Python must not complain about it at its own end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="dtglib", description="Dependency Transformer Grammars.")
+    parser.add_argument("--version", action="version", version=f"dtglib {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def add(name: str, command: Callable, what: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=what, description=what[0].upper() + what[1:] + ".")
+        sub.set_defaults(command=command)
+        return sub
+
+    sub = add("corpora", _corpora, "list the corpora that have a name, and where they are")
+    sub.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+
+    sub = add("stats", _stats, "count sentences, words, trees and lengths of corpora and files")
+    sub.add_argument("corpora", nargs="+", metavar="CORPUS_OR_PATH", help="a corpus by name, a file or a folder")
+    sub.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+    sub.add_argument("--skip-broken", action="store_true", help="leave broken sentences out and count them by reason")
+
+    sub = add("minilang", _minilang, "write the embedded corpus: treebank, brackets, minimal pairs and suites")
+    sub.add_argument("--out", required=True, type=Path, metavar="DIR", help="the folder to write into")
+    sub.add_argument("--sentences", type=_count, metavar="N", help="of train (default: 20000); the rest in proportion")
+    sub.add_argument("--seed", type=int, default=0, metavar="N", help="another seed, other sentences (default: 0)")
+
+    sub = add("data", _data, "fetch UD English, BLiMP and the SG suites into $DTG_DATA, checked and resumed")
+    sub.add_argument("collections", nargs="*", metavar="NAME", help="ud-english, blimp, sg (default: all)")
+
+    sub = add("reproduce", _reproduce, "run the notebooks in order and keep them, executed, in runs/SIZE")
+    sub.add_argument("--size", default="mini", help="smoke, mini, open or paper: a file in configs/ (default: mini)")
+    sub.add_argument("--again", action="store_true", help="run what is up to date, too")
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of sentences")
+    return int(text)
+
+
+def print_table(rows: Sequence[dict[str, object]]) -> None:
+    """Rows with the same keys as aligned columns, numbers to the right."""
+    header = {name: name for name in rows[0]}
+    for name in header:
+        column = [row[name] for row in rows]
+        width = max(len(str(value)) for value in [name, *column])
+        side = ">" if all(isinstance(value, int | float) for value in column) else "<"
+        for row in [header, *rows]:
+            row[name] = f"{row[name]!s:{side}{width}}"
+    for row in [header, *rows]:
+        print("  ".join(map(str, row.values())).rstrip())
+
+
+# The commands. Their imports stand inside: `dtglib --version` need not wait for NumPy.
+
+
+def _corpora(options: argparse.Namespace) -> None:
+    from dtglib.corpora import corpora
+
+    rows = [corpus._asdict() for corpus in corpora()]
+    if options.json:
+        print(json.dumps({"corpora": rows}, indent=2))
+    else:
+        print_table(rows)
+
+
+def _stats(options: argparse.Namespace) -> None:
+    from dtglib.corpora import load, splits
+    from dtglib.stats import stats_of
+
+    found = [
+        (name, split, stats_of(load(name, split, strict=not options.skip_broken)))
+        for name in options.corpora
+        for split in splits(name)
+    ]
+    if options.json:
+        print(json.dumps({"stats": [{"corpus": c, "split": s, **asdict(stats)} for c, s, stats in found]}, indent=2))
+        return
+    print_table(
+        [
+            {
+                "corpus": name,
+                "split": split,
+                "sentences": stats.sentences,
+                "words": stats.words,
+                "projective": stats.projective,
+                "multi-head": stats.multi_head_sentences,
+                **{f"{quantile} words": length for quantile, length in stats.lengths.items()},
+                "excluded": ", ".join(f"{count} {reason}" for reason, count in stats.excluded.items()) or "none",
+            }
+            for name, split, stats in found
+        ]
+    )
+
+
+def _minilang(options: argparse.Namespace) -> None:
+    from dtglib.minilang import write
+
+    for path, what in write(options.out, options.sentences, options.seed):
+        print(f"{path}  {what}")
+
+
+def _data(options: argparse.Namespace) -> int:
+    from dtglib.download import COLLECTIONS, FAILED, fetch, summary
+
+    results = fetch(options.collections or COLLECTIONS)
+    print(summary(results))
+    return 1 if any(result.outcome == FAILED for result in results) else 0
+
+
+def _reproduce(options: argparse.Namespace) -> None:
+    from dtglib.reproduce import reproduce
+
+    reproduce(options.size, again=options.again)
