@@ -39,8 +39,7 @@ reproduce: $(READY)  ## run all notebooks in order; SIZE=smoke|mini|open|paper (
 	@$(BIN)/dtglib reproduce --size $(SIZE)
 
 notebooks: $(READY)  ## refresh the stored outputs of the notebooks from their .py halves, at size smoke
-	@$(BIN)/jupytext --quiet --sync notebooks/*.py
-	@$(BIN)/jupytext --quiet --sync --execute notebooks/*.ipynb
+	@$(BIN)/jupytext --quiet --to ipynb --execute notebooks/*.py
 
 figures: $(READY)  ## draw all figures again into figures/, at SIZE
 	@$(BIN)/dtglib reproduce --size $(SIZE) --again

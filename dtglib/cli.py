@@ -111,7 +111,7 @@ def _corpora(options: argparse.Namespace) -> None:
 
 def _stats(options: argparse.Namespace) -> None:
     from dtglib.corpora import load, splits
-    from dtglib.stats import stats_of
+    from dtglib.stats import row_of, stats_of
 
     found = [
         (name, split, stats_of(load(name, split, strict=not options.skip_broken)))
@@ -121,21 +121,7 @@ def _stats(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps({"stats": [{"corpus": c, "split": s, **asdict(stats)} for c, s, stats in found]}, indent=2))
         return
-    print_table(
-        [
-            {
-                "corpus": name,
-                "split": split,
-                "sentences": stats.sentences,
-                "words": stats.words,
-                "projective": stats.projective,
-                "multi-head": stats.multi_head_sentences,
-                **{f"{quantile} words": length for quantile, length in stats.lengths.items()},
-                "excluded": ", ".join(f"{count} {reason}" for reason, count in stats.excluded.items()) or "none",
-            }
-            for name, split, stats in found
-        ]
-    )
+    print_table([{"corpus": name, "split": split, **row_of(stats)} for name, split, stats in found])
 
 
 def _minilang(options: argparse.Namespace) -> None:

@@ -27,6 +27,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 import yaml
 
 from dtglib.errors import UserError
+from dtglib.files import repository
 
 
 def require_positive(config: Any, *names: str) -> None:
@@ -88,6 +89,15 @@ def read_config(path: str | Path, *kinds: type, overrides: Mapping[str, Any] | N
         if key not in known:
             raise UserError(f"{setting.where}: {_unknown(key, known)}")
     return tuple(_build(kind, settings, path) for kind in kinds)
+
+
+def size_file(size: str) -> Path:
+    """The config of a run size: smoke, mini, open, paper."""
+    folder = repository() / "configs"
+    if not (folder / f"{size}.yaml").is_file():
+        sizes = ", ".join(sorted(path.stem for path in folder.glob("*.yaml")))
+        raise UserError(f"there is no size {size!r}; sizes are {sizes}")
+    return folder / f"{size}.yaml"
 
 
 def parse_override(text: str) -> tuple[str, str]:

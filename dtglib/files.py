@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and their checksums.
+"""Files that appear whole or not at all, their checksums, and the repository that they belong to.
 
 A reader of a run's folder must never meet half a file: everything is written beside its place under a name that
 ends in `.part`, flushed to the disk, and renamed. A rename within one folder is atomic on every system we run on.
@@ -48,6 +48,14 @@ def write_atomically(path: str | Path, binary: bool = False) -> Iterator[IO]:
         except BaseException:
             part.unlink(missing_ok=True)
             raise
+
+
+def repository() -> Path:
+    """The repository that we work in: the folder, this one or one above it, that holds configs/ and notebooks/."""
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        if (folder / "configs").is_dir() and (folder / "notebooks").is_dir():
+            return folder
+    raise UserError("no configs/ and notebooks/ in this folder or one above it; go to the repository of dtglib")
 
 
 def sha256(path: str | Path) -> str:

@@ -8,8 +8,8 @@
 A figure is returned, not shown: a notebook shows what stands last in a cell.
 """
 
+import io
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -20,6 +20,7 @@ from matplotlib.patches import FancyArrowPatch
 from matplotlib.path import Path as Curve
 
 from dtglib.errors import UserError
+from dtglib.files import repository, write_atomically
 from dtglib.treebank import Sentence
 
 BLUE, ORANGE, GREY = "#1f5fa8", "#e07b00", "#666666"
@@ -28,18 +29,23 @@ BLUE, ORANGE, GREY = "#1f5fa8", "#e07b00", "#666666"
 matplotlib.rcParams["svg.hashsalt"] = "dtglib"
 
 
-def save(figure: Figure, name: str) -> Figure:
-    """Keep a figure as figures/NAME.svg of the repository that the notebook lies in, and hand it on to be shown."""
-    roots = [folder for folder in (Path.cwd(), *Path.cwd().parents) if (folder / "notebooks").is_dir()]
-    if not roots:
-        raise UserError(f"figure {name}: not saved, because no folder above this one holds notebooks/")
-    folder = roots[0] / "figures"
-    folder.mkdir(exist_ok=True)
-    figure.savefig(folder / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
-    return figure
+class Picture(Figure):
+    """A figure that a notebook shows by itself, sharp at every size, whatever backend is set there."""
+
+    def _repr_svg_(self) -> str:
+        content = io.StringIO()
+        self.savefig(content, format="svg", bbox_inches="tight", metadata={"Date": None})
+        return content.getvalue()
 
 
-def draw_tree(sentence: Sentence, title: str = "") -> Figure:
+def save(picture: Picture, name: str) -> Picture:
+    """Keep a picture as figures/NAME.svg of the repository that the notebook lies in, and hand it on to be shown."""
+    with write_atomically(repository() / "figures" / f"{name}.svg") as file:
+        file.write(picture._repr_svg_())
+    return picture
+
+
+def draw_tree(sentence: Sentence, title: str = "") -> Picture:
     """A dependency tree above its words and, where there is an enhanced graph, what it adds below them."""
     tree = {(head, word, label) for word, head, label in _arcs(sentence)}
     extra = [arc for arc in _graph_arcs(sentence) if arc[:2] not in {(head, word) for head, word, _ in tree}]
@@ -48,7 +54,7 @@ def draw_tree(sentence: Sentence, title: str = "") -> Figure:
     bottom = _stack([(head, word) for head, word, _ in extra])
     height = max(top.values(), default=0) + 1
     depth = max(bottom.values(), default=0)
-    figure = Figure(figsize=(0.125 * places[-1] + 1.5, 0.42 * (height + depth) + 1.1))
+    figure = Picture(figsize=(0.125 * places[-1] + 1.5, 0.42 * (height + depth) + 1.1))
     axes = figure.add_subplot()
     for word, text in enumerate(sentence.words, start=1):
         axes.text(places[word], 0, text, ha="center", va="center", fontsize=11)
@@ -123,9 +129,9 @@ def _draw_root(axes: Axes, place: float, height: float) -> None:
     axes.text(place, height + 0.25, "root", ha="center", va="center", fontsize=8, color=GREY)
 
 
-def draw_lengths(lengths: Mapping[str, Sequence[int]]) -> Figure:
+def draw_lengths(lengths: Mapping[str, Sequence[int]]) -> Picture:
     """For each corpus the share of its sentences that have at most so many words."""
-    figure = Figure(figsize=(7, 3.6))
+    figure = Picture(figsize=(7, 3.6))
     axes = figure.add_subplot()
     for name, colour in zip(lengths, seaborn.color_palette("colorblind", len(lengths)), strict=True):
         seaborn.ecdfplot(x=list(lengths[name]), ax=axes, label=name, color=colour)
@@ -135,9 +141,9 @@ def draw_lengths(lengths: Mapping[str, Sequence[int]]) -> Figure:
     return figure
 
 
-def draw_bars(counts: Mapping[str, float], xlabel: str) -> Figure:
+def draw_bars(counts: Mapping[str, float], xlabel: str) -> Picture:
     """Named quantities as horizontal bars, each with its number."""
-    figure = Figure(figsize=(7, 0.28 * len(counts) + 0.9))
+    figure = Picture(figsize=(7, 0.28 * len(counts) + 0.9))
     axes = figure.add_subplot()
     bars = axes.barh(list(counts), list(counts.values()), color=BLUE)
     axes.bar_label(bars, padding=3, fontsize=8)

@@ -15,8 +15,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from dtglib.config import size_file
 from dtglib.errors import UserError
-from dtglib.files import explain_disk_errors, sha256, write_atomically
+from dtglib.files import explain_disk_errors, repository, sha256, write_atomically
 from dtglib.progress import is_quiet
 
 # A kernel that is killed for memory never answers; papermill would wait for ever.
@@ -25,14 +26,9 @@ LONGEST_CELL_SECONDS = 3 * 60 * 60
 
 def reproduce(size: str, again: bool = False) -> None:
     """Run every notebook that is not up to date at this size, and say where things are."""
-    config = Path("configs") / f"{size}.yaml"
-    notebooks = sorted(Path("notebooks").glob("[0-9]*.ipynb"))
-    if not notebooks:
-        raise UserError("there are no notebooks here; run this in the folder of the repository")
-    if not config.is_file():
-        sizes = ", ".join(sorted(path.stem for path in config.parent.glob("*.yaml")))
-        raise UserError(f"there is no size {size!r}; sizes are {sizes}")
-    folder = Path("runs") / size
+    root, config = repository(), size_file(size)
+    notebooks = sorted((root / "notebooks").glob("[0-9]*.ipynb"))
+    folder = root / "runs" / size
     began = time.monotonic()
     for number, notebook in enumerate(notebooks, start=1):
         done, fingerprint = folder / f"{notebook.stem}.done", _fingerprint(notebook, config)
@@ -46,9 +42,8 @@ def reproduce(size: str, again: bool = False) -> None:
         with write_atomically(done) as file:
             file.write(f"{fingerprint}\n")
         print(f"{place}: done in {time.monotonic() - started:.0f} s")
-    print(f"\n{len(notebooks)} notebooks in {time.monotonic() - began:.0f} s; executed, and as HTML, in {folder}/")
-    figures = sorted(path for path in Path("figures").glob("*") if path.suffix in (".png", ".svg"))
-    print("figures:", *figures, sep="\n  ")
+    print(f"\n{len(notebooks)} notebooks in {time.monotonic() - began:.0f} s, executed and as HTML: runs/{size}/")
+    print("figures:", *sorted(path.relative_to(root) for path in (root / "figures").glob("*.svg")), sep="\n  ")
 
 
 def _run(notebook: Path, size: str, folder: Path) -> None:

@@ -50,6 +50,18 @@ def stats_of(treebank: Treebank) -> Stats:
     )
 
 
+def row_of(stats: Stats) -> dict[str, object]:
+    """What a table shows of a treebank: `dtglib stats` and the notebooks have the same columns."""
+    return {
+        "sentences": stats.sentences,
+        "words": stats.words,
+        "projective": stats.projective,
+        "multi-head": stats.multi_head_sentences,
+        **{f"{share} words": length for share, length in stats.lengths.items()},
+        "excluded": ", ".join(f"{count} {reason}" for reason, count in stats.excluded.items()) or "none",
+    }
+
+
 def fused_spans(sentence: Sentence) -> list[int]:
     """How many words each fused token of a sentence covers: [2] for one "don't"."""
     ranges = [row[ID].split("-") for row in sentence.rows or () if "-" in row[ID]]

@@ -28,24 +28,19 @@
 size = "smoke"
 
 # %%
-# %config InlineBackend.figure_formats = ["svg"]
 from collections import Counter
-from pathlib import Path
 
 import pandas as pd
 
 from dtglib import minilang, plot
-from dtglib.config import CorpusConfig, RunConfig, VocabularyConfig, read_config
+from dtglib.config import CorpusConfig, RunConfig, VocabularyConfig, read_config, size_file
 from dtglib.corpora import UD_ENGLISH, load, ud_treebanks
-from dtglib.stats import stats_of
+from dtglib.stats import row_of, stats_of
 from dtglib.text import tokenize
 from dtglib.treebank import Sentence, Treebank, trees_by_lifting, why_not_projective
-from dtglib.vocab import UNKNOWN, Vocabulary
+from dtglib.vocab import Vocabulary
 
-repository = next(folder for folder in (Path.cwd(), *Path.cwd().parents) if (folder / "configs").is_dir())
-run, corpus, vocabulary = read_config(
-    repository / "configs" / f"{size}.yaml", RunConfig, CorpusConfig, VocabularyConfig
-)
+run, corpus, vocabulary = read_config(size_file(size), RunConfig, CorpusConfig, VocabularyConfig)
 pd.set_option("display.max_colwidth", None)
 
 # %% [markdown]
@@ -68,12 +63,15 @@ plot.save(plot.draw_tree(difference), "00_difference")
 
 # %%
 train = load("minilang", "train", 600)
-example = next(
-    sentence
-    for sentence in train.sentences
-    if 8 <= len(sentence.words) <= 11
-    and any(label == "nsubj:xsubj" for edges in sentence.enhanced for _, label in edges)
-)
+
+
+def shows(sentence, wanted):
+    """Whether the enhanced graph of a sentence of some seven words has an edge with this label."""
+    labels = {label for edges in sentence.enhanced for _, label in edges}
+    return 6 <= len(sentence.words) <= 9 and wanted in labels
+
+
+example = next(sentence for sentence in train.sentences if shows(sentence, "nsubj:xsubj"))
 plot.save(plot.draw_tree(example, example.text), "00_minilang_tree")
 
 # %%
@@ -89,8 +87,8 @@ print(example.brackets)
 # %%
 # NBVAL_CHECK_OUTPUT
 for name in ("attractor", "depth", "combination"):
-    shortest = min(minilang.split(name, 20), key=lambda sentence: len(sentence.words))
-    print(f"{name:12} {shortest.text}")
+    for sentence in sorted(minilang.split(name, 20), key=lambda sentence: len(sentence.words))[:3]:
+        print(f"{name:12} {sentence.text}")
 
 # %% [markdown]
 # ## How long, and how projective?
@@ -100,15 +98,15 @@ for name in ("attractor", "depth", "combination"):
 # appear below when the data folder has them (`make data`).
 
 # %%
-at_hand = {"minilang": load("minilang", "train", corpus.train_sentences if corpus.corpus == "minilang" else None)}
-at_hand |= {name: load(name, "train") for name in ud_treebanks() if name in UD_ENGLISH}
-table = pd.DataFrame({name: vars(stats_of(treebank)) for name, treebank in at_hand.items()}).T
+minilang_size = corpus.train_sentences if corpus.corpus == "minilang" else None
+at_hand = {"minilang": load("minilang", "train", minilang_size)}
+at_hand |= {name: load(name, "train") for name in UD_ENGLISH if name in ud_treebanks()}
+table = pd.DataFrame({name: row_of(stats_of(treebank)) for name, treebank in at_hand.items()}).T
 table["projective %"] = (100 * table["projective"] / table["sentences"]).astype(float).round(1)
-table["words a sentence"] = (table["words"] / table["sentences"]).astype(float).round(1)
-table[["sentences", "words", "words a sentence", "projective %", "multi_head_sentences", "excluded"]]
+table[["sentences", "words", "median words", "max words", "projective %", "multi-head", "excluded"]]
 
 # %%
-lengths = {name: [len(s.words) for s in treebank.sentences] for name, treebank in at_hand.items()}
+lengths = {name: [len(s.words) for s in bank.sentences] for name, bank in at_hand.items()}
 plot.save(plot.draw_lengths(lengths), "00_lengths")
 
 # %% [markdown]
@@ -135,24 +133,20 @@ print("heads lifted:", *lifted.sentences[0].heads)
 
 # %%
 # NBVAL_CHECK_OUTPUT
-whole = Vocabulary.of_words(sentence.words for sentence in train.sentences)
-pieces = Vocabulary.train((sentence.words for sentence in train.sentences), pieces=600)
+sentences = [sentence.words for sentence in train.sentences]
+whole, pieces = Vocabulary.of_words(sentences), Vocabulary.train(sentences, pieces=600)
 encoded = pieces.encode(difference.words)
 print("words:", len(whole), "entries; pieces:", len(pieces), "entries")
 print([[pieces.entries[i] for i in encoded.ids[start:stop]] for start, stop in encoded.spans])
-unseen = [
-    word for s in load("minilang", "dev", 100).sentences for word in s.words if UNKNOWN in whole.encode([word]).ids
-]
-print(len(unseen), "words of 100 dev sentences are not among the words of", len(train.sentences), "train sentences")
 
 # %%
-cut = {}
+pieces_per_word = {}
 for name, treebank in at_hand.items():
     some = [sentence.words for sentence in treebank.sentences[:2000]]
-    small = Vocabulary.train(some, pieces=700)
-    counts = Counter(stop - start for words in some for start, stop in small.encode(words).spans)
-    cut[name] = round(sum(length * n for length, n in counts.items()) / sum(counts.values()), 2)
-plot.save(plot.draw_bars(cut, "pieces per word, 700 pieces learnt from the first 2,000 sentences"), "00_pieces")
+    counts = Vocabulary.train(some, pieces=700).pieces_per_word(some)
+    pieces_per_word[name] = round(sum(n * words for n, words in counts.items()) / counts.total(), 2)
+label = "pieces per word; 700 pieces learnt from the first 2,000 sentences"
+plot.save(plot.draw_bars(pieces_per_word, label), "00_pieces")
 
 # %% [markdown]
 # ## What the models will be tested on
@@ -163,19 +157,19 @@ plot.save(plot.draw_bars(cut, "pieces per word, 700 pieces learnt from the first
 
 # %%
 # NBVAL_CHECK_OUTPUT
-paradigms = minilang.minimal_pairs()
-good_ones = sum(minilang.english().accepts(pair.good) for paradigm in paradigms for pair in paradigm.pairs)
-bad_ones = sum(minilang.english().accepts(pair.bad) for paradigm in paradigms for pair in paradigm.pairs)
-print(f"{len(paradigms)} paradigms, {sum(len(paradigm.pairs) for paradigm in paradigms)} pairs")
-print(f"in the language: {good_ones} of the good sentences, {bad_ones} of the bad ones")
+accepts = minilang.english().accepts
+pairs = [pair for paradigm in minilang.minimal_pairs() for pair in paradigm.pairs]
+print(len(minilang.minimal_pairs()), "paradigms,", len(pairs), "pairs")
+print(sum(accepts(pair.good) for pair in pairs), "of the good sentences are in the language")
+print(sum(accepts(pair.bad) for pair in pairs), "of the bad ones are")
 
 # %%
-pd.DataFrame(
-    [
-        {"phenomenon": p.term, "paradigm": p.uid, "good": " ".join(p.pairs[0].good), "bad": " ".join(p.pairs[0].bad)}
-        for p in paradigms
-    ]
-).groupby("phenomenon", sort=False).head(1).set_index("phenomenon")
+rows = [
+    (paradigm.term, paradigm.uid, " ".join(paradigm.pairs[0].good), " ".join(paradigm.pairs[0].bad))
+    for paradigm in minilang.minimal_pairs()
+]
+pairs_table = pd.DataFrame(rows, columns=["phenomenon", "paradigm", "good", "bad"])
+pairs_table.drop_duplicates("phenomenon").set_index("phenomenon")
 
 # %% [markdown]
 # A **suite** compares surprisals within an item, region by region, by a formula. Here the verb of a subject with a
@@ -185,13 +179,11 @@ pd.DataFrame(
 # %%
 suite = next(suite for suite in minilang.suites() if suite.name == "number_prep")
 print(suite.formula)
-pd.DataFrame(
-    {
-        condition.name: [*(" ".join(region) for region in condition.regions), "yes" if condition.grammatical else "no"]
-        for condition in suite.items[0]
-    },
-    index=[*suite.region_names, "grammatical?"],
-).T
+conditions = {
+    condition.name: [*map(" ".join, condition.regions), "yes" if condition.grammatical else "no"]
+    for condition in suite.items[0]
+}
+pd.DataFrame(conditions, index=[*suite.region_names, "grammatical?"]).T
 
 # %% [markdown]
 # Sentences of BLiMP and of your own are raw text. The tokeniser cuts them as the treebanks do.
