@@ -65,6 +65,7 @@ def _run(notebook: Path, size: str, folder: Path) -> None:
                 parameters={"size": size},
                 cwd=str(notebook.parent),
                 kernel_name="python3",
+                language="python",
                 progress_bar=not is_quiet(),
                 execution_timeout=LONGEST_CELL_SECONDS,
             )

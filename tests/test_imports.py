@@ -1,0 +1,67 @@
+"""Data flows one way: which module of dtglib may import which, read from the sources."""
+
+import ast
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent.parent / "dtglib"
+
+# From the ground up; a module may import what stands in a line above its own, and its neighbours in its line may not.
+LAYERS = """
+errors
+files progress
+conllu_rows projectivity text config record
+treebank registry
+brackets stats vocab plot download
+minilang
+corpora
+reproduce
+cli
+""".strip().splitlines()
+LEVEL = {module: level for level, line in enumerate(LAYERS) for module in line.split()}
+
+
+def imports_of(path: Path) -> set[str]:
+    """The modules of dtglib that a file imports, by their first name below the package."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "dtglib":
+            deeper = node.module.split(".")[1:2]
+            names |= set(deeper) if deeper else {alias.name for alias in node.names}
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("dtglib.")}
+    return names & set(LEVEL)
+
+
+def module_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def test_every_module_has_its_place():
+    modules = {module_of(path) for path in PACKAGE.rglob("*.py")} - {"__init__", "__main__"}
+    assert modules == set(LEVEL)
+
+
+def test_modules_import_only_what_stands_below_them():
+    wrong = [
+        f"{module_of(path)} imports {name}"
+        for path in PACKAGE.rglob("*.py")
+        if module_of(path) in LEVEL
+        for name in imports_of(path) - {module_of(path)}
+        if LEVEL[name] >= LEVEL[module_of(path)]
+    ]
+    assert wrong == []
+
+
+def test_only_plot_draws():
+    drawing = [
+        path.name
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and {"matplotlib", "seaborn"} & {name.split(".")[0] for name in _imported(node)}
+    ]
+    assert set(drawing) == {"plot.py"}
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]

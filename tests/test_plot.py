@@ -1,0 +1,71 @@
+"""Pictures say what the data says."""
+
+from xml.etree import ElementTree
+
+import matplotlib
+import pytest
+from matplotlib.patches import FancyArrowPatch
+
+from dtglib import plot
+from dtglib.errors import UserError
+from dtglib.treebank import Edge, Sentence
+
+matplotlib.use("agg")
+
+DIFFERENCE = Sentence(("There", "is", "a", "difference"), (2, 0, 4, 2), ("expl", "root", "det", "nsubj"))
+
+
+def texts(picture):
+    return [text.get_text() for text in picture.axes[0].texts]
+
+
+def arcs(picture):
+    return [patch for patch in picture.axes[0].patches if isinstance(patch, FancyArrowPatch)]
+
+
+def test_a_tree_shows_every_word_and_every_label():
+    picture = plot.draw_tree(DIFFERENCE)
+    assert sorted(filter(None, texts(picture))) == sorted([*DIFFERENCE.words, *DIFFERENCE.labels])
+    assert len(arcs(picture)) == 3
+
+
+def test_an_arc_is_drawn_above_those_that_it_spans():
+    heights = plot._stack([(2, 1), (4, 3), (2, 4)])
+    assert heights == {(2, 1): 1, (4, 3): 1, (2, 4): 2}
+
+
+def test_what_only_the_enhanced_graph_has_is_drawn_below_in_orange():
+    graph = (
+        (Edge("2", "nsubj"), Edge("4", "nsubj:xsubj")),
+        (Edge("0", "root"),),
+        (Edge("4", "mark"),),
+        (Edge("2", "xcomp"),),
+    )
+    wants = Sentence(("Mary", "wants", "to", "sleep"), (2, 0, 4, 2), ("nsubj", "root", "mark", "xcomp"), enhanced=graph)
+    picture = plot.draw_tree(wants)
+    below = {text.get_text(): text.get_color() for text in picture.axes[0].texts if text.get_position()[1] < 0}
+    assert below == {"nsubj:xsubj": plot.ORANGE}
+    assert [matplotlib.colors.to_hex(arc.get_edgecolor()) for arc in arcs(picture)].count(plot.ORANGE) == 1
+
+
+def test_a_sentence_without_a_tree_is_refused():
+    with pytest.raises(UserError, match="parse it first"):
+        plot.draw_tree(Sentence(("There", "is"), id="raw-1"))
+
+
+def test_a_picture_is_saved_in_the_repository_and_is_the_same_each_time(tmp_path, monkeypatch):
+    for folder in ("configs", "notebooks"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path / "notebooks")
+    picture = plot.save(plot.draw_tree(DIFFERENCE), "difference")
+    first = (tmp_path / "figures" / "difference.svg").read_bytes()
+    plot.save(plot.draw_tree(DIFFERENCE), "difference")
+    assert (tmp_path / "figures" / "difference.svg").read_bytes() == first
+    assert ElementTree.fromstring(picture._repr_svg_()).tag.endswith("svg")
+
+
+def test_lengths_and_bars_show_every_name():
+    lengths = plot.draw_lengths({"minilang": [3, 4, 5], "EWT": [1, 20]})
+    assert [text.get_text() for text in lengths.axes[0].get_legend().get_texts()] == ["minilang", "EWT"]
+    bars = plot.draw_bars({"minilang": 1.5, "EWT": 2.0}, "pieces per word")
+    assert [label.get_text() for label in bars.axes[0].get_yticklabels()] == ["minilang", "EWT"]

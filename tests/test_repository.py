@@ -1,0 +1,86 @@
+"""What a clone must hold true: one set of pins, notebooks in pairs, a Makefile that explains itself."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jupytext
+import pytest
+import yaml
+
+from dtglib import __version__
+
+ROOT = Path(__file__).parent.parent
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
+
+
+def pins(lines: list[str]) -> dict[str, str]:
+    return dict(line.strip().split("==") for line in lines if "==" in line)
+
+
+def test_conda_users_get_the_same_versions_as_pip_users():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    (by_pip,) = [part["pip"] for part in environment["dependencies"] if isinstance(part, dict)]
+    lock = (ROOT / "requirements.lock").read_text().splitlines()
+    assert pins(by_pip) == pins(lock)
+    assert len(pins(lock)) == len(lock), "a line of requirements.lock is no exact pin"
+
+
+def test_torch_is_pinned_to_the_build_that_every_machine_takes():
+    assert "torch==2.13.0" in (ROOT / "requirements.lock").read_text().splitlines()
+
+
+def test_everything_that_the_package_depends_on_is_locked():
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [
+        *project["dependencies"],
+        *(item for group in project["optional-dependencies"].values() for item in group),
+    ]
+    names = {re.split(r"[=<>!~\[ ]", item)[0].lower().replace("_", "-") for item in wanted}
+    locked = {name.lower().replace("_", "-") for name in pins((ROOT / "requirements.lock").read_text().splitlines())}
+    assert names <= locked
+
+
+@pytest.mark.parametrize("script", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_two_halves_of_a_notebook_agree(script):
+    pair = script.with_suffix(".ipynb")
+    assert pair.is_file(), f"{script.name} has no .ipynb half: run `make notebooks`"
+    halves = [[(cell.cell_type, cell.source) for cell in jupytext.read(half).cells] for half in (script, pair)]
+    assert halves[0] == halves[1], f"{script.name} and its .ipynb half differ: run `make notebooks`"
+
+
+@pytest.mark.parametrize("script", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_takes_its_size_as_a_parameter_and_defaults_to_smoke(script):
+    tagged = [cell for cell in jupytext.read(script).cells if "parameters" in cell.metadata.get("tags", [])]
+    assert [cell.source for cell in tagged] == ['size = "smoke"']
+
+
+@pytest.mark.parametrize("script", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_stored_output_is_an_error_or_names_a_machine(script):
+    text = script.with_suffix(".ipynb").read_text()
+    assert '"output_type": "error"' not in text
+    assert not re.search(r"/(home|root|Users|work|tmp)/", text)
+
+
+def test_make_alone_lists_every_target_with_a_line():
+    listed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    described = {line.split()[1] for line in listed if len(line.split()) > 2}
+    assert {"setup", "data", "reproduce", "notebooks", "figures", "test", "lint", "bench", "clean"} <= described
+
+
+def test_make_says_in_one_line_what_is_missing():
+    made = subprocess.run(["make", "prerequisites", "PYTHON=no-such-python"], cwd=ROOT, capture_output=True, text=True)
+    assert made.returncode != 0
+    assert made.stdout.splitlines() == [
+        "dtglib needs Python 3.11 or newer: install it, or name one with 'make PYTHON=...'"
+    ]
+
+
+def test_the_version_is_the_same_everywhere():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    shown = subprocess.run([sys.executable, "-m", "dtglib", "--version"], capture_output=True, text=True, check=True)
+    assert citation["version"] == __version__
+    assert shown.stdout.strip() == f"dtglib {__version__}"
