@@ -52,10 +52,16 @@ def write_atomically(path: str | Path, binary: bool = False) -> Iterator[IO]:
 
 def repository() -> Path:
     """The repository that we work in: the folder, this one or one above it, that holds configs/ and notebooks/."""
-    for folder in (Path.cwd(), *Path.cwd().parents):
-        if (folder / "configs").is_dir() and (folder / "notebooks").is_dir():
-            return folder
-    raise UserError("no configs/ and notebooks/ in this folder or one above it; go to the repository of dtglib")
+    found = find_repository()
+    if not found:
+        raise UserError("no configs/ and notebooks/ in this folder or one above it; go to the repository of dtglib")
+    return found
+
+
+def find_repository() -> Path | None:
+    """Like `repository`, for what can do without: None outside of one."""
+    folders = (Path.cwd(), *Path.cwd().parents)
+    return next((f for f in folders if (f / "configs").is_dir() and (f / "notebooks").is_dir()), None)
 
 
 def sha256(path: str | Path) -> str:

@@ -27,6 +27,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from dtglib.files import find_repository
+
 REGISTRY = Path(__file__).with_name("registry.json")
 BASE_URL = "https://raw.githubusercontent.com"
 
@@ -43,8 +45,11 @@ class Entry(NamedTuple):
 
 
 def data_folder() -> Path:
-    """Where the public data lie: `$DTG_DATA`, or `data/` in the current folder."""
-    return Path(os.environ.get("DTG_DATA") or "data")
+    """Where the public data lie: `$DTG_DATA`, or `data/`.
+
+    A relative name counts from the repository where we are in one, so that it means the same in notebooks/.
+    """
+    return (find_repository() or Path()) / (os.environ.get("DTG_DATA") or "data")
 
 
 def read_registry(path: Path = REGISTRY, base_url: str = BASE_URL) -> dict[str, list[Entry]]:

@@ -27,11 +27,13 @@ def derivations(grammar: Grammar, words: list[str]) -> Iterator[Node]:
 
 def _plain(words: list[str]) -> list[tuple[str, ...]]:
     """The words as the lexicon has them: no capital that only begins the sentence, no `an`; nothing for `a apple`."""
-    needs_an = [after[0] in "aeiou" and not after.startswith("use") for after in words[1:]] + [False]
-    if any(word.lower() in ("a", "an") and (word.lower() == "an") != an for word, an in zip(words, needs_an, strict=True)):
-        return []
     if not words or words[0][0].islower():
         return []
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        if word.lower() in ("a", "an"):
+            is_vowel = after[:1] in ("a", "e", "i", "o", "u") and not after.startswith("use")
+            if is_vowel != (word.lower() == "an"):
+                return []
     rest = ["a" if word == "an" else word for word in words[1:]]
     first = words[0][0].lower() + words[0][1:]
     return [("a" if first == "an" else first, *rest), (words[0], *rest)]

@@ -1,0 +1,22 @@
+"""minilang's splits as the tests of minilang share them: drawn once a session."""
+
+from functools import cache
+
+from dtglib import minilang
+from dtglib.minilang.grammar import Grammar, read_language
+from dtglib.progress import quiet
+from dtglib.treebank import Sentence
+
+# How many sentences the tests draw. Hold-outs are rare among all sentences, so that drawing them takes its time.
+SIZES = {"train": 20_000, "dev": 1_000, "test": 1_000, "attractor": 300, "depth": 100, "combination": 100}
+
+
+@cache
+def split(name: str) -> tuple[Sentence, ...]:
+    """A split with seed 0."""
+    with quiet():
+        return tuple(minilang.split(name, SIZES[name]))
+
+
+def grammar() -> Grammar:
+    return read_language()
