@@ -52,6 +52,15 @@ def data_folder() -> Path:
     return (find_repository() or Path()) / (os.environ.get("DTG_DATA") or "data")
 
 
+def checksums() -> dict[str, str]:
+    """Of the collections whose files are all there, a checksum of what they ought to hold; for records of runs."""
+    return {
+        name: hashlib.sha256("\n".join(entry.digest for entry in entries).encode()).hexdigest()
+        for name, entries in read_registry().items()
+        if all((data_folder() / entry.path).is_file() for entry in entries)
+    }
+
+
 def read_registry(path: Path = REGISTRY, base_url: str = BASE_URL) -> dict[str, list[Entry]]:
     """The files of each collection."""
     return {

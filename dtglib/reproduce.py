@@ -2,23 +2,30 @@
 
     dtglib reproduce --size mini
 
-runs `notebooks/NN_name.ipynb` with its parameter `size` set and keeps it, executed, as `runs/mini/NN_name.ipynb` and
-`.html`. A notebook is up to date as long as nothing that its numbers depend on has changed: its own cells, the size's
-config, the package, and which data there is; then it is skipped, so a run that was stopped goes on where it was.
-What is being run is `NN_name.running.ipynb` and gets its name only at the end, so nothing half-done looks done.
+runs `notebooks/NN_name.ipynb` with its parameter `size` set. The folder `runs/mini/NN_name/` then holds the executed
+notebook, the same as HTML, and the record of the run (record.py): config, commit, versions, hardware, time.
+
+A notebook is up to date as long as nothing that its numbers depend on has changed: its own cells, the size's config,
+the package, and which data there are; then it is skipped, so what was stopped goes on where it was. What is being run
+is `running.ipynb`, and the record says "finished" only at the end, so nothing half-done looks done.
 """
 
 import hashlib
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+import yaml
 
 from dtglib.config import size_file
 from dtglib.errors import UserError
 from dtglib.files import explain_disk_errors, repository, sha256, write_atomically
 from dtglib.progress import is_quiet
+from dtglib.record import Run, read_record
+from dtglib.registry import checksums
 
 # A kernel that is killed for memory never answers; papermill would wait for ever.
 LONGEST_CELL_SECONDS = 3 * 60 * 60
@@ -28,35 +35,47 @@ def reproduce(size: str, again: bool = False) -> None:
     """Run every notebook that is not up to date at this size, and say where things are."""
     root, config = repository(), size_file(size)
     notebooks = sorted((root / "notebooks").glob("[0-9]*.ipynb"))
-    folder = root / "runs" / size
     began = time.monotonic()
     for number, notebook in enumerate(notebooks, start=1):
-        done, fingerprint = folder / f"{notebook.stem}.done", _fingerprint(notebook, config)
+        folder, fingerprint = root / "runs" / size / notebook.stem, _fingerprint(notebook, config)
         place = f"[{number}/{len(notebooks)}] {notebook.stem}"
-        if not again and done.is_file() and done.read_text("utf-8").strip() == fingerprint:
+        if not again and _is_up_to_date(folder, fingerprint):
             print(f"{place}: up to date")
             continue
         print(f"{place}: running", flush=True)
         started = time.monotonic()
-        _run(notebook, size, folder)
-        with write_atomically(done) as file:
-            file.write(f"{fingerprint}\n")
+        with explain_disk_errors(folder):
+            shutil.rmtree(folder, ignore_errors=not folder.exists())
+        settings = yaml.safe_load(config.read_text("utf-8"))
+        question = f"What does {notebook.name} find at size {size}?"
+        described = {"size": size, "fingerprint": fingerprint, **settings}
+        with Run(folder, question, described, seeds=[settings["seed"]], data=checksums()):
+            _execute(notebook, size, folder)
         print(f"{place}: done in {time.monotonic() - started:.0f} s")
     print(f"\n{len(notebooks)} notebooks in {time.monotonic() - began:.0f} s, executed and as HTML: runs/{size}/")
     print("figures:", *sorted(path.relative_to(root) for path in (root / "figures").glob("*.svg")), sep="\n  ")
 
 
-def _run(notebook: Path, size: str, folder: Path) -> None:
+def _is_up_to_date(folder: Path, fingerprint: str) -> bool:
+    if not (folder / "record.json").exists():
+        return False
+    try:
+        record = read_record(folder)
+    except UserError:
+        return False  # a damaged record vouches for nothing: run again
+    return record.about["status"] == "finished" and record.config.get("fingerprint") == fingerprint
+
+
+def _execute(notebook: Path, size: str, folder: Path) -> None:
     # Inside: papermill takes a second to import.
     import nbformat
     import papermill
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from nbconvert import HTMLExporter
     from papermill.exceptions import PapermillExecutionError
+    from traitlets.config import Config
 
-    running, executed = folder / f"{notebook.stem}.running.ipynb", folder / notebook.name
-    with explain_disk_errors(running):
-        folder.mkdir(parents=True, exist_ok=True)
+    running = folder / "running.ipynb"
     try:
         with explain_disk_errors(running):
             papermill.execute_notebook(
@@ -68,26 +87,30 @@ def _run(notebook: Path, size: str, folder: Path) -> None:
                 language="python",
                 progress_bar=not is_quiet(),
                 execution_timeout=LONGEST_CELL_SECONDS,
+                # A kernel behind TCP could be listened to, and warns of it.
+                config=Config({"KernelManager": {"transport": "ipc"}}),
             )
     except PapermillExecutionError as error:
         raise UserError(
-            f"{notebook}, cell {error.cell_index + 1}: {error.ename}: {error.evalue}\n"
+            f"{notebook.name}, cell {error.cell_index + 1}: {error.ename}: {error.evalue}\n"
             f"  the notebook up to there is {running}; what was finished before is kept"
         ) from error
     except DeadKernelError as error:
-        raise UserError(f"{notebook}: its kernel died, most likely for lack of memory; free some and go on") from error
+        raise UserError(
+            f"{notebook.name}: its kernel died, most likely for lack of memory; free some, go on"
+        ) from error
     except CellTimeoutError as error:
-        raise UserError(f"{notebook}: a cell ran longer than {LONGEST_CELL_SECONDS // 3600} hours") from error
+        raise UserError(f"{notebook.name}: a cell ran longer than {LONGEST_CELL_SECONDS // 3600} hours") from error
     html, _ = HTMLExporter().from_notebook_node(nbformat.read(running, as_version=4))
-    with write_atomically(executed.with_suffix(".html")) as file:
+    with write_atomically(folder / f"{notebook.stem}.html") as file:
         file.write(html)
-    os.replace(running, executed)
+    os.replace(running, folder / notebook.name)
 
 
 def _fingerprint(notebook: Path, config: Path) -> str:
     """A checksum of all that a notebook's numbers depend on."""
     cells = [cell["source"] for cell in json.loads(notebook.read_text("utf-8"))["cells"]]
-    parts = [json.dumps(cells), sha256(config), os.environ.get("DTG_DATA", ""), *map(sha256, _package_files())]
+    parts = [json.dumps(cells), sha256(config), json.dumps(checksums()), *map(sha256, _package_files())]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 

@@ -9,6 +9,7 @@ from minilang_samples import grammar, split
 
 from dtglib import minilang
 from dtglib.minilang.derivation import leaves, sampler
+from dtglib.minilang.lexicon import Features
 from dtglib.text import tokenize
 
 
@@ -121,7 +122,7 @@ PAIRS = """
     object and recipient              | Mary gave a book to John.                           | Mary gave to John a book.
     coordinated NPs                   | The boy chased the dog and the cat.                 | The boy chased the dog and.
     coordinated VPs                   | Mary read the book and laughed.                     | Mary read the book and laugh.
-    coordinated VPs under to          | Mary wants to read the book and sleep.              | Mary wants to read the book and sleeps.
+    coordinated VPs under to          | Mary wants to sleep and laugh.                      | Mary wants to sleep and laughing.
     coordinated clauses               | Mary laughs but the dogs sleep.                     | Mary laughs but sleep the dogs.
     coordinated clauses with a comma  | Mary laughs, and the dogs sleep.                    | Mary laughs, the dogs sleep.
     N-bar ellipsis                    | Mary saw two old dogs and John saw three.           | Mary saw two dogs and John saw three old.
@@ -270,11 +271,25 @@ def test_rules_are_drawn_by_their_weights():
     assert chi_square(counts, weights) < CRITICAL[8]
 
 
-def test_the_groundings_of_a_rule_are_drawn_by_the_weights_of_their_feature_values():
-    # "which dogs sleep": the question's noun has every number and kind. (Persons are `m` or `f`, many are both.)
-    questions = [node for node in draw_many("WhClause", 10_000) if node.rule.name == "which-subject"]
-    nouns = [leaves(question.children[0])[-1].features for question in questions]
-    numbers = Counter("|".join(noun["num"]) for noun in nouns)
-    kinds = Counter("person" if noun["kind"] & {"m", "f"} else "|".join(noun["kind"]) for noun in nouns)
+def test_the_groundings_of_a_rule_are_drawn_by_the_weights_of_numbers():
+    numbers = Counter("|".join(noun["num"]) for noun in nouns_of_questions())
     assert chi_square(numbers, {"sg": 6, "pl": 4}) < CRITICAL[1]
-    assert chi_square(kinds, {"person": 12, "a": 4, "e": 3, "t": 3, "o": 5, "s": 2}) < CRITICAL[5]
+
+
+@pytest.mark.xfail(strict=True, reason="a value's weight is overwritten by that of the same value of a later feature")
+def test_the_groundings_of_a_rule_are_drawn_by_the_weights_of_kinds():
+    kinds = Counter("person" if noun["kind"] & {"m", "f"} else "|".join(noun["kind"]) for noun in nouns_of_questions())
+    assert chi_square(kinds, {"person": 6 + 6, "a": 4, "e": 3, "t": 3, "o": 5, "s": 2}) < CRITICAL[5]
+
+
+@pytest.mark.xfail(strict=True, reason="`no` weighs 6 as a value of `weak`, and that is taken for `neg`, where it is 96")
+def test_few_objects_are_negative():
+    phrases = [leaves(node)[1:] for node in draw_many("Frame", 20_000) if node.rule.name == "transitive"]
+    negative = sum(phrase[0].word in ("no", "few", "only", "nobody", "nothing") for phrase in phrases)
+    assert negative / len(phrases) < 0.1
+
+
+def nouns_of_questions() -> list[Features]:
+    """The features of nouns in "which dogs sleep", where every number and kind may stand."""
+    questions = [node for node in draw_many("WhClause", 10_000) if node.rule.name == "which-subject"]
+    return [leaves(question.children[0])[-1].features for question in questions]

@@ -4,6 +4,7 @@ import nbformat
 import pytest
 
 from dtglib.errors import UserError
+from dtglib.record import read_record
 from dtglib.reproduce import reproduce
 
 
@@ -29,9 +30,9 @@ def test_a_notebook_is_run_with_its_size_and_kept_and_not_run_again(repository, 
     reproduce("smoke")
     reproduce("smoke")
     assert (repository / "notebooks" / "ran").read_text() == "x"
-    assert "size is smoke" in (repository / "runs" / "smoke" / "00_first.html").read_text()
+    assert "size is smoke" in (repository / "runs" / "smoke" / "00_first" / "00_first.html").read_text()
     assert "[1/1] 00_first: up to date" in capsys.readouterr().out
-    assert not list((repository / "runs").rglob("*.running.ipynb"))
+    assert not list((repository / "runs").rglob("running.ipynb"))
     reproduce("smoke", again=True)
     assert (repository / "notebooks" / "ran").read_text() == "xx"
 
@@ -51,8 +52,17 @@ def test_a_failing_notebook_names_its_cell_and_keeps_what_was_finished(repositor
     write_notebook(repository, "raise ValueError('no trees here')", "01_second")
     with pytest.raises(UserError, match=r"01_second\.ipynb, cell \d: ValueError: no trees here"):
         reproduce("smoke")
-    assert (repository / "runs" / "smoke" / "00_first.done").is_file()
-    assert not (repository / "runs" / "smoke" / "01_second.done").exists()
+    runs = repository / "runs" / "smoke"
+    assert read_record(runs / "00_first").about["status"] == "finished"
+    assert read_record(runs / "01_second").about["status"] == "failed"
+
+
+def test_a_damaged_record_vouches_for_nothing(repository):
+    write_notebook(repository, "open('ran', 'a').write('x')")
+    reproduce("smoke")
+    (repository / "runs" / "smoke" / "00_first" / "record.json").write_text('{"status": "fini')
+    reproduce("smoke")
+    assert (repository / "notebooks" / "ran").read_text() == "xx"
 
 
 def test_a_kernel_that_dies_is_reported(repository):
