@@ -44,8 +44,9 @@ def reproduce(size: str, again: bool = False) -> None:
             continue
         print(f"{place}: running", flush=True)
         started = time.monotonic()
-        with explain_disk_errors(folder):
-            shutil.rmtree(folder, ignore_errors=not folder.exists())
+        if folder.exists():
+            with explain_disk_errors(folder):
+                shutil.rmtree(folder)
         settings = yaml.safe_load(config.read_text("utf-8"))
         question = f"What does {notebook.name} find at size {size}?"
         described = {"size": size, "fingerprint": fingerprint, **settings}
@@ -97,7 +98,7 @@ def _execute(notebook: Path, size: str, folder: Path) -> None:
         ) from error
     except DeadKernelError as error:
         raise UserError(
-            f"{notebook.name}: its kernel died, most likely for lack of memory; free some, go on"
+            f"{notebook.name}: its kernel died, most likely for lack of memory; free some"
         ) from error
     except CellTimeoutError as error:
         raise UserError(f"{notebook.name}: a cell ran longer than {LONGEST_CELL_SECONDS // 3600} hours") from error
