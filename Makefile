@@ -10,6 +10,7 @@ LOCK   := $(shell cksum < requirements.lock | cut -d' ' -f1)
 READY  := $(VENV)/made-from-$(LOCK)
 QUIET  := $(if $(CI),--quiet,)
 
+MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .PHONY: help setup data reproduce notebooks figures test lint bench clean lock
 
@@ -36,13 +37,13 @@ data: $(READY)  ## fetch UD English, BLiMP and the SG suites into $DTG_DATA (def
 	@$(BIN)/dtglib data
 
 reproduce: $(READY)  ## run all notebooks in order; SIZE=smoke|mini|open|paper (default: mini)
-	@$(BIN)/dtglib reproduce --size $(SIZE)
+	@$(BIN)/dtglib reproduce --size $(or $(SIZE),mini)
 
 notebooks: $(READY)  ## refresh the stored outputs of the notebooks from their .py halves, at size smoke
 	@$(BIN)/jupytext --quiet --to ipynb --execute notebooks/*.py
 
 figures: $(READY)  ## draw all figures again into figures/, at SIZE
-	@$(BIN)/dtglib reproduce --size $(SIZE) --again
+	@$(BIN)/dtglib reproduce --size $(or $(SIZE),mini) --again
 
 test: lint  ## lint, tests, and the notebooks against their stored outputs
 	@$(BIN)/pytest
@@ -55,7 +56,7 @@ lint: $(READY)  ## ruff: style and formatting
 bench: $(READY)  ## time what has a benchmark, and write the records into benchmarks/records/
 	@for file in benchmarks/[a-z]*.py; do $(BIN)/python $$file || exit 1; done
 
-clean:  ## remove runs/ and caches (the environment, data/ and results/ stay)
+clean:  ## remove runs/ and caches (the environment and data/ stay)
 	@rm -rf runs .pytest_cache .ruff_cache .hypothesis build *.egg-info
 	@find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 

@@ -88,6 +88,8 @@ def parse_brackets(text: str) -> Tree:
         tree = Tree.fromstring(text, remove_empty_top_bracketing=True)
     except ValueError as error:
         reason = str(error).splitlines()[0].removeprefix("Tree.read(): ")
+        if "MAX_TREE_DEPTH" in str(error):
+            raise TreebankError("nested deeper than any sentence is; is this a tree?", "nested too deep") from None
         what = f"not one whole tree ({reason}); is a bracket missing, or the file cut off?"
         raise TreebankError(what, "unbalanced brackets") from None
     tree = _plain(tree)

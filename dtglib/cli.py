@@ -31,18 +31,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with silence:
             status = options.command(options) or 0
-            sys.stdout.flush()
+            print(end="", flush=True)
             return status
     except UserError as error:
-        print(f"dtglib: {error}", file=sys.stderr)
-        return 2
+        complaint = str(error)
     except KeyboardInterrupt:
         print("dtglib: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # `dtglib stats ... | head`: the reader has enough. Python must not complain about it at its own end.
+        _forget_output()
+        return 141  # `dtglib stats ... | head`: the reader has enough
+    except OSError as error:
+        # What the disk or the system refuses, wherever it is met.
+        complaint = f"{error.filename or 'writing the results'}: {error.strerror}"
+        _forget_output()
+    print(f"dtglib: {complaint}", file=sys.stderr)
+    return 2
+
+
+def _forget_output() -> None:
+    """Let Python not try once more, at its own end, to write what could not be written."""
+    if sys.stdout is sys.__stdout__:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -72,7 +82,9 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("collections", nargs="*", metavar="NAME", help="ud-english, blimp, sg (default: all)")
 
     sub = add("reproduce", _reproduce, "run the notebooks in order and keep them, executed, in runs/SIZE")
-    sub.add_argument("--size", default="mini", help="smoke, mini, open or paper: a file in configs/ (default: mini)")
+    sub.add_argument(
+        "--size", default="mini", metavar="SIZE", help="smoke, mini, open or paper: a file in configs/ (default: mini)"
+    )
     sub.add_argument("--again", action="store_true", help="run what is up to date, too")
     return parser
 
@@ -85,15 +97,14 @@ def _count(text: str) -> int:
 
 def print_table(rows: Sequence[dict[str, object]]) -> None:
     """Rows with the same keys as aligned columns, numbers to the right."""
-    header = {name: name for name in rows[0]}
-    for name in header:
-        column = [row[name] for row in rows]
-        width = max(len(str(value)) for value in [name, *column])
-        side = ">" if all(isinstance(value, int | float) for value in column) else "<"
-        for row in [header, *rows]:
-            row[name] = f"{row[name]!s:{side}{width}}"
-    for row in [header, *rows]:
-        print("  ".join(map(str, row.values())).rstrip())
+    columns = []
+    for name in rows[0]:
+        values = [row[name] for row in rows]
+        side = ">" if all(isinstance(value, int | float) for value in values) else "<"
+        width = max(len(str(value)) for value in [name, *values])
+        columns.append([f"{value!s:{side}{width}}" for value in [name, *values]])
+    for line in zip(*columns, strict=True):
+        print("  ".join(line).rstrip())
 
 
 # The commands. Their imports stand inside: `dtglib --version` need not wait for NumPy.

@@ -34,63 +34,58 @@ SPLITS = ("train", "dev", "test")
 ALL = "all"
 
 UD_ENGLISH = tuple(f"UD_English-{name}" for name in ("EWT", "GUM", "CHILDES", "ParTUT", "LinES", "Atis"))
-HOW_TO_GET_DATA = "run `make data`, or set DTG_DATA to a folder that holds ud/"
 
-# Reads one split; the argument is `strict`, as everywhere: is a broken sentence an error, or left out and counted?
+# Reads one split. The argument is `strict`, as everywhere: is a broken sentence an error, or left out and counted?
 Reader = Callable[[bool], Treebank]
 
 
 def load(name: str | Path, split: str | None = None, sentences: int | None = None, strict: bool = True) -> Treebank:
     """One split of a corpus, or its first so many sentences; `split` may be left away where there is only one."""
-    if name == "minilang":
-        return load_minilang(split, sentences)
-    readers = find(name)
+    readers = find(name, sentences)
     if split is None and len(readers) == 1:
         (split,) = readers
     if split not in readers:
         wrong = "say which split" if split is None else f"there is no split {split!r}"
         way_out = "; for more, name a folder with *-ud-train.conllu and the like" if ALL in readers else ""
         raise UserError(f"{name}: {wrong}; it has {', '.join(readers)}{way_out}")
-    return first(readers[split](strict), sentences)
-
-
-def first(treebank: Treebank, sentences: int | None) -> Treebank:
-    """The first so many sentences, or all; the counts of what was left out stay those of the whole."""
+    treebank = readers[split](strict)
+    # What was left out is counted for the whole, which had to be read to know it.
     return treebank._replace(sentences=treebank.sentences[:sentences])
 
 
 def splits(name: str | Path) -> tuple[str, ...]:
-    """The splits that `load` knows for this corpus (minilang has its hold-outs besides)."""
-    return SPLITS if name == "minilang" else tuple(find(name))
+    """The parts of a corpus: train, dev and test, as far as it has them (minilang's hold-outs come by name only)."""
+    found = find(name)
+    return tuple(split for split in found if split in (*SPLITS, ALL))
 
 
-def find(name: str | Path) -> dict[str, Reader]:
-    """The splits of a corpus, each with what reads it."""
-    path = Path(name)
+def find(name: str | Path, sentences: int | None = None) -> dict[str, Reader]:
+    """The splits of a corpus, each with what reads it (and, where it is generated, makes so many sentences)."""
+    if name == "minilang":
+        return minilang_splits(sentences)
     if name == "ud-english":
         return {"train": read_ud_english_train} | {split: partial(read_ud_english, split) for split in SPLITS[1:]}
     if name == "bllip":
         return {split: partial(read_bllip, bllip_folder(), split) for split in SPLITS}
     if name in ud_treebanks():
         return splits_of_folder(ud_folder(name))
-    if path.is_dir():
+    path = Path(name)
+    if str(name) and path.is_dir():
         return splits_of_folder(path)
-    if path.is_file():
+    if str(name) and path.exists():
         return {ALL: partial(read_file, path)}
     known = ", ".join(corpus.name for corpus in corpora())
     raise UserError(
-        f"{name}: neither a file nor a folder nor the name of a corpus; known are {known}; "
-        f"for UD treebanks {HOW_TO_GET_DATA}"
+        f"{str(name)!r} is neither a file nor a folder nor the name of a corpus; known are {known}; "
+        f"for UD treebanks {how_to_get_data()}"
     )
 
 
-def load_minilang(split: str | None, sentences: int | None) -> Treebank:
-    """A split or a hold-out of the embedded corpus, which knows best what it has."""
+def minilang_splits(sentences: int | None) -> dict[str, Reader]:
+    """The splits and hold-outs of the embedded corpus; nothing of it can be broken, so `strict` means nothing."""
     from dtglib import minilang  # here, not above: nobody else should wait for a grammar to be read
 
-    if split is None:
-        raise UserError(f"minilang: say which split: {', '.join(SPLITS)}, or a hold-out")
-    return Treebank(minilang.split(split, sentences), Counter())
+    return {split: lambda _, s=split: Treebank(minilang.split(s, sentences), Counter()) for split in minilang.SPLITS}
 
 
 # --- Universal Dependencies --------------------------------------------------------------------------------------
@@ -99,6 +94,11 @@ def load_minilang(split: str | None, sentences: int | None) -> Treebank:
 def ud_folder(name: str = "") -> Path:
     """Where a treebank lies, or all of them."""
     return data_folder() / "ud" / name
+
+
+def how_to_get_data() -> str:
+    """What to do where a treebank is missing, and where it was looked for."""
+    return f"run `make data`, or set DTG_DATA to a folder that holds ud/ (looked for in {data_folder()})"
 
 
 def ud_treebanks() -> list[str]:
@@ -112,7 +112,7 @@ def read_ud_english(split: str, strict: bool) -> Treebank:
     for name in UD_ENGLISH:
         paths = files_of_split(ud_folder(name), split)
         if not paths:
-            raise UserError(f"ud-english: the {split} part of {name} is not in {ud_folder(name)}; {HOW_TO_GET_DATA}")
+            raise UserError(f"ud-english: the {split} part of {name} is missing; {how_to_get_data()}")
         parts.append(read_files(paths, strict))
     return joined(parts)
 
@@ -276,7 +276,7 @@ class Corpus(NamedTuple):
 def corpora() -> list[Corpus]:
     """The corpora that have a name."""
     missing = [name for name in UD_ENGLISH if not ud_folder(name).is_dir()]
-    found = f"not found; {HOW_TO_GET_DATA}" if missing else str(ud_folder())
+    found = f"not found; {how_to_get_data()}" if missing else str(ud_folder())
     bllip = os.environ.get("BLLIP") or "set BLLIP to your copy of LDC2000T43"
     return [
         Corpus("minilang", "a controlled fragment of English, generated", "MIT", "embedded in dtglib"),

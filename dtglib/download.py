@@ -9,20 +9,17 @@ bytes gather in `NAME.part`, are turned into ours and checked, and only then app
 A file that somebody put in by hand in its official form is put right like a fetched one.
 """
 
-import fcntl
 import http.client
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from dtglib.errors import UserError
-from dtglib.files import explain_disk_errors, write_atomically
+from dtglib.files import explain_disk_errors, only_one_process, write_atomically
 from dtglib.progress import progress
 from dtglib.registry import BASE_URL, RECIPES, REGISTRY, Entry, data_folder, digest, is_right, read_registry
 
@@ -64,7 +61,7 @@ def obtain(entry: Entry, folder: Path, pauses: Sequence[float], timeout: float) 
     if is_right(entry, target):
         return THERE
     make_folder(target.parent)
-    with only_one_process(folder):
+    with only_one_process(folder, f"fetches into {folder}"):
         if is_right(entry, target):  # another process brought it while we waited
             return THERE
         if target.exists():
@@ -111,22 +108,6 @@ def make_folder(folder: Path) -> None:
             folder.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as error:
             raise UserError(f"{folder}: a file or a dead link stands in the way of this folder") from error
-
-
-@contextmanager
-def only_one_process(folder: Path) -> Iterator[None]:
-    """Hold the data folder alone; a second process waits here. The lock goes with the process, however it ends."""
-    path = folder / ".lock"
-    with explain_disk_errors(path):
-        path.touch()
-    with open(path, "w") as lock:
-        for _ in progress(count(), f"waiting for another process that fetches into {folder}", "s"):
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                time.sleep(1)
-        yield
 
 
 # --- the connection ----------------------------------------------------------------------------------------------

@@ -8,3 +8,9 @@ its traceback.
 
 class UserError(Exception):
     """A mistake in the input or the surroundings: a broken treebank, an unknown key, a full disk, no network."""
+
+
+def require(condition: object, complaint: str) -> None:
+    """Complain to the user unless the condition holds."""
+    if not condition:
+        raise UserError(complaint)

@@ -5,14 +5,18 @@ ends in `.part`, flushed to the disk, and renamed. A rename within one folder is
 """
 
 import errno
+import fcntl
 import hashlib
+import itertools
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from dtglib.errors import UserError
+from dtglib.progress import progress
 
 
 @contextmanager
@@ -24,7 +28,9 @@ def explain_disk_errors(path: Path) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise UserError(f"{path}: the disk is full; free some space and run the same command again") from error
         if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-            raise UserError(f"{path}: no permission to write here; choose another folder") from error
+            raise UserError(f"{path}: no permission to write; make it writable, or choose another folder") from error
+        if error.errno == errno.ENAMETOOLONG:
+            raise UserError(f"{path}: this name is too long; choose a shorter one") from error
         if error.errno in (errno.EEXIST, errno.ENOTDIR):
             raise UserError(f"{path}: a file stands where a folder is needed; choose another folder") from error
         raise
@@ -48,6 +54,23 @@ def write_atomically(path: str | Path, binary: bool = False) -> Iterator[IO]:
         except BaseException:
             part.unlink(missing_ok=True)
             raise
+
+
+@contextmanager
+def only_one_process(folder: Path, doing: str) -> Iterator[None]:
+    """Hold a folder alone; a second process waits here. The lock goes with the process, however it ends."""
+    path = folder / ".lock"
+    with explain_disk_errors(path):
+        folder.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    with open(path, "w") as lock:
+        for _ in progress(itertools.count(), f"waiting for another process that {doing}", "s"):
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(1)
+        yield
 
 
 def repository() -> Path:

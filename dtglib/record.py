@@ -176,9 +176,11 @@ def code() -> dict[str, Any]:
     try:
         # Installed into an environment within somebody's repository, we are not of that repository.
         git("ls-files", "--error-unmatch", Path(__file__).name)
-        changes = git("status", "--porcelain").splitlines()
-        # New files count where they are code: results and figures come and go.
-        changed = any(not line.startswith("??") or "dtglib/" in line for line in changes)
+        # What numbers depend on; results and figures come and go.
+        sources = [
+            f":/{name}" for name in ("dtglib", "configs", "notebooks/*.py", "benchmarks/*.py", "requirements.lock")
+        ]
+        changed = bool(git("status", "--porcelain", "--", *sources).strip())
         return {"commit": git("rev-parse", "HEAD").strip(), "changed": changed}
     except (OSError, subprocess.CalledProcessError):
         return {"commit": "unknown, not a git checkout", "changed": None}
@@ -219,7 +221,12 @@ def _cpu_model() -> str:
 
 
 def peak_memory() -> int:
-    """The most memory, in bytes, that this process has held since it began."""
+    """The most memory, in bytes, that this process or one that it started and saw end (a kernel) has held at once."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return max(_own_peak_memory(), children if sys.platform == "darwin" else children * 1024)
+
+
+def _own_peak_memory() -> int:
     status = Path("/proc/self/status")
     # Linux has getrusage too, but there it begins at what the parent process held when it started this one.
     if status.exists() and (high := re.search(r"VmHWM:\s*(\d+) kB", status.read_text())):

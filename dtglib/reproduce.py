@@ -17,12 +17,11 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import yaml
-
-from dtglib.config import size_file
+from dtglib.config import as_dict, read_size
 from dtglib.errors import UserError
-from dtglib.files import explain_disk_errors, repository, sha256, write_atomically
+from dtglib.files import explain_disk_errors, only_one_process, repository, sha256, write_atomically
 from dtglib.progress import is_quiet
 from dtglib.record import Run, read_record
 from dtglib.registry import checksums
@@ -33,38 +32,48 @@ LONGEST_CELL_SECONDS = 3 * 60 * 60
 
 def reproduce(size: str, again: bool = False) -> None:
     """Run every notebook that is not up to date at this size, and say where things are."""
-    root, config = repository(), size_file(size)
-    notebooks = sorted((root / "notebooks").glob("[0-9]*.ipynb"))
+    settings, root = as_dict(*read_size(size)), repository()
+    notebooks = _notebooks(root / "notebooks")
     began = time.monotonic()
-    for number, notebook in enumerate(notebooks, start=1):
-        folder, fingerprint = root / "runs" / size / notebook.stem, _fingerprint(notebook, config)
-        place = f"[{number}/{len(notebooks)}] {notebook.stem}"
-        if not again and _is_up_to_date(folder, fingerprint):
-            print(f"{place}: up to date")
-            continue
-        print(f"{place}: running", flush=True)
-        started = time.monotonic()
-        if folder.exists():
-            with explain_disk_errors(folder):
-                shutil.rmtree(folder)
-        settings = yaml.safe_load(config.read_text("utf-8"))
-        question = f"What does {notebook.name} find at size {size}?"
-        described = {"size": size, "fingerprint": fingerprint, **settings}
-        with Run(folder, question, described, seeds=[settings["seed"]], data=checksums()):
-            _execute(notebook, size, folder)
-        print(f"{place}: done in {time.monotonic() - started:.0f} s")
-    print(f"\n{len(notebooks)} notebooks in {time.monotonic() - began:.0f} s, executed and as HTML: runs/{size}/")
+    with only_one_process(root / "runs" / size, f"reproduces size {size}"):
+        for number, notebook in enumerate(notebooks, start=1):
+            folder = root / "runs" / size / notebook.stem
+            config = {"size": size, "up to date as": _state(notebook, settings), **settings}
+            place = f"[{number}/{len(notebooks)}] {notebook.stem}"
+            if not again and _is_up_to_date(folder, config):
+                print(f"{place}: up to date")
+                continue
+            print(f"{place}: running", flush=True)
+            started = time.monotonic()
+            if folder.exists():
+                with explain_disk_errors(folder):
+                    shutil.rmtree(folder)
+            question = f"What does {notebook.name} find at size {size}?"
+            with Run(folder, question, config, seeds=[settings["seed"]], data=checksums()):
+                _execute(notebook, size, folder)
+            print(f"{place}: done in {time.monotonic() - started:.0f} s")
+    print(f"\n{time.monotonic() - began:.0f} s in all; the notebooks, executed and as HTML, are in runs/{size}/")
     print("figures:", *sorted(path.relative_to(root) for path in (root / "figures").glob("*.svg")), sep="\n  ")
 
 
-def _is_up_to_date(folder: Path, fingerprint: str) -> bool:
+def _notebooks(folder: Path) -> list[Path]:
+    """The notebooks in their order; papermill runs the .ipynb halves, so each must have one."""
+    pairs = [script.with_suffix(".ipynb") for script in sorted(folder.glob("[0-9]*.py"))]
+    if not pairs:
+        raise UserError(f"{folder}: holds no notebooks")
+    if missing := [pair.name for pair in pairs if not pair.is_file()]:
+        raise UserError(f"{folder}: {', '.join(missing)} must be made from the .py half first: run `make notebooks`")
+    return pairs
+
+
+def _is_up_to_date(folder: Path, config: dict[str, Any]) -> bool:
     if not (folder / "record.json").exists():
         return False
     try:
         record = read_record(folder)
     except UserError:
         return False  # a damaged record vouches for nothing: run again
-    return record.about["status"] == "finished" and record.config.get("fingerprint") == fingerprint
+    return record.about["status"] == "finished" and record.config == config
 
 
 def _execute(notebook: Path, size: str, folder: Path) -> None:
@@ -97,9 +106,7 @@ def _execute(notebook: Path, size: str, folder: Path) -> None:
             f"  the notebook up to there is {running}; what was finished before is kept"
         ) from error
     except DeadKernelError as error:
-        raise UserError(
-            f"{notebook.name}: its kernel died, most likely for lack of memory; free some"
-        ) from error
+        raise UserError(f"{notebook.name}: its kernel died, most likely for lack of memory; free some") from error
     except CellTimeoutError as error:
         raise UserError(f"{notebook.name}: a cell ran longer than {LONGEST_CELL_SECONDS // 3600} hours") from error
     html, _ = HTMLExporter().from_notebook_node(nbformat.read(running, as_version=4))
@@ -108,10 +115,13 @@ def _execute(notebook: Path, size: str, folder: Path) -> None:
     os.replace(running, folder / notebook.name)
 
 
-def _fingerprint(notebook: Path, config: Path) -> str:
+def _state(notebook: Path, settings: dict[str, Any]) -> str:
     """A checksum of all that a notebook's numbers depend on."""
-    cells = [cell["source"] for cell in json.loads(notebook.read_text("utf-8"))["cells"]]
-    parts = [json.dumps(cells), sha256(config), json.dumps(checksums()), *map(sha256, _package_files())]
+    try:
+        cells = [cell["source"] for cell in json.loads(notebook.read_text("utf-8"))["cells"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{notebook}: not a notebook ({error}); make it again with `make notebooks`") from error
+    parts = [json.dumps([cells, settings, checksums()]), *map(sha256, _package_files())]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 

@@ -57,7 +57,7 @@ def row_of(stats: Stats) -> dict[str, object]:
         "words": stats.words,
         "projective": stats.projective,
         "multi-head": stats.multi_head_sentences,
-        **{f"{share} words": length for share, length in stats.lengths.items()},
+        **{f"{share} words": stats.lengths.get(share, "-") for share in SHARES},
         "excluded": ", ".join(f"{count} {reason}" for reason, count in stats.excluded.items()) or "none",
     }
 

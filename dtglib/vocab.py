@@ -37,6 +37,7 @@ from typing import NamedTuple
 import numpy as np
 import sentencepiece
 
+from dtglib.config import VocabularyConfig
 from dtglib.errors import UserError
 from dtglib.files import write_atomically
 
@@ -96,6 +97,11 @@ class Vocabulary:
     def train(cls, sentences: Iterable[Sequence[str]], pieces: int = 8000, reach: int = REACH) -> "Vocabulary":
         """Learn `pieces` pieces (the 256 bytes among them) from the words of the training sentences."""
         return cls._of_model(_train_sentencepiece(sentences, pieces), reach)
+
+    @classmethod
+    def configured(cls, config: VocabularyConfig, sentences: Iterable[Sequence[str]]) -> "Vocabulary":
+        """The vocabulary that a run asks for."""
+        return cls.of_words(sentences) if config.vocabulary == "words" else cls.train(sentences, config.pieces)
 
     @classmethod
     def _of_model(cls, model: bytes, reach: int) -> "Vocabulary":

@@ -33,14 +33,14 @@ from collections import Counter
 import pandas as pd
 
 from dtglib import minilang, plot
-from dtglib.config import CorpusConfig, RunConfig, VocabularyConfig, read_config, size_file
+from dtglib.config import read_size
 from dtglib.corpora import UD_ENGLISH, load, ud_treebanks
 from dtglib.stats import row_of, stats_of
 from dtglib.text import tokenize
 from dtglib.treebank import Sentence, Treebank, trees_by_lifting, why_not_projective
 from dtglib.vocab import Vocabulary
 
-run, corpus, vocabulary = read_config(size_file(size), RunConfig, CorpusConfig, VocabularyConfig)
+settings = read_size(size)
 pd.set_option("display.max_colwidth", None)
 
 # %% [markdown]
@@ -87,8 +87,8 @@ print(example.brackets)
 # %%
 # NBVAL_CHECK_OUTPUT
 for name in ("attractor", "depth", "combination"):
-    some = [s.text for s in minilang.split(name, 60) if s.text.startswith("The ")]
-    print(f"{name:12}", *sorted(some, key=len)[:2], sep="\n    ")
+    some = [sentence.text for sentence in minilang.split(name, 30)]
+    print(f"{name}:", *sorted(some, key=len)[:3], sep="\n    ")
 
 # %% [markdown]
 # ## How long, and how projective?
@@ -98,16 +98,18 @@ for name in ("attractor", "depth", "combination"):
 # appear below when the data folder has them (`make data`).
 
 # %%
-minilang_size = corpus.train_sentences if corpus.corpus == "minilang" else None
-at_hand = {"minilang": load("minilang", "train", minilang_size)}
-at_hand |= {name: load(name, "train") for name in UD_ENGLISH if name in ud_treebanks()}
+names = [name for name in UD_ENGLISH if name in ud_treebanks()]
+corpus = settings.corpus
+at_hand = {corpus.corpus: load(corpus.corpus, "train", corpus.train_sentences)}
+at_hand |= {name: load(name, "train") for name in names}
+print("UD English:", f"{len(names)} of {len(UD_ENGLISH)} treebanks are at hand")
 table = pd.DataFrame({name: row_of(stats_of(treebank)) for name, treebank in at_hand.items()}).T
 table["projective %"] = (100 * table["projective"] / table["sentences"]).astype(float).round(1)
 table[["sentences", "words", "median words", "max words", "projective %", "multi-head", "excluded"]]
 
 # %%
 lengths = {name: [len(s.words) for s in bank.sentences] for name, bank in at_hand.items()}
-plot.save(plot.draw_lengths(lengths), "00_lengths")
+plot.draw_lengths(lengths)
 
 # %% [markdown]
 # What crosses in a tree that is not projective? *What* belongs to *saw* and stands before *thought*, which hangs on
@@ -140,13 +142,15 @@ print("words:", len(whole), "entries; pieces:", len(pieces), "entries")
 print([[pieces.entries[i] for i in encoded.ids[start:stop]] for start, stop in encoded.spans])
 
 # %%
+chosen = [sentence.words for sentence in at_hand[corpus.corpus].sentences]
+print(f"at size {size} the models use", Vocabulary.configured(settings.vocabulary, chosen))
 pieces_per_word = {}
 for name, treebank in at_hand.items():
     some = [sentence.words for sentence in treebank.sentences[:2000]]
     counts = Vocabulary.train(some, pieces=700).pieces_per_word(some)
     pieces_per_word[name] = round(sum(n * words for n, words in counts.items()) / counts.total(), 2)
 label = "pieces per word; 700 pieces learnt from the first 2,000 sentences"
-plot.save(plot.draw_bars(pieces_per_word, label), "00_pieces")
+plot.draw_bars(pieces_per_word, label)
 
 # %% [markdown]
 # ## What the models will be tested on
@@ -196,7 +200,7 @@ print(*tokenize("The boys' dog didn't bark, and John's cat can't."), sep=" | ")
 # ## What we found
 #
 # The embedded corpus is shorter and tamer than real text: its sentences have about eleven words, its words are few,
-# and its trees are projective by construction, while every real treebank in the table above loses some to crossing
-# arcs. In exchange it is exact: what is grammatical is known, and so is what training has not shown. That makes it
-# small enough for a laptop and sharp enough for the question of the paper: does a model that sees the stack
-# generalise better than one that sees the words?
+# and its trees are projective by construction, while real treebanks (the rows of UD English, where they are at hand)
+# lose some to crossing arcs. In exchange it is exact: what is grammatical is known, and so is what training has not
+# shown. That makes it small enough for a laptop and sharp enough for the question of the paper: does a model that
+# sees the stack generalise better than one that sees the words?

@@ -1,13 +1,10 @@
 """Corpora by name and by path: what is found, what is left out and counted, and what is said where nothing is found."""
 
-import sys
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-import dtglib
 from dtglib.corpora import BLLIP_SECTIONS, UD_ENGLISH, corpora, load, read_bllip, splits
 from dtglib.errors import UserError
 from dtglib.treebank import Sentence, Treebank
@@ -96,7 +93,7 @@ def test_broken_sentences_are_counted_where_strict_is_false(six_treebanks):
 
 def test_a_missing_treebank_is_named_with_the_way_to_get_it(six_treebanks):
     (six_treebanks / "ud/UD_English-LinES/en_lines-ud-test.conllu").unlink()
-    with pytest.raises(UserError, match=r"test part of UD_English-LinES is not in .*run `make data`, or set DTG_DATA"):
+    with pytest.raises(UserError, match=r"test part of UD_English-LinES is missing; run `make data`, or set DTG_DATA"):
         load("ud-english", "test")
 
 
@@ -211,7 +208,9 @@ def test_a_file_of_brackets_has_words_and_brackets(tmp_path, suffix):
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones(six_treebanks):
-    with pytest.raises(UserError, match=r"ud-inglish: .*known are minilang, ud-english, bllip, UD_English-Atis, "):
+    with pytest.raises(
+        UserError, match=r"'ud-inglish' is neither .*known are minilang, ud-english, bllip, UD_English-Atis, "
+    ):
         load("ud-inglish", "train")
 
 
@@ -226,14 +225,12 @@ def test_a_name_wins_over_a_folder_of_the_same_name_but_not_over_its_path(six_tr
 # --- minilang
 
 
-def test_minilang_is_asked_for_the_split_itself_hold_outs_included(monkeypatch):
-    asked = []
-    grammar = SimpleNamespace(split=lambda name: asked.append(name) or [Sentence(("No",))])
-    monkeypatch.setitem(sys.modules, "dtglib.minilang", grammar)
-    monkeypatch.setattr(dtglib, "minilang", grammar, raising=False)
-    assert load("minilang", "attractors") == Treebank([Sentence(("No",))], Counter())
-    assert asked == ["attractors"]
-    with pytest.raises(UserError, match="say which split"):
+def test_minilang_makes_as_many_sentences_as_are_wanted_hold_outs_included():
+    assert len(load("minilang", "train", 7).sentences) == 7
+    assert len(load("minilang", "attractor", 2).sentences) == 2
+    assert load("minilang", "dev", 5).sentences == load("minilang", "dev", 8).sentences[:5]
+    assert splits("minilang") == ("train", "dev", "test")
+    with pytest.raises(UserError, match="say which split; it has train, dev, test, attractor"):
         load("minilang")
 
 

@@ -7,8 +7,8 @@ PACKAGE = Path(__file__).parent.parent / "dtglib"
 
 # From the ground up; a module may import what stands in a line above its own, and its neighbours in its line may not.
 LAYERS = """
-errors
-files progress
+errors progress
+files
 conllu_rows projectivity text config record
 treebank registry
 brackets stats vocab plot download

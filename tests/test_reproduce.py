@@ -1,5 +1,8 @@
 """Notebooks are run in order, each once, and nothing half-done looks done."""
 
+import subprocess
+import sys
+
 import nbformat
 import pytest
 
@@ -12,7 +15,7 @@ from dtglib.reproduce import reproduce
 def repository(tmp_path, monkeypatch):
     """A tiny repository with one notebook, whose second cell is the test's to fill."""
     (tmp_path / "configs").mkdir()
-    (tmp_path / "configs" / "smoke.yaml").write_text("seed: 1\n")
+    (tmp_path / "configs" / "smoke.yaml").write_text("seed: 1\ncorpus: minilang\n")
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "figures").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -23,6 +26,7 @@ def write_notebook(repository, source, name="00_first"):
     parameters = nbformat.v4.new_code_cell('size = "unset"', metadata={"tags": ["parameters"]})
     cells = [parameters, nbformat.v4.new_code_cell(source)]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), repository / "notebooks" / f"{name}.ipynb")
+    (repository / "notebooks" / f"{name}.py").write_text("# the other half\n")
 
 
 def test_a_notebook_is_run_with_its_size_and_kept_and_not_run_again(repository, capsys):
@@ -42,7 +46,7 @@ def test_a_changed_notebook_or_config_is_run_again(repository):
     reproduce("smoke")
     write_notebook(repository, "open('ran', 'a').write('y')")
     reproduce("smoke")
-    (repository / "configs" / "smoke.yaml").write_text("seed: 2\n")
+    (repository / "configs" / "smoke.yaml").write_text("seed: 2\ncorpus: minilang\n")
     reproduce("smoke")
     assert (repository / "notebooks" / "ran").read_text() == "xyy"
 
@@ -75,3 +79,44 @@ def test_an_unknown_size_names_the_known_ones(repository):
     write_notebook(repository, "pass")
     with pytest.raises(UserError, match="there is no size 'huge'; sizes are smoke"):
         reproduce("huge")
+
+
+def test_a_mistake_in_the_config_is_found_before_anything_runs(repository):
+    write_notebook(repository, "open('ran', 'a').write('x')")
+    (repository / "configs" / "smoke.yaml").write_text("corpus: minilang\nseeds: 1\n")
+    with pytest.raises(UserError, match=r"smoke\.yaml:2: .*seeds"):
+        reproduce("smoke")
+    assert not (repository / "notebooks" / "ran").exists()
+
+
+def test_a_half_without_its_notebook_and_a_broken_notebook_are_named(repository):
+    write_notebook(repository, "pass")
+    (repository / "notebooks" / "00_first.ipynb").write_text("{")
+    with pytest.raises(UserError, match="not a notebook"):
+        reproduce("smoke")
+    (repository / "notebooks" / "00_first.ipynb").unlink()
+    with pytest.raises(UserError, match=r"00_first\.ipynb must be made from the \.py half first"):
+        reproduce("smoke")
+
+
+def test_a_corpus_that_is_not_at_hand_stops_the_notebook_that_wants_it(repository, monkeypatch):
+    monkeypatch.delenv("BLLIP", raising=False)
+    write_notebook(repository, "from dtglib.corpora import load; load('bllip', 'train')")
+    with pytest.raises(UserError, match="UserError: bllip: set BLLIP to your copy of LDC2000T43"):
+        reproduce("smoke")
+
+
+def test_a_second_run_waits_for_the_first(repository):
+    write_notebook(repository, "import time; time.sleep(1); open('ran', 'a').write('x')")
+    command = [sys.executable, "-m", "dtglib", "reproduce", "--size", "smoke"]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    printed = [process.communicate(timeout=60)[0] for process in both]
+    assert (repository / "notebooks" / "ran").read_text() == "x"
+    assert sorted("up to date" in text for text in printed) == [False, True]
+
+
+def test_the_record_tells_the_memory_of_the_kernel(repository):
+    write_notebook(repository, "block = bytearray(700 * 2**20)")
+    reproduce("smoke")
+    about = read_record(repository / "runs" / "smoke" / "00_first").about
+    assert about["peak_memory_bytes"] > 700 * 2**20

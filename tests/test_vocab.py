@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dtglib.config import VocabularyConfig
 from dtglib.errors import UserError
 from dtglib.vocab import END, MARK, PAD, REACH, ROOT, UNKNOWN, Vocabulary, reserved_entries
 
@@ -38,6 +39,11 @@ def words() -> Vocabulary:
 @pytest.fixture(params=["pieces", "words"])
 def vocabulary(request) -> Vocabulary:
     return request.getfixturevalue(request.param)
+
+
+def test_a_run_gets_the_vocabulary_that_its_config_asks_for(words, pieces):
+    assert Vocabulary.configured(VocabularyConfig("words"), SENTENCES) == words
+    assert Vocabulary.configured(VocabularyConfig("pieces", PIECES), SENTENCES) == pieces
 
 
 # The reserved ids

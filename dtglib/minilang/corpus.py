@@ -14,11 +14,10 @@ import random
 import zlib
 from collections.abc import Callable, Iterator
 from functools import cache
-from importlib.resources import files
 
 from dtglib.errors import UserError
 from dtglib.minilang.derivation import MOST_WORDS, Structure, TooLong, leaves, sampler, sentence, spell
-from dtglib.minilang.grammar import load_yaml, read_language
+from dtglib.minilang.grammar import read_language, read_source
 from dtglib.minilang.lexicon import Entry
 from dtglib.minilang.templates import evaluation_sentences
 from dtglib.progress import progress
@@ -63,9 +62,9 @@ def _draw(name: str, seed: int) -> Iterator[Sentence]:
 
 
 @cache
-def holdouts(language: str = "english") -> dict[str, Callable[[Structure], bool]]:
+def holdouts() -> dict[str, Callable[[Structure], bool]]:
     """Each hold-out's name and the question whether a sentence shows it."""
-    source = load_yaml((files("dtglib.minilang") / language / "holdouts.yaml").read_text("utf-8"))
+    source = read_source("holdouts")
     clauses, deepest = frozenset(source["depth"]["clauses"]), int(source["depth"]["from"])
     arcs = frozenset((arc["head"], arc["label"], arc.get("dependent")) for arc in source["combination"]["arcs"])
     return {

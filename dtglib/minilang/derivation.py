@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 from dtglib.minilang.grammar import Child, Grammar, Rule
 from dtglib.minilang.lexicon import Entry
+from dtglib.text import detokenize
 from dtglib.treebank import Edge, Sentence, sentence_from_rows
 
 # Longer sentences are drawn again. One in a hundred is; no reader of a controlled fragment needs them.
@@ -85,16 +86,6 @@ def spell(words: Sequence[str], sandhi: dict[str, list[str]]) -> tuple[str, ...]
     return (words[0][0].upper() + words[0][1:], *words[1:])
 
 
-def is_glued(word: str) -> bool:
-    """Whether a word is written without a space before it."""
-    return word in (".", ",", "n't", "'s")
-
-
-def join(words: Sequence[str]) -> str:
-    """The sentence as running text: "The dog did n't bark ." becomes "The dog didn't bark."."""
-    return "".join(word if is_glued(word) or i == 0 else f" {word}" for i, word in enumerate(words))
-
-
 # Folding a derivation.
 
 
@@ -105,14 +96,21 @@ class Place(NamedTuple):
     label: str
 
 
+class Relative(NamedTuple):
+    """A relative pronoun, and the places that it keeps for its antecedent."""
+
+    pronoun: int
+    places: tuple[Place, ...]
+
+
 class Phrase(NamedTuple):
     """What a phrase hands up: its head word, or the loose parts that its parent's head is to take."""
 
     head: int | None
-    parts: list[tuple[str, int]] = []  # noqa: RUF012 - never changed
-    subjects: list[Place] = []  # noqa: RUF012 - verbs that wait for a subject
-    gaps: list[Place] = []  # noqa: RUF012
-    relative: tuple[int, list[Place]] | None = None  # a relative pronoun and the places that it stands for
+    parts: tuple[tuple[str, int], ...] = ()
+    subjects: tuple[Place, ...] = ()  # verbs that wait for a subject
+    gaps: tuple[Place, ...] = ()
+    relative: Relative | None = None
 
 
 class Structure:
@@ -134,10 +132,10 @@ class Structure:
         rule = node.rule
         # By label: no rule has two children of one label that its keys speak of.
         children = {child.label: self._fold(part) for child, part in zip(rule.children, node.children, strict=True)}
-        subjects, gaps, relative = self._open_places(rule, children)
         if "^" not in children:
-            return Phrase(None, [(label, phrase.head) for label, phrase in children.items()])
-        head = children["^"].head
+            return Phrase(None, parts=tuple((label, phrase.head) for label, phrase in children.items()))
+        head, relative = children["^"].head, children["^"].relative
+        subjects, gaps = self._open_places(rule, children)
         for child, phrase in zip(rule.children, children.values(), strict=True):
             match child.label:
                 case "^":
@@ -146,57 +144,59 @@ class Structure:
                     for label, word in phrase.parts:
                         self._attach(word, head, label)
                 case "subj":
-                    self._attach(phrase.head, head, subjects[0].label)
-                    relative = self._close(child.category, phrase.head, subjects[1:], subjects, relative)
-                    subjects = []
+                    relative = self._take(child, phrase.head, head, subjects) or relative
+                    subjects = ()
                 case "filler":
-                    self._attach(phrase.head, head, gaps[0].label)
-                    if gaps[0].word != head:
-                        self.instead[phrase.head] = [gaps[0]]
-                    relative = self._close(child.category, phrase.head, gaps[1:], gaps, relative)
-                    gaps = []
+                    relative = self._take(child, phrase.head, head, gaps) or relative
+                    gaps = ()
                 case "acl:relcl":
                     self._attach(phrase.head, head, "acl:relcl")
                     self._fill_relative(head, phrase)
                 case label:
                     self._attach(phrase.head, head, label)
                     if label == "expl" and not rule.control:
-                        subjects = []  # "there seems to be a dog": what there is, is no subject of seeming
-        return Phrase(head, [], subjects, gaps, relative)
+                        subjects = ()  # "there seems to be a dog": what there is, is no subject of seeming
+        return Phrase(head, (), subjects, gaps, relative)
 
-    def _open_places(self, rule: Rule, children: dict[str, Phrase]) -> tuple[list[Place], list[Place], tuple | None]:
-        """What a phrase still misses, before its own subject or fronted phrase is looked at."""
-        head = children.get("^", Phrase(None))
-        subjects = ([Place(head.head, rule.misses)] if rule.misses else []) + head.subjects
-        gaps = ([Place(head.head, rule.gap)] if rule.gap else []) + head.gaps
+    def _open_places(self, rule: Rule, children: dict[str, Phrase]) -> tuple[tuple[Place, ...], tuple[Place, ...]]:
+        """The subjects and gaps that a phrase still misses, before its own subject or fronted phrase is looked at."""
+        head = children["^"]
+        subjects = ((Place(head.head, rule.misses),) if rule.misses else ()) + head.subjects
+        gaps = ((Place(head.head, rule.gap),) if rule.gap else ()) + head.gaps
         controller, controlled = rule.control or (None, None)
         for label, phrase in children.items():
             if label in ("^", "acl:relcl"):
                 continue
             if label == rule.raises:
-                subjects = subjects + phrase.gaps
+                subjects += phrase.gaps
                 continue
-            gaps = gaps + phrase.gaps
+            gaps += phrase.gaps
             if label == rule.subject_gap:
-                gaps = gaps + phrase.subjects
+                gaps += phrase.subjects
             elif label == controlled:
                 if controller != "expl":
-                    self.besides += [(children[controller].head, _of_infinitive(p)) for p in phrase.subjects]
+                    self.besides += [(children[controller].head, _of_infinitive(place)) for place in phrase.subjects]
             elif label == "xcomp":
-                subjects = subjects + [_of_infinitive(place) for place in phrase.subjects]
+                subjects += tuple(map(_of_infinitive, phrase.subjects))
             elif label == "conj":
-                subjects = subjects + phrase.subjects
-        return subjects, gaps, head.relative
+                subjects += phrase.subjects
+        return subjects, gaps
 
     def _attach(self, word: int, head: int, label: str) -> None:
         self.heads[word], self.labels[word] = head, label
 
-    def _close(self, category: str, word: int, rest: list[Place], places: list[Place], relative: tuple | None):
-        """A subject or fronted phrase takes its places; a relative pronoun only keeps them for the antecedent."""
-        if category == "RelPro":
-            return word, places
-        self.besides += [(word, place) for place in rest]
-        return relative
+    def _take(self, child: Child, word: int, head: int, places: tuple[Place, ...]) -> Relative | None:
+        """A subject or a fronted word takes its places, the first of them as its arc in the tree.
+
+        A relative pronoun takes none: it keeps them for the antecedent.
+        """
+        self._attach(word, head, places[0].label)
+        if child.category == "RelPro":
+            return Relative(word, places)
+        if places[0].word != head:
+            self.instead[word] = [places[0]]  # the tree has it on its clause, the graph where it belongs
+        self.besides += [(word, place) for place in places[1:]]
+        return None
 
     def _fill_relative(self, antecedent: int, clause: Phrase) -> None:
         places = clause.gaps
@@ -269,13 +269,16 @@ def _label(child: Child, part: Node | Entry) -> str:
 def sentence(node: Node, structure: Structure, sandhi: dict[str, list[str]], identifier: str) -> Sentence:
     """Everything that minilang knows of one derivation, whose arcs are `structure`."""
     words = spell([entry.word for entry in structure.entries], sandhi)
-    rows = []
+    text = detokenize(words)
+    rows, place = [], 0
     for i, (word, edges) in enumerate(zip(words, structure.graph(), strict=True), start=1):
+        place += len(word)
+        glued = i < len(words) and text[place] != " "
+        place += not glued
         entry = structure.entries[i - 1]
-        deps = "|".join(f"{edge.head}:{edge.label}" for edge in edges)
-        glued = i < len(words) and is_glued(words[i])
-        head, label = str(structure.heads[i]), structure.labels[i]
         morphology = (entry.lemma, entry.pos, entry.tag, entry.feats)
+        deps = "|".join(f"{edge.head}:{edge.label}" for edge in edges)
+        head, label = str(structure.heads[i]), structure.labels[i]
         rows.append((str(i), word, *morphology, head, label, deps, "SpaceAfter=No" if glued else "_"))
-    comments = (f"# sent_id = {identifier}", f"# text = {join(words)}")
+    comments = (f"# sent_id = {identifier}", f"# text = {text}")
     return replace(sentence_from_rows(rows, comments), brackets=brackets(node, words))

@@ -27,10 +27,20 @@ from typing import NamedTuple
 
 import yaml
 
+from dtglib.errors import require
 from dtglib.minilang.lexicon import Entry, read_lexicon
 
-# A feature's pattern in a rule: the name of its variable and the values that it may take there.
-Pattern = tuple[str, frozenset[str]]
+# The right-hand sides that we read: those of English.
+SIDE = "en"
+
+
+# A feature's pattern in a rule: its name, the name of its variable, and the values that it may take there.
+class Pattern(NamedTuple):
+    feature: str
+    variable: str
+    allowed: frozenset[str]
+
+
 # A plain symbol: a category and, per feature, the values it admits (one, for all but classes of words).
 Symbol = tuple[str, tuple[frozenset[str], ...]]
 
@@ -81,26 +91,26 @@ class Grammar:
 
 
 @functools.cache
-def read_language(language: str = "english", key: str = "en") -> Grammar:
-    """The grounded grammar of a language; made once a process (about a second)."""
-    folder = files("dtglib.minilang") / language
-    rules = load_yaml((folder / "grammar.yaml").read_text("utf-8"))
-    words = load_yaml((folder / "lexicon.yaml").read_text("utf-8"))
-    return _Grounding(rules, words, key).grammar()
+def read_language() -> Grammar:
+    """The grounded grammar; made once a process (about a second)."""
+    return _Grounding(read_source("grammar"), read_source("lexicon")).grammar()
 
 
-def load_yaml(text: str) -> dict:
-    """YAML with every scalar a string: `no`, `on` and `off` are words here, not truth values."""
+def read_source(name: str) -> dict:
+    """One of the files of the language, every scalar a string: `no`, `on` and `off` are words here."""
+    text = (files("dtglib.minilang") / "english" / f"{name}.yaml").read_text("utf-8")
     return yaml.load(text, Loader=yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader)
 
 
 class _Grounding:
     """The state of writing a grammar out: its features, its rules, and the symbols met so far."""
 
-    def __init__(self, source: dict, words: dict, language: str):
-        self.language = language
+    def __init__(self, source: dict, words: dict):
         self.features = source["features"]
-        self.priors = {v: float(weight) for spec in self.features.values() for v, weight in spec["values"].items()}
+        self.priors = {
+            name: {value: float(weight) for value, weight in spec["values"].items()}
+            for name, spec in self.features.items()
+        }
         self.domains = {name: frozenset(spec["values"]) for name, spec in self.features.items()}
         self.categories = source["categories"]
         self.entries = read_lexicon(words)
@@ -110,18 +120,21 @@ class _Grounding:
             for category, lines in source["rules"].items()
         }
         unknown = set(self.rules) | set(self.entries)
-        assert unknown == set(self.categories), f"categories without rules or words: {unknown ^ set(self.categories)}"
+        require(unknown == set(self.categories), f"categories without rules or words: {unknown ^ set(self.categories)}")
+        for category, rules in self.rules.items():
+            names = [rule.name for rule in rules]
+            require(len(set(names)) == len(names), f"{category}: two rules have one name")
         self.numbers: dict[Symbol, int] = {}
         self.symbols: list[Symbol] = []
 
     # Reading the notation.
 
     def _parse_rule(self, parent: str, line: dict) -> Rule:
-        known = {"w", "name", "on", self.language, "label", "gap", "control", "subject-gap", "raise"}
-        assert set(line) <= known, f"rule {line['name']}: unknown keys {set(line) - known}"
+        known = {"w", "name", "on", SIDE, "label", "gap", "control", "subject-gap", "raise"}
+        require(set(line) <= known, f"rule {line['name']}: unknown keys {set(line) - known}")
         where = f"{parent}, rule {line['name']}"
         children = []
-        for place, item in enumerate(line[self.language].split()):
+        for place, item in enumerate(line[SIDE].split()):
             label, category, brackets = re.fullmatch(r"([^/]+)/(\w+)(?:\[(.*)\])?", item).groups()
             patterns = self._parse_features(category, brackets, where, str(place))
             alone = ""
@@ -129,7 +142,7 @@ class _Grounding:
                 alone, patterns = self.categories[category].get("label", ""), self._narrow(category, patterns)
             children.append(Child(label, category, patterns, alone))
         labels = [child.label for child in children]
-        assert len(set(labels)) == len(labels), f"{where}: a derivation is folded by label, so each may come once"
+        require(len(set(labels)) == len(labels), f"{where}: a derivation is folded by label, so each may come once")
         on = line.get("on", "[]")[1:-1]
         return Rule(
             name=line["name"],
@@ -151,29 +164,30 @@ class _Grounding:
             name, _, value = item.partition("=")
             given[name] = value or name
         names = self.categories[category]["features"]
-        assert set(given) <= set(names), f"{where}: {category} has no {set(given) - set(names)}"
+        require(set(given) <= set(names), f"{where}: {category} has no {set(given) - set(names)}")
         patterns = []
         for name in names:
             spec, domain = self.features[name], self.domains[name]
             value = given.get(name, spec.get("default", f"?{place}.{name}"))
-            assert name in given or place == "on" or "explicit" not in spec, f"{where}: say {name} of {category}"
+            require(name in given or place == "on" or "explicit" not in spec, f"{where}: say {name} of {category}")
             variable, _, choice = value.rpartition(":")
             if frozenset(choice.split("|")) <= domain:
                 # A choice on the left of a rule may be taken up on its right; one on the right is nobody else's.
                 variable = variable or (name if place == "on" else f"?{place}.{name}")
-                patterns.append((variable, frozenset(choice.split("|"))))
+                patterns.append(Pattern(name, variable, frozenset(choice.split("|"))))
             else:
-                assert "|" not in choice, f"{where}: {category}[{name}={value}] is neither values nor a variable"
-                patterns.append((choice, domain))
+                require("|" not in choice, f"{where}: {category}[{name}={value}] is neither values nor a variable")
+                patterns.append(Pattern(name, choice, domain))
         return tuple(patterns)
 
     def _narrow(self, category: str, patterns: tuple[Pattern, ...]) -> tuple[Pattern, ...]:
         """Leave a variable only the values that some word has: particles, for particle verbs. Ten times fewer rules."""
-        matching = self._matching(category, tuple(allowed for _, allowed in patterns))
-        names = self.categories[category]["features"]
+        matching = self._matching(category, tuple(pattern.allowed for pattern in patterns))
         return tuple(
-            (variable, allowed & frozenset().union(*(entry.features.get(name, allowed) for entry in matching)))
-            for name, (variable, allowed) in zip(names, patterns, strict=True)
+            pattern._replace(
+                allowed=pattern.allowed & frozenset().union(*(_admitted(entry, pattern) for entry in matching))
+            )
+            for pattern in patterns
         )
 
     # Writing the rules out.
@@ -227,30 +241,39 @@ class _Grounding:
     def _expand(self, category: str, values: tuple[frozenset[str], ...]) -> Iterator[tuple[Ground, float]]:
         """The groundings of a symbol's rules, each with the weight of its feature values."""
         for rule in self.rules[category]:
-            domains = self._variables(rule, values)
-            for assignment in itertools.product(*(sorted(domain) for domain in domains.values())):
-                bound = dict(zip(domains, assignment, strict=True))
+            variables = self._variables(rule, values)
+            for assignment in itertools.product(*(sorted(variable.allowed) for variable in variables)):
+                bound = {variable.variable: value for variable, value in zip(variables, assignment, strict=True)}
                 ground = Ground(rule, tuple(self._number(self._child_symbol(c, bound)) for c in rule.children))
-                yield ground, math.prod(self.priors[v] for v in assignment)
+                weights = (self.priors[variable.feature][bound[variable.variable]] for variable in variables)
+                yield ground, math.prod(weights)
 
-    def _variables(self, rule: Rule, values: tuple[frozenset[str], ...]) -> dict[str, frozenset[str]]:
-        """Which values each variable of a rule may take below this parent; none at all if the parent does not fit."""
-        patterns = [(v, allowed & own) for (v, allowed), own in zip(rule.patterns, values, strict=True)]
+    def _variables(self, rule: Rule, values: tuple[frozenset[str], ...]) -> list[Pattern]:
+        """The variables of a rule and what each may be below this parent (nothing, if the parent does not fit).
+
+        A variable that stands for several features (a verb's object and a noun's kind) has the weights of the first.
+        """
+        patterns = [p._replace(allowed=p.allowed & own) for p, own in zip(rule.patterns, values, strict=True)]
         for child in rule.children:
             patterns += [pattern for pattern in child.patterns if not self._stays_open(child, pattern)]
-        domains: dict[str, frozenset[str]] = {}
-        for variable, allowed in patterns:
-            domains[variable] = domains.get(variable, allowed) & allowed
-        return domains
+        variables: dict[str, Pattern] = {}
+        for pattern in patterns:
+            first = variables.setdefault(pattern.variable, pattern)
+            variables[pattern.variable] = first._replace(allowed=first.allowed & pattern.allowed)
+        return list(variables.values())
 
     def _stays_open(self, child: Child, pattern: Pattern) -> bool:
-        return child.category in self.entries and pattern[0].startswith("?")
+        return child.category in self.entries and pattern.variable.startswith("?")
 
     def _child_symbol(self, child: Child, bound: dict[str, str]) -> Symbol:
         return child.category, tuple(
-            pattern[1] if self._stays_open(child, pattern) else frozenset([bound[pattern[0]]])
+            pattern.allowed if self._stays_open(child, pattern) else frozenset([bound[pattern.variable]])
             for pattern in child.patterns
         )
+
+
+def _admitted(entry: Entry, pattern: Pattern) -> frozenset[str]:
+    return entry.features.get(pattern.feature, pattern.allowed)
 
 
 def _share_out(grounds: list[Ground], priors: list[float]) -> list[float]:

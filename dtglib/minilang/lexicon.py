@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from dtglib.errors import UserError
+
 # Feature -> the values that a form admits; a feature that is not named admits all.
 Features = dict[str, frozenset[str]]
 
@@ -63,7 +65,7 @@ def _inflect(lemma: str, rules: list[list[str]]) -> str:
     for pattern, replacement in rules:
         if re.search(pattern, lemma):
             return re.sub(pattern, replacement, lemma)
-    raise AssertionError(f"no spelling rule fits {lemma}")
+    raise UserError(f"no spelling rule fits {lemma}")
 
 
 # form, number, tag and CoNLL-U features of a verb's forms; a form without a number goes with both

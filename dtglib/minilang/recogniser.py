@@ -22,7 +22,7 @@ from dtglib.minilang.grammar import Grammar, read_language
 
 
 class Tables(NamedTuple):
-    """The grammar as arrays. `heads[starts[x]:starts[x + 1]]` are the rows of symbol x."""
+    """The grammar as arrays. Symbol x has the rows from `starts[x]` up to, not including, `starts[x + 1]`."""
 
     left_starts: np.ndarray  # binary rules by their left child
     right: np.ndarray

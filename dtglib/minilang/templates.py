@@ -19,12 +19,13 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import NamedTuple
 
-from dtglib.minilang.derivation import join, spell
-from dtglib.minilang.grammar import load_yaml
+from dtglib.errors import UserError, require
+from dtglib.minilang.derivation import spell
+from dtglib.minilang.grammar import read_source
 from dtglib.minilang.lexicon import Entry, Features, read_lexicon
+from dtglib.text import detokenize
 
 PAIRS_A_PARADIGM = 200
 ITEMS_A_SUITE = 24
@@ -63,8 +64,8 @@ class Paradigm:
         """BLiMP's format: a pair a line."""
         rows = (
             {
-                "sentence_good": join(pair.good),
-                "sentence_bad": join(pair.bad),
+                "sentence_good": detokenize(pair.good),
+                "sentence_bad": detokenize(pair.bad),
                 "field": self.field,
                 "linguistics_term": self.term,
                 "UID": self.uid,
@@ -97,7 +98,7 @@ class Suite:
                         {
                             "condition_name": condition.name,
                             "regions": [
-                                {"region_number": place, "content": join(region)}
+                                {"region_number": place, "content": detokenize(region)}
                                 for place, region in enumerate(condition.regions, start=1)
                             ],
                         }
@@ -111,10 +112,10 @@ class Suite:
 
 
 @functools.cache
-def minimal_pairs(language: str = "english") -> list[Paradigm]:
+def minimal_pairs() -> list[Paradigm]:
     """All paradigms, 200 different pairs each."""
-    source, words = _read(language, "pairs.yaml"), _read(language, "lexicon.yaml")
-    fill = _Filler(words, source["opposite"])
+    source = read_source("pairs")
+    fill = _Filler(read_source("lexicon"), source["opposite"])
     paradigms = []
     for spec in source["pairs"]:
         drawn = fill.items(spec["uid"], spec, {"good": spec["good"], "bad": spec["bad"]}, PAIRS_A_PARADIGM)
@@ -124,10 +125,10 @@ def minimal_pairs(language: str = "english") -> list[Paradigm]:
 
 
 @functools.cache
-def suites(language: str = "english") -> list[Suite]:
+def suites() -> list[Suite]:
     """All test suites, 24 different items each."""
-    source, words = _read(language, "suites.yaml"), _read(language, "lexicon.yaml")
-    fill = _Filler(words, source["opposite"])
+    source = read_source("suites")
+    fill = _Filler(read_source("lexicon"), source["opposite"])
     made = []
     for spec in source["suites"]:
         drawn = fill.items(spec["suite"], spec, spec["conditions"], ITEMS_A_SUITE)
@@ -139,15 +140,11 @@ def suites(language: str = "english") -> list[Suite]:
 
 
 @functools.cache
-def evaluation_sentences(language: str = "english") -> frozenset[tuple[str, ...]]:
+def evaluation_sentences() -> frozenset[tuple[str, ...]]:
     """Every sentence of the pairs and the suites, good and bad: none of them is ever in a corpus."""
-    paired = (words for paradigm in minimal_pairs(language) for pair in paradigm.pairs for words in pair)
-    tested = (c.words for suite in suites(language) for conditions in suite.items for c in conditions)
+    paired = (words for paradigm in minimal_pairs() for pair in paradigm.pairs for words in pair)
+    tested = (c.words for suite in suites() for conditions in suite.items for c in conditions)
     return frozenset(itertools.chain(paired, tested))
-
-
-def _read(language: str, name: str) -> dict:
-    return load_yaml((files("dtglib.minilang") / language / name).read_text("utf-8"))
 
 
 class _Filler:
@@ -168,7 +165,7 @@ class _Filler:
             found.setdefault(tuple(filled.values()), filled)
             if len(found) == count:
                 return list(found.values())
-        raise AssertionError(f"{name}: the lexicon has words for only {len(found)} of {count} items")
+        raise UserError(f"{name}: the lexicon has words for only {len(found)} of {count} items")
 
     def _case(self, case: dict[str, str], spec: dict, templates: dict[str, str]) -> Callable:
         """A function that fills the templates of one case, what does not depend on chance done in advance."""
@@ -181,7 +178,7 @@ class _Filler:
         slots = {slot: set_(pattern) for slot, pattern in spec.get("slots", {}).items()}
         choices = {slot: self._choices(pattern, asked[slot]) for slot, pattern in slots.items()}
         empty = [f"{slot}: {slots[slot]}" for slot, forms in choices.items() if not forms]
-        assert not empty, f"{spec}: no word fits {empty}"
+        require(not empty, f"{spec}: no word fits {empty}")
 
         def fill(chance: random.Random) -> dict[str, str]:
             drawn: dict[str, str] = {}
@@ -220,7 +217,7 @@ class _Filler:
         among = lemmas.split("|") if lemmas else None
         entries = [e for e in self.lexicon[category] if _fits(e, features) and (not among or e.lemma in among)]
         missing = set(among or ()) - {entry.lemma for entry in entries}
-        assert not missing, f"{pattern}: not in the lexicon: {missing}"
+        require(not missing, f"{pattern}: not in the lexicon: {missing}")
         return entries
 
     def spell(self, text: str) -> tuple[str, ...]:
