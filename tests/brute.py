@@ -1,9 +1,9 @@
 """Slow definitions that fast code is tested against. Here: a recogniser that reads minilang's grammar top-down.
 
-`ends(symbol, start)` are the places where a stretch of words that begins at `start` and derives from `symbol` may end.
-For "There is a difference ." with words numbered from 0, `ends(NPweak, 2)` is {4}: "a difference". A phrase tries all of
-its rules, a rule its children from left to right; every answer is remembered. No symbol begins with itself, so this
-stops. Nothing is shared with the chart parser of the package but the ground rules and the words.
+`ends(symbol, start)` are the places where a stretch of words that begins at `start` and derives from `symbol` may
+end. For "There is a difference ." with words numbered from 0, `ends(NPweak, 2)` is {4}: "a difference". A phrase tries
+all of its rules, a rule its children from left to right; every answer is remembered. No symbol begins with itself, so
+this stops. Nothing is shared with the chart parser of the package but the ground rules and the words.
 """
 
 from collections.abc import Iterator

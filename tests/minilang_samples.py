@@ -1,5 +1,6 @@
 """minilang's splits as the tests of minilang share them: drawn once a session."""
 
+import gc
 from functools import cache
 
 from dtglib import minilang
@@ -8,14 +9,16 @@ from dtglib.progress import quiet
 from dtglib.treebank import Sentence
 
 # How many sentences the tests draw. Hold-outs are rare among all sentences, so that drawing them takes its time.
-SIZES = {"train": 20_000, "dev": 1_000, "test": 1_000, "attractor": 300, "depth": 100, "combination": 100}
+SIZES = {"train": 20_000, "dev": 1_000, "test": 1_000, "attractor": 200, "depth": 60, "combination": 60}
 
 
 @cache
 def split(name: str) -> tuple[Sentence, ...]:
     """A split with seed 0."""
     with quiet():
-        return tuple(minilang.split(name, SIZES[name]))
+        drawn = tuple(minilang.split(name, SIZES[name]))
+    gc.freeze()  # millions of objects that stay: the collector need not look at them again and again
+    return drawn
 
 
 def grammar() -> Grammar:

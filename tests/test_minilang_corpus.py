@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from importlib.resources import files
 
 import brute
@@ -17,6 +18,7 @@ from dtglib import minilang
 from dtglib.brackets import parse_brackets
 from dtglib.errors import UserError
 from dtglib.minilang.derivation import Structure
+from dtglib.minilang.derivation import sentence as as_sentence
 from dtglib.minilang.templates import evaluation_sentences
 from dtglib.progress import quiet
 from dtglib.projectivity import is_projective
@@ -26,12 +28,13 @@ from dtglib.treebank import Sentence, Treebank, format_conllu, read_conllu, tree
 # SHA-256 of the bytes that seed 0 gives on every machine. After a change of grammar, lexicon or templates they differ;
 # renew them, in the same commit as the change, with what this prints: python tests/test_minilang_corpus.py
 CHECKSUMS = {
-    "train": "?",
-    "pairs": "?",
-    "suites": "?",
+    "train": "e7fb94879113fc889cf2ddfd7c939c64f25bbc76c47e0e902a4c596ae1e8aa0b",
+    "pairs": "3bae04a4b2499f2f73a06f0b3fd8ba340e629e1f6f7798489a2e2b18adc94cd7",
+    "suites": "07b6c828024ce28a779f6de5a355387e1dc8762f883065659070908103ebb9f6",
 }
 
 
+@cache
 def checksums() -> dict[str, str]:
     with quiet():
         texts = {
@@ -69,11 +72,12 @@ def test_the_brackets_have_the_tags_of_the_treebank():
         assert [tag for _, tag in parse_brackets(sentence.brackets).pos()] == [row[4] for row in sentence.rows]
 
 
-@pytest.mark.xfail(strict=True, reason="category Full has no bracket, so NPs after `near`, `with`, `up` ... have none")
-def test_a_preposition_is_followed_by_a_noun_phrase():
+@pytest.mark.xfail(strict=True, reason="category Full has no bracket: nouns stand loose in PP, VP and S")
+def test_nouns_stand_in_noun_phrases():
     for sentence in split("dev"):
-        for phrase in parse_brackets(sentence.brackets).subtrees(lambda tree: tree.label() == "PP"):
-            assert [child.label() for child in phrase] == ["IN", "NP"], sentence.brackets
+        for phrase in parse_brackets(sentence.brackets).subtrees():
+            tags = {child.label() for child in phrase if not isinstance(child, str)}
+            assert phrase.label() in ("NP", "WHNP") or not tags & {"DT", "NN", "NNS", "NNP"}, sentence.brackets
 
 
 @pytest.mark.xfail(strict=True, reason="the bracket of a relative clause without a subject of its own is SBAR over VP")
@@ -105,65 +109,324 @@ def test_space_after_says_where_the_text_has_no_space():
 
 # ---- the enhanced graph
 
+# Sentence | what the graph has and the tree has not | what the tree has and the graph has not.
+GRAPHS = """
+    Mary wants to sleep.                           | nsubj:xsubj(sleep, Mary)                             |
+    Mary wants to try to sleep.                    | nsubj:xsubj(try, Mary) nsubj:xsubj(sleep, Mary)      |
+    Mary is eager to sleep.                        | nsubj:xsubj(sleep, Mary)                             |
+    Mary persuaded John to sleep.                  | nsubj:xsubj(sleep, John)                             |
+    Mary promised to persuade John to sleep.       | nsubj:xsubj(persuade, Mary) nsubj:xsubj(sleep, John) |
+    John was persuaded to sleep.                   | nsubj:xsubj(sleep, John)                             |
+    The boy who wants to sleep laughed.            | nsubj(wants, boy) nsubj:xsubj(sleep, boy) ref(boy, who) | nsubj(wants, who)
+    Mary knows who wants to sleep.                 | nsubj:xsubj(sleep, who)                              |
+    Mary seems to sleep.                           | nsubj:xsubj(sleep, Mary)                             |
+    Mary seems to be near the park.                | nsubj:xsubj(park, Mary)                              |
+    Mary is likely to seem to be old.              | nsubj:xsubj(seem, Mary) nsubj:xsubj(old, Mary)       |
+    Mary believes John to sleep.                   | nsubj:xsubj(sleep, John)                             |
+    John was expected to sleep.                    | nsubj:xsubj(sleep, John)                             |
+    There seems to be a dog.                       |                                                      |
+    Mary believes there to be a dog.               |                                                      |
+    There was expected to be a dog.                |                                                      |
+    It seems to be obvious that John slept.        |                                                      |
+    Mary believes it to be obvious that John slept. |                                                     |
+    Mary slept and laughed.                        | nsubj(laughed, Mary)                                 |
+    Mary wants to sleep and laugh.                 | nsubj:xsubj(sleep, Mary) nsubj:xsubj(laugh, Mary) xcomp(wants, laugh) |
+    Mary laughed and John slept.                   |                                                      |
+    John and Mary slept.                           | nsubj(slept, Mary)                                   |
+    Bill saw John and Mary.                        | obj(saw, Mary)                                       |
+    Bill talked to John and Mary.                  | obl:to(talked, Mary)                                 |
+    The dog was seen by John and Mary.             | obl:agent(seen, Mary)                                |
+    The boy who slept laughed.                     | nsubj(slept, boy) ref(boy, who)                      | nsubj(slept, who)
+    The boy who was seen laughed.                  | nsubj:pass(seen, boy) ref(boy, who)                  | nsubj:pass(seen, who)
+    The boy who sleeps and laughs is old.          | nsubj(sleeps, boy) nsubj(laughs, boy) acl:relcl(boy, laughs) ref(boy, who) | nsubj(sleeps, who)
+    The boy who Mary saw laughed.                  | obj(saw, boy) ref(boy, who)                          | obj(saw, who)
+    The boy Mary saw laughed.                      | obj(saw, boy)                                        |
+    The boy who Mary wants to see laughed.         | obj(see, boy) nsubj:xsubj(see, Mary) ref(boy, who)   | obj(wants, who)
+    The boy that Mary thinks John saw laughed.     | obj(saw, boy) ref(boy, that)                         | obj(thinks, that)
+    The boy Mary thinks that John saw laughed.     | obj(saw, boy)                                        |
+    It was the book that Mary read.                | obj(read, book) ref(book, that)                      | obj(read, that)
+    What Mary read was the book.                   | obj(read, What)                                      |
+    Mary wonders who John saw.                     |                                                      |
+    Mary wonders who John wants to see.            | obj(see, who) nsubj:xsubj(see, John)                 | obj(wants, who)
+    Mary knows who John thinks saw Bill.           | nsubj(saw, who)                                      | nsubj(thinks, who)
+    The book is easy to read.                      | obj(read, book)                                      |
+    The book seems to be easy to read.             | nsubj:xsubj(easy, book) obj(read, book)              |
+"""  # noqa: E501
 
-def arcs(sentence: Sentence) -> tuple[set[str], set[str]]:
-    """What the graph has and the tree has not, and the other way round: {"nsubj:xsubj(sleep, Mary)"}, set()."""
+# Rows of the same kind that do not hold yet, with the reason.
+GRAPHS_TO_COME = """
+    John and Mary want to sleep.         | nsubj(want, Mary) nsubj:xsubj(sleep, John) nsubj:xsubj(sleep, Mary)    |
+    John and Mary slept and laughed.     | nsubj(slept, Mary) nsubj(laughed, John) nsubj(laughed, Mary)           |
+    Bill persuaded John and Mary to sleep. | obj(persuaded, Mary) nsubj:xsubj(sleep, John) nsubj:xsubj(sleep, Mary) |
+    John wants to be seen.               | nsubj:pass:xsubj(seen, John)                                           |
+    The boy Mary talked to laughed.      | obl:to(talked, boy)                                                    |
+"""
+
+
+def rows(table: str) -> list[tuple[str, set[str], set[str]]]:
+    cells = [[cell.strip() for cell in row.split("|")] for row in table.strip().split("\n")]
+    return [(text, relations(more), relations(less)) for text, more, less in cells]
+
+
+def relations(text: str) -> set[str]:
+    return {relation.strip() + ")" for relation in text.split(")") if relation.strip()}
+
+
+def differences(sentence: Sentence) -> tuple[set[str], set[str]]:
+    """The arcs of the graph that the tree has not, and those of the tree that the graph has not."""
     more, less = set(), set()
-    for word, head, label, edges in zip(*(sentence.words, sentence.heads, sentence.labels, sentence.enhanced), strict=True):
-        in_both = [edge for edge in edges if int(edge.head) == head and edge.label.split(":")[0] == label.split(":")[0]]
-        more |= {f"{e.label}({sentence.words[int(e.head) - 1]}, {word})" for e in edges if e not in in_both}
-        if not in_both:
-            less.add(f"{label}({sentence.words[head - 1]}, {word})")
+    for word, head, label, edges in zip(
+        sentence.words, sentence.heads, sentence.labels, sentence.enhanced, strict=True
+    ):
+        # The graph's labels may say more: obl:to for obl.
+        shared = [edge for edge in edges if edge.head == str(head) and (edge.label + ":").startswith(label + ":")]
+        more |= {f"{edge.label}({sentence.words[int(edge.head) - 1]}, {word})" for edge in edges if edge not in shared}
+        less |= set() if shared else {f"{label}({sentence.words[head - 1]}, {word})"}
     return more, less
 
 
 def readings(text: str) -> list[Sentence]:
-    """The sentences, by all derivations of a text."""
-    from dtglib.minilang.derivation import sentence as to_sentence
-
+    """One sentence for each derivation of a text."""
     found = [
-        to_sentence(node, Structure(node), grammar().sandhi, "hand-checked")
+        as_sentence(node, Structure(node), grammar().sandhi, "hand-checked")
         for node in brute.derivations(grammar(), tokenize(text))
     ]
     assert found, f"not in the language: {text}"
     return found
 
 
-def assert_graph(text: str, more: str = "", less: str = "") -> None:
+@pytest.mark.parametrize(("text", "more", "less"), rows(GRAPHS), ids=[row[0] for row in rows(GRAPHS)])
+def test_the_graph_differs_from_the_tree_in_just_these_arcs(text, more, less):
     for sentence in readings(text):
-        assert arcs(sentence) == (set(split_arcs(more)), set(split_arcs(less)))
+        assert differences(sentence) == (more, less)
 
 
-def split_arcs(text: str) -> list[str]:
-    return [arc.strip() + ")" for arc in text.split(")") if arc.strip()]
+@pytest.mark.xfail(
+    strict=True, reason="conjuncts, passive infinitives and stranded prepositions lack what UD gives them"
+)
+@pytest.mark.parametrize(("text", "more", "less"), rows(GRAPHS_TO_COME), ids=[row[0] for row in rows(GRAPHS_TO_COME)])
+def test_the_graph_will_differ_from_the_tree_in_these_arcs(text, more, less):
+    for sentence in readings(text):
+        assert differences(sentence) == (more, less)
 
 
-GRAPHS = {
-    # Control and raising: the infinitive's subject.
-    "Mary wants to sleep.": "nsubj:xsubj(sleep, Mary)",
-    "Mary wants to try to sleep.": "nsubj:xsubj(try, Mary) nsubj:xsubj(sleep, Mary)",
-    "Mary is eager to sleep.": "nsubj:xsubj(sleep, Mary)",
-    "Mary persuaded John to sleep.": "nsubj:xsubj(sleep, John)",
-    "Mary promised to persuade John to sleep.": "nsubj:xsubj(persuade, Mary) nsubj:xsubj(sleep, John)",
-    "John was persuaded to sleep.": "nsubj:xsubj(sleep, John)",
-    "Mary seems to sleep.": "nsubj:xsubj(sleep, Mary)",
-    "Mary is likely to seem to sleep.": "nsubj:xsubj(seem, Mary) nsubj:xsubj(sleep, Mary)",
-    "Mary believes John to sleep.": "nsubj:xsubj(sleep, John)",
-    "John was expected to sleep.": "nsubj:xsubj(sleep, John)",
-    "Mary seems to be old.": "nsubj:xsubj(old, Mary)",
-    # What there is and what it is that is obvious are no subjects of seeming.
-    "There seems to be a dog.": "",
-    "There seem to happen to be dogs.": "",
-    "Mary believes there to be a dog.": "",
-    "It seems to be obvious that John slept.": "",
-    "Mary believes it to be obvious that John slept.": "",
-    "There was expected to be a dog.": "",
-    # Coordination: the second half has what the first has.
-    "Mary slept and laughed.": "nsubj(laughed, Mary)",
-    "Mary can sleep and wants to laugh.": "",  # replaced below
-    "Mary wants to sleep and laugh.": "nsubj:xsubj(sleep, Mary) nsubj:xsubj(laugh, Mary) xcomp(wants, laugh)",
-    "John and Mary slept.": "nsubj(slept, Mary)",
-    "Bill saw John and Mary.": "obj(saw, Mary)",
-    "Bill talked to John and Mary.": "obl:to(talked, Mary)",
-    "The dog was seen by John and Mary.": "obl:agent(seen, Mary)",
-}
+def test_every_word_has_an_edge_from_a_word_of_the_sentence_and_one_has_it_from_root():
+    for sentence in split("train"):
+        heads = [int(edge.head) for edges in sentence.enhanced for edge in edges]
+        assert all(sentence.enhanced), sentence.text
+        assert all(0 <= head <= len(sentence.words) for head in heads), sentence.text
+        assert heads.count(0) == 1, sentence.text
+
+
+def test_every_word_of_a_graph_is_reached_from_root():
+    for sentence in split("dev"):
+        reached, found = set(), {"0"}
+        while found - reached:
+            reached |= found
+            found = {
+                str(word)
+                for word, edges in enumerate(sentence.enhanced, start=1)
+                if any(edge.head in reached for edge in edges)
+            }
+        assert len(reached) == len(sentence.words) + 1, sentence.text
+
+
+def test_expletives_are_expletives_and_nothing_else():
+    expletives = [
+        edges
+        for sentence in split("train")
+        for edges, label in zip(sentence.enhanced, sentence.labels, strict=True)
+        if label == "expl"
+    ]
+    assert len(expletives) > 1_000
+    assert all([edge.label for edge in edges] == ["expl"] for edges in expletives)
+
+
+def test_there_is_always_an_expletive():
+    for sentence in split("train"):
+        for row in sentence.rows:
+            assert (row[4] == "EX") <= (row[7] == "expl"), sentence.text
+
+
+def test_many_sentences_have_words_with_several_heads():
+    several = [sentence for sentence in split("train") if any(len(edges) > 1 for edges in sentence.enhanced)]
+    assert 0.25 < len(several) / SIZES["train"] < 0.75
+
+
+# ---- splits and hold-outs
+
+
+def test_an_unknown_split_is_an_error_that_lists_the_known_ones():
+    with pytest.raises(UserError, match=r"'trian'.*train, dev, test, attractor, depth, combination"):
+        minilang.split("trian")
+
+
+def test_a_longer_split_begins_with_a_shorter_one():
+    assert minilang.split("dev", 20) == list(split("dev")[:20])
+
+
+def test_another_seed_gives_other_sentences():
+    other = {sentence.words for sentence in minilang.split("dev", 100, seed=1)}
+    assert len(other & {sentence.words for sentence in split("dev")[:100]}) < 10
+
+
+def test_no_two_splits_share_a_sentence():
+    words = {name: {sentence.words for sentence in split(name)} for name in SIZES}
+    shared = {(a, b): words[a] & words[b] for a in words for b in words if a < b and words[a] & words[b]}
+    assert shared == {}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_no_sentence_of_the_evaluation_is_in_a_split(name):
+    assert len(evaluation_sentences()) > 15_000
+    assert not evaluation_sentences() & {sentence.words for sentence in split(name)}
+
+
+def test_few_sentences_come_twice():
+    assert len({sentence.words for sentence in split("train")}) > 0.95 * SIZES["train"]
+
+
+def test_there_is_no_long_sentence():
+    assert max(len(sentence.words) for sentence in split("train")) <= 40
+
+
+# The hold-outs once more, from nothing but the ten columns.
+ID, LEMMA, UPOS, FEATS, HEAD, DEPREL, DEPS = 0, 2, 3, 5, 6, 7, 8
+
+
+def feature(row: tuple[str, ...], name: str) -> str | None:
+    return dict(pair.split("=") for pair in row[FEATS].split("|") if "=" in pair).get(name)
+
+
+def edges(row: tuple[str, ...]) -> list[tuple[str, str]]:
+    return [tuple(edge.split(":", 1)) for edge in row[DEPS].split("|")]
+
+
+def attractors(sentence: Sentence, kinds: tuple[str, ...]) -> list[str]:
+    """The words of these kinds (UPOS) and of the other number between a subject and a verb that shows number."""
+    found = []
+    for subject in sentence.rows:
+        for predicate, label in edges(subject):
+            if label not in ("nsubj", "nsubj:pass"):
+                continue
+            auxiliaries = [r for r in sentence.rows if r[HEAD] == predicate and r[DEPREL] in ("aux", "aux:pass", "cop")]
+            verb = [*auxiliaries, sentence.rows[int(predicate) - 1]][0]
+            if feature(verb, "VerbForm") != "Fin" or not feature(verb, "Number"):
+                continue
+            first, last = sorted((int(subject[ID]), int(verb[ID])))
+            found += [
+                row[1]
+                for row in sentence.rows[first : last - 1]
+                if row[UPOS] in kinds
+                and feature(row, "Number") not in (None, feature(verb, "Number"))
+                and (row[HEAD], row[DEPREL]) != (subject[ID], "conj")
+            ]
+    return found
+
+
+def depth(sentence: Sentence) -> int:
+    """How many clauses stand one inside the other, by the labels from a word up to the root."""
+
+    def clauses_above(row: tuple[str, ...]) -> int:
+        clause = row[DEPREL] in ("ccomp", "csubj", "acl:relcl", "acl", "advcl")
+        return clause + (clauses_above(sentence.rows[int(row[HEAD]) - 1]) if row[HEAD] != "0" else 0)
+
+    return max(map(clauses_above, sentence.rows))
+
+
+HELD_OUT_ARCS = [
+    (arc["head"], arc["label"], arc.get("dependent"))
+    for arc in yaml.safe_load((files("dtglib.minilang") / "english" / "holdouts.yaml").read_text("utf-8"))[
+        "combination"
+    ]["arcs"]
+]
+
+
+def combinations(sentence: Sentence, arcs_of=lambda row: [(row[HEAD], row[DEPREL])]) -> list[tuple[str, str, str]]:
+    """The arcs between two lemmas that are held out; `arcs_of` a row gives those of the tree."""
+    return [
+        (sentence.rows[int(head) - 1][LEMMA], label, row[LEMMA])
+        for row in sentence.rows
+        for head, label in arcs_of(row)
+        if head != "0"
+        and any(
+            (sentence.rows[int(head) - 1][LEMMA], label) == (lemma, relation) and dependent in (None, row[LEMMA])
+            for lemma, relation, dependent in HELD_OUT_ARCS
+        )
+    ]
+
+
+PARTS = ["train", "dev", "test"]
+PLACES = {e.word for symbol, words in grammar().words.items() for e in words if grammar().symbols[symbol][0] == "Place"}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_no_noun_of_the_other_number_stands_between_subject_and_verb(name):
+    shown = {sentence.text: set(attractors(sentence, ("NOUN",))) - PLACES for sentence in split(name)}
+    assert [text for text, nouns in shown.items() if nouns] == []
+
+
+@pytest.mark.xfail(strict=True, reason="nouns of places have no number in the lexicon: `the keys near the village are`")
+@pytest.mark.parametrize("name", PARTS)
+def test_no_place_stands_between_a_plural_subject_and_its_verb(name):
+    assert [sentence.text for sentence in split(name) if PLACES & set(attractors(sentence, ("NOUN",)))] == []
+
+
+@pytest.mark.xfail(strict=True, reason="only common nouns are looked at: `the glasses which Tom notices do n't sink`")
+def test_no_name_stands_between_a_plural_subject_and_its_verb():
+    assert [sentence.text for sentence in split("train") if attractors(sentence, ("PROPN",))] == []
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_no_sentence_is_three_clauses_deep(name):
+    assert [sentence.text for sentence in split(name) if depth(sentence) >= 3] == []
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_no_combination_that_is_held_out_stands_in_the_tree(name):
+    assert {s.text: combinations(s) for s in split(name) if combinations(s)} == {}
+
+
+@pytest.mark.xfail(
+    strict=True, reason="relative clauses, control and tough movement hide the combinations in the graph"
+)
+def test_no_combination_that_is_held_out_stands_in_the_graph():
+    assert {s.text: combinations(s, edges) for s in split("train") if combinations(s, edges)} == {}
+
+
+def test_the_hold_outs_show_what_is_held_out():
+    assert all(attractors(sentence, ("NOUN",)) for sentence in split("attractor"))
+    assert all(depth(sentence) >= 3 for sentence in split("depth"))
+    assert all(combinations(sentence) for sentence in split("combination"))
+
+
+def test_a_hold_out_shows_no_other():
+    assert all(depth(sentence) < 3 for name in ("attractor", "combination") for sentence in split(name))
+    assert not any(combinations(sentence) for name in ("attractor", "depth") for sentence in split(name))
+
+
+def test_most_combinations_are_shown_even_by_few_sentences():
+    shown = {arc for sentence in split("combination") for arc in combinations(sentence)}
+    missing = [arc for arc in HELD_OUT_ARCS if not any(a[:2] == arc[:2] and arc[2] in (None, a[2]) for a in shown)]
+    assert len(missing) <= len(HELD_OUT_ARCS) / 2, missing
+
+
+# ---- determinism
+
+
+def test_the_same_seed_gives_the_same_bytes_on_every_machine():
+    assert checksums() == CHECKSUMS
+
+
+def test_the_bytes_do_not_depend_on_the_hash_seed_of_the_process():
+    environment = os.environ | {"PYTHONHASHSEED": "4711"}
+    run = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, check=True)
+    assert run.stdout == report()
+
+
+def report() -> str:
+    return "".join(f'    "{name}": "{checksum}",\n' for name, checksum in checksums().items())
+
+
+if __name__ == "__main__":
+    print(report(), end="")

@@ -1,10 +1,13 @@
 """minilang's grammar: what it derives is English, what it does not is not, and it is sampled by its weights."""
 
+import functools
 import random
 from collections import Counter, defaultdict
+from importlib.resources import files
 
 import brute
 import pytest
+import yaml
 from minilang_samples import grammar, split
 
 from dtglib import minilang
@@ -51,14 +54,14 @@ def forms() -> dict[str, list[str]]:
 
 def test_the_recogniser_agrees_with_a_slow_one_on_sampled_and_on_corrupted_sentences(forms):
     chance = random.Random(0)
-    sentences = [sentence.words for sentence in split("dev")[:200] if len(sentence.words) <= 16]
+    sentences = [sentence.words for sentence in split("dev")[:120] if len(sentence.words) <= 16]
     broken = [other for words in sentences for other in corruptions(words, chance, forms)]
     verdicts = Counter()
     for words in [*sentences, *broken]:
         verdict = minilang.english().accepts(words)
         assert verdict == brute.accepts(grammar(), list(words)), " ".join(words)
         verdicts[verdict] += 1
-    assert min(verdicts[True], verdicts[False]) > 200, verdicts
+    assert min(verdicts[True], verdicts[False]) > 100, verdicts
 
 
 @pytest.mark.parametrize("words", [[], ["."], ["the"], ["xyzzy", "."], ["there", "is", "a", "difference", "."]])
@@ -237,8 +240,8 @@ def test_a_lemma_has_these_forms(paradigm):
 
 # ---- the sampler
 
-# The 99.9 % quantile of chi-square by degrees of freedom: a right sampler fails one seed in a thousand, and this is one.
-CRITICAL = {1: 10.83, 5: 20.52, 8: 26.12}
+# The 99.9 % quantiles of chi-square by degrees of freedom: a right sampler exceeds them at one seed in a thousand.
+CRITICAL = {1: 10.83, 5: 20.52, 6: 22.46, 7: 24.32, 8: 26.12, 9: 27.88, 10: 29.59, 11: 31.26, 12: 32.91}
 
 
 def chi_square(counts: Counter, weights: dict[str, float]) -> float:
@@ -255,34 +258,29 @@ def draw_many(category: str, times: int) -> list:
     return [draw(chance, symbol, most_words=10**9) for _ in range(times)]
 
 
+def stated(*path: str) -> dict:
+    """What the grammar's file says at some place, read without the package."""
+    text = (files("dtglib.minilang") / "english" / "grammar.yaml").read_text("utf-8")
+    return functools.reduce(dict.__getitem__, path, yaml.load(text, Loader=yaml.BaseLoader))
+
+
 def test_rules_are_drawn_by_their_weights():
-    weights = {
-        "plain": 68,
-        "adverbial-comma": 6,
-        "adverbial-no-comma": 4,
-        "adverbial-last": 6,
-        "coordination": 6,
-        "ellipsis": 2,
-        "cleft": 4,
-        "pseudo-cleft": 2,
-        "pseudo-cleft-verbal": 2,
-    }
-    counts = Counter(node.rule.name for node in draw_many("S", 10_000))
-    assert chi_square(counts, weights) < CRITICAL[8]
+    weights = {rule["name"]: float(rule["w"]) for rule in stated("rules", "S")}
+    assert chi_square(Counter(node.rule.name for node in draw_many("S", 10_000)), weights) < CRITICAL[len(weights) - 1]
 
 
 def test_the_groundings_of_a_rule_are_drawn_by_the_weights_of_numbers():
-    numbers = Counter("|".join(noun["num"]) for noun in nouns_of_questions())
-    assert chi_square(numbers, {"sg": 6, "pl": 4}) < CRITICAL[1]
+    weights = {value: float(weight) for value, weight in stated("features", "num", "values").items()}
+    assert chi_square(Counter("|".join(noun["num"]) for noun in nouns_of_questions()), weights) < CRITICAL[1]
 
 
-@pytest.mark.xfail(strict=True, reason="a value's weight is overwritten by that of the same value of a later feature")
 def test_the_groundings_of_a_rule_are_drawn_by_the_weights_of_kinds():
+    weights = {value: float(weight) for value, weight in stated("features", "kind", "values").items()}
+    weights = {"person": weights["m"] + weights["f"], **{kind: weights[kind] for kind in "aetos"}}
     kinds = Counter("person" if noun["kind"] & {"m", "f"} else "|".join(noun["kind"]) for noun in nouns_of_questions())
-    assert chi_square(kinds, {"person": 6 + 6, "a": 4, "e": 3, "t": 3, "o": 5, "s": 2}) < CRITICAL[5]
+    assert chi_square(kinds, weights) < CRITICAL[5]
 
 
-@pytest.mark.xfail(strict=True, reason="`no` weighs 6 as a value of `weak`, and that is taken for `neg`, where it is 96")
 def test_few_objects_are_negative():
     phrases = [leaves(node)[1:] for node in draw_many("Frame", 20_000) if node.rule.name == "transitive"]
     negative = sum(phrase[0].word in ("no", "few", "only", "nobody", "nothing") for phrase in phrases)
