@@ -174,7 +174,6 @@ def test_a_suite_has_the_keys_of_syntaxgym(suite: Suite, data):
     assert {"name", "metric"} <= set(ours["meta"]) & set(theirs["meta"])
 
 
-@pytest.mark.xfail(strict=True, reason="`meta` has the circuit, and no comment, reference and author")
 def test_the_meta_of_a_suite_has_the_keys_of_syntaxgym(data):
     theirs = json.loads((data / "sg" / "json" / "number_prep.json").read_text("utf-8"))["meta"]
     assert set(theirs) <= set(json.loads(SUITES[0].as_json())["meta"])

@@ -6,7 +6,7 @@ suites in SyntaxGym's; a recogniser decides what is in the language.
 
     >>> from dtglib import minilang
     >>> minilang.split("train", sentences=1)[0].text
-    'This script which disappeared was noticed by him.'
+    'This script which disappeared was smelled by him.'
     >>> minilang.english().accepts("There is a difference .".split())
     True
 """

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 from dtglib.errors import UserError
-from dtglib.minilang.derivation import MOST_WORDS, Structure, TooLong, leaves, sampler, sentence, spell
+from dtglib.minilang.derivation import MOST_WORDS, Node, Structure, TooLong, leaves, sampler, sentence, spell
 from dtglib.minilang.grammar import read_language, read_source
 from dtglib.minilang.lexicon import Entry
 from dtglib.minilang.templates import evaluation_sentences
@@ -52,31 +52,40 @@ def _draw(name: str, seed: int) -> Iterator[Sentence]:
         if (name not in shown and home != name) or words in barred:
             continue
         structure = Structure(derivation)
-        shows = [holdout for holdout, is_shown in shown.items() if is_shown(structure)]
+        shows = [holdout for holdout, is_shown in shown.items() if is_shown(derivation, structure)]
         if shows == ([name] if name in shown else []):
             number += 1
             yield sentence(derivation, structure, grammar.sandhi, f"minilang-{name}-{seed}-{number}")
 
 
-# The hold-outs: questions to a dependency structure.
+# The hold-outs: questions to a derivation and its arcs.
+
+Question = Callable[[Node, Structure], bool]
 
 
 @cache
-def holdouts() -> dict[str, Callable[[Structure], bool]]:
+def holdouts() -> dict[str, Question]:
     """Each hold-out's name and the question whether a sentence shows it."""
     source = read_source("holdouts")
     clauses, deepest = frozenset(source["depth"]["clauses"]), int(source["depth"]["from"])
-    arcs = frozenset((arc["head"], arc["label"], arc.get("dependent")) for arc in source["combination"]["arcs"])
+    combination = source["combination"]
+    words = {item["word"]: item for item in combination["words"]}
+    objects = {(item["verb"], item["object"]) for item in combination["objects"]}
+    attributes = {(item["noun"], item["attribute"]) for item in combination["attributes"]}
     return {
-        "attractor": has_attractor,
-        "depth": lambda structure: embedding_depth(structure, clauses) >= deepest,
-        "combination": lambda structure: has_combination(structure, arcs),
+        "attractor": lambda _, structure: has_attractor(structure),
+        "depth": lambda _, structure: embedding_depth(structure, clauses) >= deepest,
+        "combination": lambda node, structure: (
+            has_word_in_frame(node, words)
+            or not objects.isdisjoint(verbs_with_objects(structure))
+            or not attributes.isdisjoint(nouns_with_attributes(structure))
+        ),
     }
 
 
 def has_attractor(structure: Structure) -> bool:
-    """Whether a noun of the other number stands between a subject and the verb that agrees with it."""
-    for subject, edges in enumerate(structure.graph(), start=1):
+    """Whether a nominal of the other number stands between a subject and the verb that agrees with it."""
+    for subject, edges in enumerate(structure.graph, start=1):
         for edge in edges:
             verb = _agreeing(structure, int(edge.head)) if edge.label in ("nsubj", "nsubj:pass") else None
             if verb is None:
@@ -84,10 +93,8 @@ def has_attractor(structure: Structure) -> bool:
             number = _number(structure.entries[verb - 1])
             between = range(min(subject, verb) + 1, max(subject, verb))
             # "The book and the map remain": the map is half of the subject, not in its way.
-            nouns = [w for w in between if (structure.heads[w], structure.labels[w]) != (subject, "conj")]
-            if any(
-                structure.entries[w - 1].pos == "NOUN" and _differs(structure.entries[w - 1], number) for w in nouns
-            ):
+            others = [w for w in between if (structure.heads[w], structure.labels[w]) != (subject, "conj")]
+            if any(_is_nominal_of_other_number(structure.entries[w - 1], number) for w in others):
                 return True
     return False
 
@@ -99,8 +106,8 @@ def _agreeing(structure: Structure, predicate: int) -> int | None:
     return finite[0] if _number(structure.entries[finite[0] - 1]) else None
 
 
-def _differs(entry: Entry, number: str | None) -> bool:
-    return _number(entry) not in (None, number)
+def _is_nominal_of_other_number(entry: Entry, number: str | None) -> bool:
+    return entry.pos in ("NOUN", "PROPN", "PRON") and _number(entry) not in (None, number)
 
 
 def _number(entry: Entry) -> str | None:
@@ -120,12 +127,53 @@ def embedding_depth(structure: Structure, clauses: frozenset[str]) -> int:
     return deepest
 
 
-def has_combination(structure: Structure, arcs: frozenset[tuple[str, str, str | None]]) -> bool:
-    """Whether two words stand in a relation that is held out."""
-    for word in range(1, len(structure.heads)):
-        head, label = structure.heads[word], structure.labels[word]
-        if head:
-            pair = (structure.entries[head - 1].lemma, label)
-            if (*pair, None) in arcs or (*pair, structure.entries[word - 1].lemma) in arcs:
-                return True
-    return False
+def has_word_in_frame(node: Node, words: dict[str, dict[str, str]]) -> bool:
+    """Whether a word heads a rule, or stands in a frame, that is held out for it."""
+    return any(
+        rule in words[entry.lemma].get("rules", "").split() or words[entry.lemma].get("frame") in _frame(entry)
+        for rule, entry in rules_with_heads(node)
+        if entry.lemma in words
+    )
+
+
+def rules_with_heads(node: Node) -> list[tuple[str, Entry]]:
+    """Every rule of a derivation, by name, with the word at its head; parents come after their children."""
+    found: list[tuple[str, Entry]] = []
+
+    def head_of(node: Node | Entry) -> Entry | None:
+        if isinstance(node, Entry):
+            return node
+        heads = {child.label: head_of(part) for child, part in zip(node.rule.children, node.children, strict=True)}
+        if "^" in heads:
+            found.append((node.rule.name, heads["^"]))
+        return heads.get("^")
+
+    head_of(node)
+    return found
+
+
+def _frame(entry: Entry) -> frozenset[str]:
+    return entry.features.get("frame", frozenset())
+
+
+def verbs_with_objects(structure: Structure) -> set[tuple[str, str]]:
+    """Each verb with what it is done to, near or far, active or passive, as lemmas."""
+    found = set()
+    for word, edges in enumerate(structure.graph, start=1):
+        for edge in edges:
+            head, dependent = int(edge.head), word
+            if edge.label == "acl" and structure.entries[word - 1].tag == "VBN":
+                head, dependent = word, head  # "the apple eaten by the dog"
+            elif edge.label not in ("obj", "nsubj:pass", "nsubj:pass:xsubj"):
+                continue
+            found.add((structure.entries[head - 1].lemma, structure.entries[dependent - 1].lemma))
+    return found
+
+
+def nouns_with_attributes(structure: Structure) -> set[tuple[str, str]]:
+    """Each noun with the adjectives before it, as lemmas."""
+    return {
+        (structure.entries[head - 1].lemma, structure.entries[word - 1].lemma)
+        for word, (head, label) in enumerate(zip(structure.heads, structure.labels, strict=True))
+        if label == "amod"
+    }

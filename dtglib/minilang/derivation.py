@@ -9,8 +9,9 @@ A derivation is a tree of rules. Four things are read off it, so they can never 
 
 The tree is projective by construction: every phrase is a stretch of words with one head. Where English is not ("what
 Mary thinks that John saw": `what` belongs to `saw`), the fronted word hangs on the clause it stands in, and the
-enhanced graph has the arc from the verb that misses it. Likewise a preposition that is left behind ("who she talked
-to") hangs on its verb.
+enhanced graph has the arc from the verb that misses it. A preposition that is left behind ("who she talked to")
+stands for its phrase and hangs on its verb, as in EWT. Brackets are flatter than the Penn Treebank's in one respect:
+(NP (DT the) (NN key) (PP ...)), without an NP in the NP.
 
 While the derivation is folded from the leaves to the root, every phrase hands up two lists of open places, as
 (word, label) pairs: subjects that its verbs still wait for, and gaps. A subject closes the first kind, a fronted
@@ -23,6 +24,7 @@ import re
 from bisect import bisect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -143,6 +145,8 @@ class Structure:
                 case "+":
                     for label, word in phrase.parts:
                         self._attach(word, head, label)
+                case "quant":
+                    self._attach(phrase.head, head, "amod" if self.entries[phrase.head - 1].pos == "ADJ" else "det")
                 case "subj":
                     relative = self._take(child, phrase.head, head, subjects) or relative
                     subjects = ()
@@ -162,7 +166,7 @@ class Structure:
         """The subjects and gaps that a phrase still misses, before its own subject or fronted phrase is looked at."""
         head = children["^"]
         subjects = ((Place(head.head, rule.misses),) if rule.misses else ()) + head.subjects
-        gaps = ((Place(head.head, rule.gap),) if rule.gap else ()) + head.gaps
+        gaps = ((Place(head.head, self._label_of_gap(rule, children)),) if rule.gap else ()) + head.gaps
         controller, controlled = rule.control or (None, None)
         for label, phrase in children.items():
             if label in ("^", "acl:relcl"):
@@ -182,6 +186,11 @@ class Structure:
                 subjects += phrase.subjects
         return subjects, gaps
 
+    def _label_of_gap(self, rule: Rule, children: dict[str, Phrase]) -> str:
+        """`obj`, or `obl:to` where the preposition was left behind."""
+        stranded = children.get("obl") if rule.gap == "obl" else None
+        return f"obl:{self.entries[stranded.head - 1].lemma}" if stranded else rule.gap
+
     def _attach(self, word: int, head: int, label: str) -> None:
         self.heads[word], self.labels[word] = head, label
 
@@ -190,10 +199,10 @@ class Structure:
 
         A relative pronoun takes none: it keeps them for the antecedent.
         """
-        self._attach(word, head, places[0].label)
+        self._attach(word, head, "obl" if places[0].label.startswith("obl:") else places[0].label)
         if child.category == "RelPro":
             return Relative(word, places)
-        if places[0].word != head:
+        if places[0].word != head or places[0].label != self.labels[word]:
             self.instead[word] = [places[0]]  # the tree has it on its clause, the graph where it belongs
         self.besides += [(word, place) for place in places[1:]]
         return None
@@ -207,6 +216,7 @@ class Structure:
 
     # The enhanced graph.
 
+    @cached_property
     def graph(self) -> tuple[tuple[Edge, ...], ...]:
         """Per word its edges: the tree's with prepositions and conjunctions in the labels, and those besides."""
         edges: list[set[tuple[int, str]]] = [set() for _ in self.heads]
@@ -216,10 +226,9 @@ class Structure:
         for word, place in self.besides:
             edges[word].add(place)
         for word in range(1, len(self.heads)):
-            first = self.heads[word]
-            if self.labels[word] == "conj" and self.heads[first]:
-                # "John and Mary sleep": Mary sleeps, too. (Two roots would be two sentences.)
-                edges[word].add((self.heads[first], self._enhanced_label(first)))
+            if self.labels[word] == "conj":
+                # "John and Mary want to sleep": Mary wants to, and would. (Two roots would be two sentences.)
+                edges[word] |= {edge for edge in edges[self.heads[word]] if edge[0] not in (0, word)}
         return tuple(tuple(Edge(str(head), label) for head, label in sorted(e)) for e in edges[1:])
 
     def _enhanced_label(self, word: int) -> str:
@@ -232,7 +241,9 @@ class Structure:
 
 
 def _of_infinitive(place: Place) -> Place:
-    return Place(place.word, {"nsubj": "nsubj:xsubj"}.get(place.label, place.label))
+    """A place as it is called from outside of an infinitive: what misses a subject there, has it from elsewhere."""
+    is_subject = place.label in ("nsubj", "nsubj:pass")
+    return Place(place.word, f"{place.label}:xsubj") if is_subject else place
 
 
 # Siblings beside which a phrase of the parent's own kind keeps its bracket: (VP (MD can) (VP ...)), (S (S ...) and ..)
@@ -250,10 +261,13 @@ def brackets(node: Node | Entry, words: tuple[str, ...]) -> str:
             children = zip(node.rule.children, node.children, strict=True)
             apart = any(child.label in KEEPS_BRACKET for child in node.rule.children)
             own = label.split()[-1] if label else inside
-            text = " ".join(
-                show(part, _label(child, part), own if child.label == "^" and not apart else "")
-                for child, part in children
-            )
+            wrapped, *wrappers = node.rule.inside or ("",)
+            parts = []
+            for child, part in children:
+                around = wrappers if child.label == wrapped else []
+                label_of_part = " ".join([*around, child.bracket if isinstance(part, Entry) else part.rule.bracket])
+                parts.append(show(part, label_of_part, own if child.label == "^" and not apart else ""))
+            text = " ".join(parts)
         for name in reversed(label.split()):
             if name != inside:
                 text = f"({name} {text})"
@@ -262,16 +276,12 @@ def brackets(node: Node | Entry, words: tuple[str, ...]) -> str:
     return show(node, node.rule.bracket, "")
 
 
-def _label(child: Child, part: Node | Entry) -> str:
-    return child.bracket if isinstance(part, Entry) else part.rule.bracket
-
-
 def sentence(node: Node, structure: Structure, sandhi: dict[str, list[str]], identifier: str) -> Sentence:
     """Everything that minilang knows of one derivation, whose arcs are `structure`."""
     words = spell([entry.word for entry in structure.entries], sandhi)
     text = detokenize(words)
     rows, place = [], 0
-    for i, (word, edges) in enumerate(zip(words, structure.graph(), strict=True), start=1):
+    for i, (word, edges) in enumerate(zip(words, structure.graph, strict=True), start=1):
         place += len(word)
         glued = i < len(words) and text[place] != " "
         place += not glued

@@ -68,6 +68,7 @@ class Rule:
     subject_gap: str | None = None
     raises: str | None = None
     bracket: str = ""  # the bracket label, or two, one inside the other
+    inside: tuple[str, ...] = ()  # a child, and the brackets around what it brings
     misses: str | None = None  # for a predicate: the label of the subject that it waits for
 
 
@@ -130,7 +131,7 @@ class _Grounding:
     # Reading the notation.
 
     def _parse_rule(self, parent: str, line: dict) -> Rule:
-        known = {"w", "name", "on", SIDE, "label", "gap", "control", "subject-gap", "raise"}
+        known = {"w", "name", "on", SIDE, "label", "inside", "gap", "control", "subject-gap", "raise"}
         require(set(line) <= known, f"rule {line['name']}: unknown keys {set(line) - known}")
         where = f"{parent}, rule {line['name']}"
         children = []
@@ -155,6 +156,7 @@ class _Grounding:
             subject_gap=line.get("subject-gap"),
             raises=line.get("raise"),
             bracket=line.get("label", self.categories[parent].get("label", "")),
+            inside=tuple(line.get("inside", "").split()),
             misses=self.categories[parent].get("predicate"),
         )
 

@@ -38,9 +38,10 @@ def read_lexicon(source: dict) -> dict[str, list[Entry]]:
                 features = {"num": frozenset([num]), "kind": kinds}
                 lexicon["N"].append(Entry(word, lemma, "NOUN", tag, feats, features))
     for group in source["places"]:
-        lexicon["Place"] += [Entry(word, word, "NOUN", "NN", "Number=Sing", {}) for word in _lemmas(group)]
+        singular = {"num": frozenset(["sg"])}
+        lexicon["Place"] += [Entry(word, word, "NOUN", "NN", "Number=Sing", singular) for word in _lemmas(group)]
     for group in source["names"]:
-        kinds = {"kind": frozenset([group["kind"]])}
+        kinds = {"kind": frozenset([group["kind"]]), "num": frozenset(["sg"])}
         lexicon["Name"] += [Entry(word, word, "PROPN", "NNP", "Number=Sing", kinds) for word in _lemmas(group)]
     for group in source["verbs"]:
         for lemma in _lemmas(group):
@@ -103,14 +104,17 @@ def _verb_forms(lemma: str, group: dict, source: dict) -> Iterator[Entry]:
     if "subj" in group:
         selects["subj"] = frozenset(group["subj"].split())
     for form, num, tag, feats in VERB_FORMS:
-        if group["frame"] == "attr" and form != "part":
+        if form == group.get("no") or (group["frame"] == "attr" and form != "part"):
             continue
         features = {**selects, "form": frozenset([form])} | ({"num": frozenset([num])} if num else {})
         yield Entry(forms.get((form, num), lemma), lemma, "VERB", tag, feats, features)
 
 
 def _auxiliary_forms(forms: dict[str, str]) -> Iterator[Entry]:
+    pos = forms.get("pos", "AUX")
     for key, word in forms.items():
+        if key == "pos":
+            continue
         form, _, num = key.partition(" ")
         tag, feats = next((t, f) for name, n, t, f in VERB_FORMS if name == form and n in (num, ""))
         if form == "past" and num:
@@ -118,12 +122,13 @@ def _auxiliary_forms(forms: dict[str, str]) -> Iterator[Entry]:
         if form == "pres" and not num:
             tag, feats = "VBP", "Mood=Ind|Tense=Pres|VerbForm=Fin"
         features = {"form": frozenset([form])} | ({"num": frozenset([num])} if num else {})
-        yield Entry(word, forms["base"] if "base" in forms else forms["pres pl"], "AUX", tag, feats, features)
+        yield Entry(word, forms["base"] if "base" in forms else forms["pres pl"], pos, tag, feats, features)
 
 
 def _small_entry(line: str, group: dict) -> Entry:
     word, *pairs = line.split()
-    given = dict(pair.split("=") for pair in pairs)
+    given = dict(pair.split("=", 1) for pair in pairs)
     lemma, tag, pos = (given.pop(key, group.get(key, word)) for key in ("lemma", "tag", "pos"))
+    feats = given.pop("feats", group.get("feats", "_"))
     features = {name: frozenset(values.split("|")) for name, values in given.items()}
-    return Entry(word, lemma, pos, tag, group.get("feats", "_"), features)
+    return Entry(word, lemma, pos, tag, feats, features)

@@ -87,8 +87,9 @@ class Suite:
 
     def as_json(self) -> str:
         """SyntaxGym's format; the circuit, which SyntaxGym keeps elsewhere, stands under `meta`."""
+        meta = {"comment": "", "reference": "", "author": "dtglib", "circuit": self.circuit}
         content = {
-            "meta": {"name": self.name, "metric": "sum", "circuit": self.circuit},
+            "meta": {"name": self.name, "metric": "sum", **meta},
             "region_meta": {str(number): name for number, name in enumerate(self.region_names, start=1)},
             "predictions": [{"type": "formula", "formula": self.formula}],
             "items": [
