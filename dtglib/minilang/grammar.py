@@ -61,6 +61,7 @@ class Rule:
     name: str
     parent: str
     patterns: tuple[Pattern, ...]
+    variables: tuple[Pattern, ...]
     weight: float
     children: tuple[Child, ...]
     gap: str | None = None
@@ -144,11 +145,12 @@ class _Grounding:
             children.append(Child(label, category, patterns, alone))
         labels = [child.label for child in children]
         require(len(set(labels)) == len(labels), f"{where}: a derivation is folded by label, so each may come once")
-        on = line.get("on", "[]")[1:-1]
+        on = self._parse_features(parent, line.get("on", "[]")[1:-1], where, "on")
         return Rule(
             name=line["name"],
             parent=parent,
-            patterns=self._parse_features(parent, on, where, "on"),
+            patterns=on,
+            variables=self._variables(on, children),
             weight=float(line["w"]),
             children=tuple(children),
             gap=line.get("gap"),
@@ -243,26 +245,28 @@ class _Grounding:
     def _expand(self, category: str, values: tuple[frozenset[str], ...]) -> Iterator[tuple[Ground, float]]:
         """The groundings of a symbol's rules, each with the weight of its feature values."""
         for rule in self.rules[category]:
-            variables = self._variables(rule, values)
-            for assignment in itertools.product(*(sorted(variable.allowed) for variable in variables)):
-                bound = {variable.variable: value for variable, value in zip(variables, assignment, strict=True)}
+            allowed = {variable.variable: variable.allowed for variable in rule.variables}
+            for pattern, own in zip(rule.patterns, values, strict=True):
+                allowed[pattern.variable] &= own
+            if not all(allowed.values()):
+                continue  # the parent does not fit
+            for assignment in itertools.product(*map(sorted, allowed.values())):
+                bound = dict(zip(allowed, assignment, strict=True))
                 ground = Ground(rule, tuple(self._number(self._child_symbol(c, bound)) for c in rule.children))
-                weights = (self.priors[variable.feature][bound[variable.variable]] for variable in variables)
+                weights = (self.priors[variable.feature][bound[variable.variable]] for variable in rule.variables)
                 yield ground, math.prod(weights)
 
-    def _variables(self, rule: Rule, values: tuple[frozenset[str], ...]) -> list[Pattern]:
-        """The variables of a rule and what each may be below this parent (nothing, if the parent does not fit).
+    def _variables(self, patterns: tuple[Pattern, ...], children: list[Child]) -> tuple[Pattern, ...]:
+        """The variables of a rule and what each may be, the parent's first.
 
         A variable that stands for several features (a verb's object and a noun's kind) has the weights of the first.
         """
-        patterns = [p._replace(allowed=p.allowed & own) for p, own in zip(rule.patterns, values, strict=True)]
-        for child in rule.children:
-            patterns += [pattern for pattern in child.patterns if not self._stays_open(child, pattern)]
         variables: dict[str, Pattern] = {}
-        for pattern in patterns:
+        in_children = (p for child in children for p in child.patterns if not self._stays_open(child, p))
+        for pattern in itertools.chain(patterns, in_children):
             first = variables.setdefault(pattern.variable, pattern)
             variables[pattern.variable] = first._replace(allowed=first.allowed & pattern.allowed)
-        return list(variables.values())
+        return tuple(variables.values())
 
     def _stays_open(self, child: Child, pattern: Pattern) -> bool:
         return child.category in self.entries and pattern.variable.startswith("?")
