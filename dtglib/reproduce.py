@@ -80,12 +80,20 @@ def _execute(notebook: Path, size: str, folder: Path) -> None:
     # Inside: papermill takes a second to import.
     import nbformat
     import papermill
+    from jupyter_client import AsyncKernelManager
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from nbconvert import HTMLExporter
     from papermill.exceptions import PapermillExecutionError
-    from traitlets.config import Config
 
     running = folder / "running.ipynb"
+
+    class KernelManager(AsyncKernelManager):
+        """What a kernel says outside of its notebook, as when it is interrupted, goes into a file beside it."""
+
+        async def start_kernel(self, **options: Any) -> None:
+            with open(folder / "kernel.log", "wb") as log:
+                await super().start_kernel(stderr=log, **options)
+
     try:
         with explain_disk_errors(running):
             papermill.execute_notebook(
@@ -97,8 +105,7 @@ def _execute(notebook: Path, size: str, folder: Path) -> None:
                 language="python",
                 progress_bar=not is_quiet(),
                 execution_timeout=LONGEST_CELL_SECONDS,
-                # A kernel behind TCP could be listened to, and warns of it.
-                config=Config({"KernelManager": {"transport": "ipc"}}),
+                kernel_manager_class=KernelManager,
             )
     except PapermillExecutionError as error:
         raise UserError(
