@@ -2,56 +2,22 @@
 
     python benchmarks/data.py
 
-Prints a table and writes a record into benchmarks/records/. Each figure is the best of three runs, in seconds, beside
-the time that one matrix product of 1024 x 1024 takes on the same core in the same run, so that records of different
-machines can be compared: `ratio` is the one divided by the other.
+Prints a table and writes a record into benchmarks/records/. Each figure is the best of three runs on one core, beside
+the time that one matrix product of 1024 x 1024 takes in the same run, so that records of different machines can be
+compared: `ratio` is the one divided by the other.
 """
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy: one core, as minilang's limit says
-
-import time
-from collections.abc import Callable
-from datetime import UTC, datetime
-
-import numpy as np
+from _common import benchmark
 
 from dtglib import minilang
-from dtglib.files import repository
 from dtglib.minilang.grammar import read_language
-from dtglib.progress import quiet
-from dtglib.record import Run
 from dtglib.registry import data_folder
 from dtglib.treebank import read_conllu, trees_only
 from dtglib.vocab import Vocabulary
 
-RUNS = 3
-
-
-def best(work: Callable[[], object]) -> float:
-    """The shortest of three runs: noise only ever adds."""
-    times = []
-    for _ in range(RUNS):
-        began = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - began)
-    return min(times)
-
 
 def main() -> None:
-    folder = repository() / "benchmarks" / "records" / f"{datetime.now(UTC):%Y-%m-%d-%H%M%S}-data"
-    with quiet(), Run(folder, question="How long do the data take?", config={"runs": RUNS, "cores": 1}) as run:
-        matrix = np.random.default_rng(0).standard_normal((1024, 1024), dtype=np.float32)
-        yardstick = best(lambda: matrix @ matrix)
-        print(f"{'what':44} {'count':>8} {'seconds':>9} {'ratio':>9}")
-
-        def report(what: str, count: int, work: Callable[[], object]) -> None:
-            seconds = best(work)
-            run.metric(what=what, count=count, seconds_taken=seconds, ratio=seconds / yardstick)
-            print(f"{what:44} {count:8} {seconds:9.3f} {seconds / yardstick:9.0f}")
-
-        report("matrix product 1024 x 1024, float32", 1, lambda: matrix @ matrix)
+    with benchmark("data", "How long do the data take?") as report:
         report("minilang: write the grammar out", 1, read_language.__wrapped__)
         report("minilang: generate train", 20_000, lambda: minilang.split("train", 20_000))
         sentences = [sentence.words for sentence in minilang.split("dev", 1000)]

@@ -4,6 +4,7 @@
     dtglib stats minilang UD_English-EWT mine.conllu
     dtglib minilang --out DIR                       write the embedded corpus out as files
     dtglib data                                     fetch the public data
+    dtglib structure --system arc-eager --words "There is a difference" --heads "2 0 4 2"
     dtglib reproduce --size mini                    run the notebooks
 
 Results go to standard output, as a table or with `--json` as one JSON object; progress and complaints go to standard
@@ -81,6 +82,19 @@ def _parser() -> argparse.ArgumentParser:
     sub = add("data", _data, "fetch UD English, BLiMP and the SG suites into $DTG_DATA, checked and resumed")
     sub.add_argument("collections", nargs="*", metavar="NAME", help="ud-english, blimp, sg (default: all)")
 
+    sub = add("structure", _structure, "show what every position of a sentence sees, in a transition system")
+    sub.add_argument("--system", required=True, metavar="NAME", help="arc-standard, arc-hybrid, arc-eager or arc-swift")
+    sub.add_argument("--words", required=True, metavar="WORDS", help='the sentence, as in "There is a difference"')
+    sub.add_argument(
+        "--heads", required=True, metavar="HEADS", help='the head of each word, from 1; 0 is ROOT: "2 0 4 2"'
+    )
+    sub.add_argument(
+        "--pieces", metavar="COUNTS", help='into how many pieces each word is cut: "1 1 1 2" (default: one)'
+    )
+    form = sub.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+    form.add_argument("--svg", type=Path, metavar="FILE", help="the mask as a picture")
+
     sub = add("reproduce", _reproduce, "run the notebooks in order and keep them, executed, in runs/SIZE")
     sub.add_argument(
         "--size", default="mini", metavar="SIZE", help="smoke, mini, open or paper: a file in configs/ (default: mini)"
@@ -148,6 +162,25 @@ def _data(options: argparse.Namespace) -> int:
     results = fetch(options.collections or COLLECTIONS)
     print(summary(results))
     return 1 if any(result.outcome == FAILED for result in results) else 0
+
+
+def _structure(options: argparse.Namespace) -> None:
+    from dtglib.show import as_json, as_rows, numbers, show
+
+    pieces = None if options.pieces is None else numbers(options.pieces, "pieces")
+    seen = show(options.system, options.words.split(), numbers(options.heads, "heads"), pieces)
+    if options.json:
+        print(json.dumps(as_json(seen)))
+    elif options.svg:
+        from dtglib.files import write_atomically
+        from dtglib.plot import Labelled, draw_mask
+
+        picture = draw_mask(Labelled(seen.inputs, seen.kinds, seen.visible, seen.relpos), options.system)
+        with write_atomically(options.svg) as file:
+            file.write(picture._repr_svg_())
+    else:
+        print("actions:", *seen.actions)
+        print_table(as_rows(seen))
 
 
 def _reproduce(options: argparse.Namespace) -> None:

@@ -2,6 +2,8 @@
 
     draw_tree(sentence)      the words in a row, arcs from head to dependent above them, ROOT's arc as a stem; arcs that
                              only the enhanced graph has below, in orange
+    draw_mask(structure)     who sees whom: a row looks, a column is seen; COMPOSE orange, STACK blue
+    draw_relpos(structure)   at which relative position
     draw_lengths(lengths)    how long sentences are, a curve a corpus
     save(figure, name)       into the repository's figures/
 
@@ -10,13 +12,14 @@ A figure is returned, not shown: a notebook shows what stands last in a cell.
 
 import io
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import matplotlib
 import numpy as np
 import seaborn
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch
+from matplotlib.patches import FancyArrowPatch, Patch, Rectangle
 from matplotlib.path import Path as Curve
 
 from dtglib.errors import UserError
@@ -127,6 +130,74 @@ def _draw_root(axes: Axes, place: float, height: float) -> None:
     stem = {"arrowstyle": "-|>", "color": GREY, "linewidth": 1.1}
     axes.annotate("", xy=(place, 0.4), xytext=(place, height), arrowprops=stem)
     axes.text(place, height + 0.25, "root", ha="center", va="center", fontsize=8, color=GREY)
+
+
+class Labelled(NamedTuple):
+    """A structure with names for its positions: `visible` and `relpos` are T x T, `kinds` has COMPOSE or STACK."""
+
+    names: Sequence[str]
+    kinds: Sequence[str]
+    visible: np.ndarray
+    relpos: np.ndarray
+
+
+KIND_COLOURS = {"STACK": BLUE, "COMPOSE": ORANGE}
+
+
+def draw_mask(structure: Labelled, title: str = "") -> Picture:
+    """A labelled grid: the position of a row sees the positions whose cells are filled."""
+    picture, axes = _grid(structure, title)
+    for i, kind in enumerate(structure.kinds):
+        for j in np.flatnonzero(structure.visible[i]):
+            axes.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=KIND_COLOURS[kind], edgecolor="white"))
+    handles = [Patch(color=colour, label=kind) for kind, colour in KIND_COLOURS.items()]
+    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+    return picture
+
+
+def draw_relpos(structure: Labelled, title: str = "") -> Picture:
+    """The same grid with the relative position in every visible cell, and a colour by its size."""
+    picture, axes = _grid(structure, title)
+    shown = np.where(structure.visible, structure.relpos, 0)
+    colours = matplotlib.colormaps["cividis_r"]
+    scale = matplotlib.colors.Normalize(-1, max(1, shown.max()))
+    for i, j in zip(*np.nonzero(structure.visible), strict=True):
+        colour = colours(scale(shown[i, j]))
+        axes.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=colour, edgecolor="white"))
+        ink = "white" if scale(shown[i, j]) > 0.5 else "black"
+        axes.text(j, i, str(shown[i, j]), ha="center", va="center", fontsize=8, color=ink)
+    return picture
+
+
+def _grid(structure: Labelled, title: str) -> tuple[Picture, Axes]:
+    size = len(structure.names)
+    picture = Picture(figsize=(0.34 * size + 2.6, 0.34 * size + 1.6))
+    axes = picture.add_subplot()
+    ticks = {"xticks": range(size), "yticks": range(size), "xticklabels": structure.names}
+    names = [f"{name}  {i}" for i, name in enumerate(structure.names)]
+    axes.set(**ticks, yticklabels=names, xlim=(-0.5, size - 0.5), ylim=(size - 0.5, -0.5), aspect="equal")
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0, labelsize=8)
+    axes.tick_params(axis="x", labelrotation=90)
+    for label, kind in zip(axes.get_yticklabels(), structure.kinds, strict=True):
+        label.set_color(KIND_COLOURS[kind])
+    axes.set_xlabel("is seen")
+    axes.set_ylabel("looks")
+    axes.set_facecolor("#f2f2f2")
+    axes.set_title(title, fontsize=10)
+    return picture, axes
+
+
+def draw_curves(series: Mapping[str, tuple[Sequence[float], Sequence[float]]], xlabel: str, ylabel: str) -> Picture:
+    """Named curves, each given as its x and y values."""
+    picture = Picture(figsize=(7, 3.6))
+    axes = picture.add_subplot()
+    for (name, (x, y)), colour in zip(series.items(), seaborn.color_palette("colorblind", len(series)), strict=True):
+        axes.plot(x, y, label=name, color=colour, marker="o", markersize=3)
+    axes.set(xlabel=xlabel, ylabel=ylabel)
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+    return picture
 
 
 def draw_lengths(lengths: Mapping[str, Sequence[int]]) -> Picture:

@@ -7,12 +7,15 @@ PACKAGE = Path(__file__).parent.parent / "dtglib"
 
 # From the ground up; a module may import what stands in a line above its own, and its neighbours in its line may not.
 LAYERS = """
-errors progress
+errors progress shapes
 files
 conllu_rows projectivity text config record
-treebank registry
+transitions
+treebank registry naive
 brackets stats vocab plot download
-minilang
+compile minilang
+batches structure
+show
 corpora
 reproduce
 cli

@@ -1,0 +1,51 @@
+"""What all benchmarks share: one core, the best of three runs, a yardstick, a table and a record."""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is imported
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import numpy as np
+
+from dtglib.files import repository
+from dtglib.progress import quiet
+from dtglib.record import Run
+
+RUNS = 3
+
+# Prints and records one figure: what, how many, the work, and further numbers beside it.
+Report = Callable[..., None]
+
+
+def best(work: Callable[[], object]) -> float:
+    """The shortest of three runs: noise only ever adds."""
+    times = []
+    for _ in range(RUNS):
+        began = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+@contextmanager
+def benchmark(name: str, question: str) -> Iterator[Report]:
+    """A table on the screen, and a record of the same in benchmarks/records/."""
+    folder = repository() / "benchmarks" / "records" / f"{datetime.now(UTC):%Y-%m-%d-%H%M%S}-{name}"
+    with quiet(), Run(folder, question=question, config={"runs": RUNS, "cores": 1}) as run:
+        matrix = np.random.default_rng(0).standard_normal((1024, 1024), dtype=np.float32)
+        yardstick = best(lambda: matrix @ matrix)
+        print(f"{'what':48} {'count':>8} {'seconds':>9} {'a second':>10} {'ratio':>7}")
+
+        def report(what: str, count: int, work: Callable[[], object], **more: float) -> None:
+            seconds = best(work)
+            ratio = seconds / yardstick
+            run.metric(what=what, count=count, seconds_taken=seconds, ratio=ratio, **more)
+            beside = "".join(f"  {key} {value:.4g}" for key, value in more.items())
+            print(f"{what:48} {count:8} {seconds:9.3f} {count / seconds:10.0f} {ratio:7.0f}{beside}")
+
+        report("matrix product 1024 x 1024, float32", 1, lambda: matrix @ matrix)
+        yield report

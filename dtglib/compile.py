@@ -1,0 +1,278 @@
+"""From actions to the vectors that the models read: the fold of `step`, in linear time and storage.
+
+After each arc is doubled (a COMPOSE copy, then a STACK copy), everything that attention needs to know about the stack
+machine fits in a few integers a position: how long a position is seen, at which height its word stands, and how far
+down it looks. "There is a difference" in arc-standard, one piece a word:
+
+     i  input                  kind     last height settled top floor   target
+     0  <ROOT>                 STACK      11      0       0   0     0   There
+     1  There                  STACK       3      1       1   1     0   is
+     2  is                     STACK       3      2       2   2     0   LEFTARC
+     3  LEFTARC + is           COMPOSE     9      1       3   1     1   -
+     4  LEFTARC + is           STACK       4      1       4   1     0   a
+     ...
+
+`There` (1) is seen until the arc that consumes it (3), and the COMPOSE position 3, which stands for `is` from then on,
+until 9. The vectors, and the two lines that make masks and relative positions of them, are in structure.py. The systems
+need no code of their own here: what dies and what settles follows from the words that are visible before and after.
+"""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from dtglib.errors import UserError
+from dtglib.transitions.protocol import OPEN, Kind, why_no_tree
+from dtglib.transitions.rows import MAY_CONTINUE
+from dtglib.vocab import END, ROOT, Vocabulary
+
+STACK, COMPOSE = 0, 1
+NOTHING = -1  # no token, no arc, no head, no target
+
+
+class Compiled(NamedTuple):
+    """The vectors of one sentence, or of many end to end; every entry is an array with an integer per position."""
+
+    token: np.ndarray  # the piece that is read: a word's own, or for an arc the last piece of its head
+    arc: np.ndarray  # the transition that is read, besides
+    kind: np.ndarray  # STACK or COMPOSE
+    word: np.ndarray  # the word that the position generates a piece of, from 1
+    last: np.ndarray  # the last position from which this one may be seen
+    height: np.ndarray  # where its word stands, in words from ROOT = 0
+    settled: np.ndarray  # since when it stands there
+    top: np.ndarray  # height of the topmost word when this position looks
+    floor: np.ndarray  # how far down it looks
+    head_first: np.ndarray  # COMPOSE: the positions of the head
+    head_last: np.ndarray
+    target: np.ndarray  # what comes next; nothing for COMPOSE
+    may: np.ndarray  # which classes may come next: bits of transitions/rows.py
+    left: np.ndarray  # which LEFTARC[k], bit k - 1
+    right: np.ndarray
+    end: np.ndarray  # the last position of the sentence
+
+    @property
+    def length(self) -> int:
+        return len(self.token)
+
+
+class Sequences(NamedTuple):
+    """Many sentences: sentence s has the positions `starts[s]` up to `starts[s + 1]` of the vectors."""
+
+    vectors: Compiled
+    starts: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def sentence(self, number: int) -> Compiled:
+        """The vectors of one sentence, positions counted from 0."""
+        piece = slice(self.starts[number], self.starts[number + 1])
+        return Compiled(*(column[piece] for column in self.vectors))
+
+
+class Arcs(NamedTuple):
+    """The ids of the transitions in a vocabulary; index k of the arrays is LEFTARC[k] and RIGHTARC[k]."""
+
+    left: np.ndarray
+    right: np.ndarray
+    pop: int
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary) -> "Arcs":
+        def ids(name: str) -> np.ndarray:
+            reaches = range(2, vocabulary.reach + 1)
+            names = [name, *(f"{name}[{reach}]" for reach in reaches)]
+            return np.array([NOTHING, *map(vocabulary.transition, names)], np.int32)
+
+        return cls(ids("LEFTARC"), ids("RIGHTARC"), vocabulary.transition("POP"))
+
+
+def compile_trees(
+    system: ModuleType, vocabulary: Vocabulary, sentences: Iterable[tuple[Sequence[str], Sequence[int]]]
+) -> Sequences:
+    """Compile (words, heads) pairs: the oracle's actions of each tree, folded."""
+    trees, ids, pieces = [], [], []
+    for number, (words, heads) in enumerate(sentences, start=1):
+        if why := why_no_tree(heads):
+            raise UserError(f"sentence {number}: {why}")
+        encoded = vocabulary.encode(words)
+        trees.append(heads)
+        ids += encoded.ids
+        pieces += [stop - start for start, stop in encoded.spans]
+    return compile_arrays(system, Arcs.of(vocabulary), trees, np.array(ids, np.int32), np.array(pieces, np.int32))
+
+
+def compile_arrays(
+    system: ModuleType, arcs: Arcs, trees: Sequence[Sequence[int]], ids: np.ndarray, pieces: np.ndarray
+) -> Sequences:
+    """The same for trees that are known to be good, and words that are cut into pieces already."""
+    lengths = np.array([len(heads) + 1 for heads in trees], np.int64)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    # Entry 0 of each tree is ROOT's.
+    heads = np.full(offsets[-1], OPEN, np.int32)
+    is_word = np.ones(offsets[-1], bool)
+    is_word[offsets[:-1]] = False
+    heads[is_word] = np.fromiter(itertools.chain.from_iterable(trees), np.int32, count=int(offsets[-1]) - len(trees))
+    # A word is generated, takes one arc of two positions, and may be popped; ROOT, too.
+    out = np.empty((len(Compiled._fields), int(len(ids) + 3 * offsets[-1])), np.int32)
+    starts = np.zeros(len(trees) + 1, np.int64)
+    rules = (system.wanted_row, system.legal_row, system.step_row)
+    failed = _compile_all(*rules, heads, offsets, ids, pieces, *arcs, out, starts)
+    if failed >= 0:
+        raise UserError(
+            f"sentence {failed + 1}: {system.NAME} needs an arc that reaches further than [{len(arcs.left) - 1}], "
+            f"the reach of the vocabulary; make one with a larger reach"
+        )
+    return Sequences(Compiled(*out[:, : starts[-1]]), starts)
+
+
+TOKEN, ARC, KIND, WORD, LAST, HEIGHT, SETTLED, TOP, FLOOR, HEAD_FIRST, HEAD_LAST, TARGET, MAY, LEFT, RIGHT, END_AT = (
+    range(16)
+)
+
+
+# Not cached: numba keeps no compiled form of a function that is handed functions. It takes a second, once a process.
+@njit
+def _compile_all(wanted_row, legal_row, step_row, heads, offsets, ids, pieces, left, right, pop, out, starts):
+    """Compile every sentence; returns the first that needs too long an arc, or -1."""
+    longest = 0
+    for s in range(len(offsets) - 1):
+        longest = max(longest, offsets[s + 1] - offsets[s])
+    stack, state_heads = np.zeros(longest + 1, np.int32), np.zeros(longest + 1, np.int32)
+    first, final, tokens, leftmost, rightmost = np.zeros((5, longest + 1), np.int32)
+    first_id, first_word = 0, 0
+    for s in range(len(offsets) - 1):
+        a, b = offsets[s], offsets[s + 1]
+        words = b - a - 1
+        count = 0
+        for w in range(words):
+            count += pieces[first_word + w]
+        _dependents(heads[a:b], leftmost, rightmost)
+        sentence_ids, sentence_pieces = ids[first_id : first_id + count], pieces[first_word : first_word + words]
+        length = _compile_one(
+            wanted_row, legal_row, step_row, heads[a:b], leftmost, rightmost, sentence_ids, sentence_pieces,
+            left, right, pop, stack, state_heads, first, final, tokens, out[:, starts[s] :],
+        )  # fmt: skip
+        if length < 0:
+            return s
+        starts[s + 1] = starts[s] + length
+        first_id += count
+        first_word += words
+    return -1
+
+
+@njit
+def _compile_one(
+    wanted_row, legal_row, step_row, tree, leftmost, rightmost, ids, pieces, left_ids, right_ids, pop_id,
+    stack, heads, first, final, tokens, out,
+):  # fmt: skip
+    """Fold the oracle's actions of one tree into `out`; returns how many positions there are, or -1."""
+    never = np.int32(2**30)  # cut down to the sentence's length at the end
+    stack[0], heads[0] = 0, OPEN
+    depth, front, count, next_id = 1, 0, 0, 0
+    first[0], final[0], tokens[0] = 0, 0, ROOT
+    _write(out, 0, ROOT, NOTHING, STACK, never, 0, 0, 0, 0)
+    at = 1
+    while True:
+        kind, reach = wanted_row(stack, depth, front, heads, count, tree, leftmost, rightmost)
+        may, left, right = legal_row(stack, depth, front, heads, count)
+        # A word that has begun may always go on, besides.
+        out[MAY, at - 1] = may | (MAY_CONTINUE if out[WORD, at - 1] > 0 else 0)
+        out[LEFT, at - 1], out[RIGHT, at - 1] = left, right
+        topmost = depth - 1 + (front > 0)
+        if kind == Kind.END:
+            out[TARGET, at - 1] = END
+            break
+        if kind == Kind.GEN:
+            out[TARGET, at - 1] = ids[next_id]
+            if front:
+                _settle(out, first[front], final[front], depth, at)
+            depth, front, count = step_row(stack, depth, front, heads, count, kind, reach)
+            topmost = depth - 1 + (front > 0)
+            first[count] = at
+            may, left, right = legal_row(stack, depth, front, heads, count)
+            for piece in range(pieces[count - 1]):
+                settled = never if front else at
+                _write(out, at, ids[next_id], NOTHING, STACK, never, topmost, settled, topmost, 0)
+                out[WORD, at] = count
+                out[MAY, at], out[LEFT, at], out[RIGHT, at] = may | MAY_CONTINUE, left, right
+                if piece + 1 < pieces[count - 1]:
+                    out[TARGET, at] = ids[next_id + 1]
+                tokens[count] = ids[next_id]
+                next_id += 1
+                at += 1
+            final[count] = at - 1
+        elif kind == Kind.POP:
+            out[TARGET, at - 1] = pop_id
+            _end(out, first[stack[depth - 1]], final[stack[depth - 1]], at - 1)
+            depth, front, count = step_row(stack, depth, front, heads, count, kind, reach)
+            topmost = depth - 1 + (front > 0)
+            _write(out, at, NOTHING, pop_id, STACK, at, max(topmost, 0), at, topmost, 0)
+            at += 1
+        else:
+            if reach >= len(left_ids):
+                return -1
+            arc = left_ids[reach] if kind == Kind.LEFTARC else right_ids[reach]
+            out[TARGET, at - 1] = arc
+            low = topmost - reach
+            upper = front if front else stack[depth - 1]
+            head = upper if kind == Kind.LEFTARC else stack[low]
+            head_first, head_last = first[head], final[head]
+            # All operands and the words between them end here ...
+            for place in range(low, depth):
+                _end(out, first[stack[place]], final[stack[place]], at)
+            if front:
+                _end(out, first[front], final[front], at)
+            depth, front, count = step_row(stack, depth, front, heads, count, kind, reach)
+            topmost = depth - 1 + (front > 0)
+            # ... but for a right dependent that is on the stack now: it settles.
+            if head != upper and stack[depth - 1] == upper and topmost > low:
+                _settle(out, first[upper], final[upper], depth - 1, at)
+                _end(out, first[upper], final[upper], never)
+            _write(out, at, tokens[head], arc, COMPOSE, never, topmost if front else low,
+                   never if front else at, topmost, low)  # fmt: skip
+            out[HEAD_FIRST, at], out[HEAD_LAST, at] = head_first, head_last
+            _write(out, at + 1, tokens[head], arc, STACK, at + 1, topmost, at + 1, topmost, 0)
+            first[head], final[head] = at, at
+            at += 2
+    for i in range(at):
+        out[END_AT, i] = at - 1
+        out[LAST, i] = min(out[LAST, i], at - 1)
+        out[SETTLED, i] = min(out[SETTLED, i], at)
+    return at
+
+
+@njit(cache=True)
+def _dependents(tree, leftmost, rightmost):
+    """The outermost dependents of every word, or the word itself where they lie on its other side."""
+    for word in range(len(tree)):
+        leftmost[word] = rightmost[word] = word
+    for word in range(1, len(tree)):
+        leftmost[tree[word]] = min(leftmost[tree[word]], word)
+        rightmost[tree[word]] = max(rightmost[tree[word]], word)
+
+
+@njit(cache=True)
+def _write(out, at, token, arc, kind, last, height, settled, top, floor):
+    out[TOKEN, at], out[ARC, at], out[KIND, at] = token, arc, kind
+    out[LAST, at], out[HEIGHT, at], out[SETTLED, at] = last, height, settled
+    out[TOP, at], out[FLOOR, at] = top, floor
+    out[WORD, at] = out[HEAD_FIRST, at] = out[HEAD_LAST, at] = out[TARGET, at] = NOTHING
+    out[MAY, at] = out[LEFT, at] = out[RIGHT, at] = 0
+
+
+@njit(cache=True)
+def _settle(out, first, final, height, since):
+    """A word that waited stands at this height from now on."""
+    for i in range(first, final + 1):
+        out[HEIGHT, i], out[SETTLED, i] = height, since
+
+
+@njit(cache=True)
+def _end(out, first, final, last):
+    for i in range(first, final + 1):
+        out[LAST, i] = last

@@ -1,0 +1,129 @@
+"""Arc-eager (Nivre 2003), the system of DTG-eager: arcs between the top of the stack and the front of the buffer.
+
+GEN puts a word into the buffer, and the word that waited there settles on the stack. LEFTARC attaches the top of the
+stack to the front. RIGHTARC attaches the front to the top, above which it settles: it is a right dependent, and may
+still take dependents of its own until POP takes it off the stack.
+
+    There is a difference     GEN GEN LEFTARC RIGHTARC GEN GEN LEFTARC RIGHTARC POP POP POP END   (paper, figure 4)
+
+The end is as in figure 4: when all words have their heads, POP takes them off and then ROOT, and END follows. The
+paper's text says only that a POP wants "the top of the stack recognized as a right dependent of some head"; that ROOT
+is popped, too, stands in the figure alone, and the released code has no arc-eager to look at.
+"""
+
+from numba import njit
+
+from dtglib.transitions.protocol import (
+    END,
+    GEN,
+    LEFTARC,
+    OPEN,
+    POP,
+    RIGHTARC,
+    Action,
+    Kind,
+    State,
+    Tree,
+    operands,
+    with_head,
+)
+from dtglib.transitions.rows import MAY_END, MAY_GENERATE, MAY_POP, generate_in_buffer
+
+NAME = "arc-eager"
+
+
+def legal(state: State) -> tuple[Action, ...]:
+    if state.done:
+        return ()
+    if not state.stack:
+        return (END,)
+    top, actions = state.stack[-1], []
+    # When the one dependent of ROOT is gone, nothing could be attached any more.
+    is_closing = top == 0 and state.has_root
+    if not is_closing:
+        actions.append(GEN)
+    if state.front and top and state.heads[top - 1] == OPEN:
+        actions.append(LEFTARC)
+    if state.front and not is_closing:
+        actions.append(RIGHTARC)
+    if is_closing or (top and state.heads[top - 1] != OPEN and not (state.front and state.heads[top - 1] == 0)):
+        actions.append(POP)
+    return tuple(actions)
+
+
+def step(state: State, action: Action) -> State:
+    match action.kind:
+        case Kind.GEN:
+            return State(state.visible, len(state.heads) + 1, (*state.heads, OPEN))
+        case Kind.POP:
+            return state._replace(stack=state.stack[:-1])
+        case Kind.END:
+            return state._replace(done=True)
+    head, dependent = operands(state, action)
+    heads = with_head(state.heads, dependent, head)
+    if action.kind is Kind.LEFTARC:
+        return State(state.stack[:-1], state.front, heads)
+    return State(state.visible, 0, heads)
+
+
+def wanted(state: State, tree: Tree) -> Action:
+    if state.front:
+        top, front = state.stack[-1], state.front
+        if tree.heads[top] == front:
+            return LEFTARC
+        if tree.heads[front] == top:
+            return RIGHTARC
+        # The front's head, or a dependent of it, lies deeper: what is above must go first.
+        leftmost = tree.leftmost[front]
+        if tree.heads[front] < top or (leftmost < top and state.heads[leftmost - 1] == OPEN):
+            return POP
+    if len(state.heads) < tree.size:
+        return GEN
+    return POP if state.stack else END
+
+
+@njit(cache=True)
+def legal_row(stack, depth, front, heads, count):
+    if depth == 0:
+        return MAY_END, 0, 0
+    top = stack[depth - 1]
+    is_closing = top == 0 and heads[0] != OPEN
+    may = 0 if is_closing else MAY_GENERATE
+    if is_closing or (top and heads[top] != OPEN and not (front and heads[top] == 0)):
+        may |= MAY_POP
+    left = 1 if front and top and heads[top] == OPEN else 0
+    right = 1 if front and not is_closing else 0
+    return may, left, right
+
+
+@njit(cache=True)
+def step_row(stack, depth, front, heads, count, kind, reach):
+    if kind == Kind.GEN:
+        return generate_in_buffer(stack, depth, front, heads, count)
+    if kind == Kind.POP:
+        return depth - 1, front, count
+    top = stack[depth - 1]
+    if kind == Kind.LEFTARC:
+        heads[top] = front
+        return depth - 1, front, count
+    heads[front] = top
+    if top == 0:
+        heads[0] = front
+    stack[depth] = front
+    return depth + 1, 0, count
+
+
+@njit(cache=True)
+def wanted_row(stack, depth, front, heads, count, tree, leftmost, rightmost):
+    if front:
+        top = stack[depth - 1]
+        if tree[top] == front:
+            return Kind.LEFTARC, 1
+        if tree[front] == top:
+            return Kind.RIGHTARC, 1
+        first = leftmost[front]
+        if tree[front] < top or (first < top and heads[first] == OPEN):
+            return Kind.POP, 1
+    if count < len(tree) - 1:
+        return Kind.GEN, 1
+    return (Kind.POP if depth else Kind.END), 1

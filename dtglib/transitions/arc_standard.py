@@ -1,0 +1,86 @@
+"""Arc-standard (Nivre 2004), the system of DTG: every arc joins the two topmost words of the stack.
+
+A word is attached only when it has all its own dependents, so trees grow from the bottom up. The last arc is
+RIGHTARC from ROOT, when one word is left; after it only END is legal.
+
+    There is a difference     GEN GEN LEFTARC GEN GEN LEFTARC RIGHTARC RIGHTARC END
+"""
+
+from numba import njit
+
+from dtglib.transitions.protocol import (
+    END,
+    GEN,
+    LEFTARC,
+    OPEN,
+    RIGHTARC,
+    Action,
+    Kind,
+    State,
+    Tree,
+    operands,
+    with_head,
+)
+from dtglib.transitions.rows import MAY_END, MAY_GENERATE, generate_on_stack
+
+NAME = "arc-standard"
+
+
+def legal(state: State) -> tuple[Action, ...]:
+    words = len(state.stack) - 1
+    if state.done:
+        return ()
+    if words == 0:
+        return (END,) if state.heads else (GEN,)
+    return (GEN, RIGHTARC) if words == 1 else (GEN, LEFTARC, RIGHTARC)
+
+
+def step(state: State, action: Action) -> State:
+    match action.kind:
+        case Kind.GEN:
+            return State((*state.stack, len(state.heads) + 1), 0, (*state.heads, OPEN))
+        case Kind.END:
+            return state._replace(done=True)
+    head, dependent = operands(state, action)
+    return State((*state.stack[:-2], head), 0, with_head(state.heads, dependent, head))
+
+
+def wanted(state: State, tree: Tree) -> Action:
+    if len(state.stack) > 1:
+        lower, upper = state.stack[-2:]
+        if tree.heads[lower] == upper:
+            return LEFTARC
+        if tree.heads[upper] == lower and tree.rightmost[upper] <= len(state.heads):
+            return RIGHTARC
+    return GEN if len(state.heads) < tree.size else END
+
+
+@njit(cache=True)
+def legal_row(stack, depth, front, heads, count):
+    if depth == 1:
+        return (MAY_END if count else MAY_GENERATE), 0, 0
+    return MAY_GENERATE, (1 if depth > 2 else 0), 1
+
+
+@njit(cache=True)
+def step_row(stack, depth, front, heads, count, kind, reach):
+    if kind == Kind.GEN:
+        return generate_on_stack(stack, depth, heads, count)
+    lower, upper = stack[depth - 2], stack[depth - 1]
+    if kind == Kind.LEFTARC:
+        heads[lower] = upper
+        stack[depth - 2] = upper
+    else:
+        heads[upper] = lower
+    return depth - 1, front, count
+
+
+@njit(cache=True)
+def wanted_row(stack, depth, front, heads, count, tree, leftmost, rightmost):
+    if depth > 1:
+        lower, upper = stack[depth - 2], stack[depth - 1]
+        if tree[lower] == upper:
+            return Kind.LEFTARC, 1
+        if tree[upper] == lower and rightmost[upper] <= count:
+            return Kind.RIGHTARC, 1
+    return (Kind.GEN if count < len(tree) - 1 else Kind.END), 1

@@ -1,0 +1,110 @@
+"""Arc-swift (Qi and Manning 2017), the system of DTG-swift: arcs from the front of the buffer to any word in reach.
+
+LEFTARC[k] and RIGHTARC[k] join the front and the k-th word of the stack from the top; the words between have their
+heads and go. RIGHTARC[k] is arc-eager's k - 1 POPs and its RIGHTARC in one.
+
+    There is a difference     GEN GEN LEFTARC RIGHTARC GEN GEN LEFTARC RIGHTARC END      (paper, figure 5, without ".")
+
+A doubt. The paper says of both arcs that "we mask all these k + 1 tokens for subsequent positions". Taken by the word
+that would hide the dependent of a RIGHTARC[k], which by the paper's own Table 1 is on the stack and may take dependents
+next. Here it stays visible, as in arc-eager; the words between and the old head go.
+"""
+
+from numba import njit
+
+from dtglib.transitions.protocol import END, GEN, OPEN, Action, Kind, State, Tree, operands, with_head
+from dtglib.transitions.rows import MAY_END, MAY_GENERATE, generate_in_buffer
+
+NAME = "arc-swift"
+
+
+def legal(state: State) -> tuple[Action, ...]:
+    if state.done:
+        return ()
+    actions = [GEN]
+    for reach, word in enumerate(reversed(state.stack), start=1):
+        if not state.front:
+            break
+        is_open = word > 0 and state.heads[word - 1] == OPEN
+        if is_open:
+            actions.append(Action(Kind.LEFTARC, reach))
+        if word or not state.has_root:
+            actions.append(Action(Kind.RIGHTARC, reach))
+        if is_open:
+            break
+    if state.heads and not state.front and OPEN not in state.heads:
+        actions.append(END)
+    return tuple(actions)
+
+
+def step(state: State, action: Action) -> State:
+    match action.kind:
+        case Kind.GEN:
+            return State(state.visible, len(state.heads) + 1, (*state.heads, OPEN))
+        case Kind.END:
+            return state._replace(done=True)
+    head, dependent = operands(state, action)
+    heads = with_head(state.heads, dependent, head)
+    if action.kind is Kind.LEFTARC:
+        return State(state.stack[: -action.reach], state.front, heads)
+    return State((*state.stack[: len(state.stack) - action.reach + 1], state.front), 0, heads)
+
+
+def wanted(state: State, tree: Tree) -> Action:
+    for reach, word in enumerate(reversed(state.stack), start=1):
+        if not state.front:
+            break
+        if tree.heads[word] == state.front:
+            return Action(Kind.LEFTARC, reach)
+        if tree.heads[state.front] == word:
+            return Action(Kind.RIGHTARC, reach)
+        if word and state.heads[word - 1] == OPEN:
+            break
+    return GEN if len(state.heads) < tree.size else END
+
+
+@njit(cache=True)
+def legal_row(stack, depth, front, heads, count):
+    left, right, open_words = 0, 0, 0
+    for place in range(depth - 1, 0, -1):
+        open_words += heads[stack[place]] == OPEN
+    if front:
+        for reach in range(1, depth + 1):
+            word = stack[depth - reach]
+            is_open = word > 0 and heads[word] == OPEN
+            if is_open:
+                left |= 1 << (reach - 1)
+            if word or heads[0] == OPEN:
+                right |= 1 << (reach - 1)
+            if is_open:
+                break
+    return MAY_GENERATE | (MAY_END if count and not front and not open_words else 0), left, right
+
+
+@njit(cache=True)
+def step_row(stack, depth, front, heads, count, kind, reach):
+    if kind == Kind.GEN:
+        return generate_in_buffer(stack, depth, front, heads, count)
+    other = stack[depth - reach]
+    if kind == Kind.LEFTARC:
+        heads[other] = front
+        return depth - reach, front, count
+    heads[front] = other
+    if other == 0:
+        heads[0] = front
+    stack[depth - reach + 1] = front
+    return depth - reach + 2, 0, count
+
+
+@njit(cache=True)
+def wanted_row(stack, depth, front, heads, count, tree, leftmost, rightmost):
+    if front:
+        for reach in range(1, depth + 1):
+            word = stack[depth - reach]
+            if tree[word] == front:
+                return Kind.LEFTARC, reach
+            if tree[front] == word:
+                return Kind.RIGHTARC, reach
+            if word and heads[word] == OPEN:
+                break
+    return (Kind.GEN if count < len(tree) - 1 else Kind.END), 1

@@ -1,0 +1,160 @@
+"""What all transition systems share: actions, states, and how a tree becomes actions and actions a tree.
+
+A generative transition system is a stack machine that writes a sentence and its tree at once. Words are numbered from
+1 in the order in which they are generated; 0 is ROOT, at the bottom of the stack. In arc-standard, "There is a
+difference" with heads (2, 0, 4, 2) is written by
+
+    GEN GEN LEFTARC GEN GEN LEFTARC RIGHTARC RIGHTARC END        (paper, figure 1; END is `<END>`)
+
+A system is a module with three functions, the definition of it, and three more that do the same on arrays:
+
+    legal(state)              the actions that may come next
+    step(state, action)       the state after it
+    wanted(state, tree)       the action that the oracle takes on its way to a tree
+    legal_row, step_row, wanted_row        for numba: one state as a row of integers, see `rows.py`
+
+In every system an arc joins the topmost word and the one `reach` words below it. The topmost word is the front of the
+buffer where a system has one that holds a word, else the top of the stack. LEFTARC makes the topmost word the head,
+RIGHTARC the lower one; only arc-swift reaches further than 1.
+"""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from types import ModuleType
+from typing import NamedTuple
+
+from dtglib.errors import UserError
+from dtglib.projectivity import crossing_arcs
+
+OPEN = -1  # the head of a word that has none yet
+
+
+class Kind(IntEnum):
+    GEN = 0
+    LEFTARC = 1
+    RIGHTARC = 2
+    POP = 3
+    END = 4
+
+
+class Action(NamedTuple):
+    """One transition. Which word a GEN generates is not its matter."""
+
+    kind: Kind
+    reach: int = 1
+
+    def __str__(self) -> str:
+        return self.kind.name if self.reach == 1 else f"{self.kind.name}[{self.reach}]"
+
+
+GEN, LEFTARC, RIGHTARC, POP, END = map(Action, Kind)
+
+
+class State(NamedTuple):
+    """Where a derivation stands."""
+
+    stack: tuple[int, ...] = (0,)  # from the bottom
+    front: int = 0  # the word in the one-place buffer, 0 if there is none
+    heads: tuple[int, ...] = ()  # of the words generated so far
+    done: bool = False
+
+    @property
+    def visible(self) -> tuple[int, ...]:
+        """The words that can be seen, from the bottom: the stack and, above it, the front."""
+        return (*self.stack, self.front) if self.front else self.stack
+
+    @property
+    def has_root(self) -> bool:
+        return 0 in self.heads
+
+
+START = State()
+
+
+class IllegalAction(ValueError):
+    """An action that its state does not allow: a defect of the caller."""
+
+
+def operands(state: State, action: Action) -> tuple[int, int]:
+    """The head and the dependent that an arc joins."""
+    lower, upper = state.visible[-1 - action.reach], state.visible[-1]
+    return (upper, lower) if action.kind is Kind.LEFTARC else (lower, upper)
+
+
+def with_head(heads: tuple[int, ...], dependent: int, head: int) -> tuple[int, ...]:
+    return (*heads[: dependent - 1], head, *heads[dependent:])
+
+
+def take(system: ModuleType, state: State, action: Action) -> State:
+    """`step`, for an action that is checked first."""
+    if action not in system.legal(state):
+        legal = ", ".join(map(str, system.legal(state))) or "none"
+        raise IllegalAction(f"{system.NAME}: {action} is not legal in {state}; legal are {legal}")
+    return system.step(state, action)
+
+
+class Tree(NamedTuple):
+    """A projective tree, and what the oracles ask of it. Index 0 of each list is ROOT's."""
+
+    heads: list[int]
+    leftmost: list[int]  # of each word, its leftmost dependent, or itself where that lies to its right
+    rightmost: list[int]
+
+    @property
+    def size(self) -> int:
+        return len(self.heads) - 1
+
+
+def as_tree(heads: Sequence[int]) -> Tree:
+    """Look a vector of heads over; a UserError says why it is not a projective tree with one root."""
+    why = why_no_tree(heads)
+    if why:
+        raise UserError(why)
+    leftmost, rightmost = list(range(len(heads) + 1)), list(range(len(heads) + 1))
+    for word, head in enumerate(heads, start=1):
+        leftmost[head], rightmost[head] = min(leftmost[head], word), max(rightmost[head], word)
+    return Tree([OPEN, *heads], leftmost, rightmost)
+
+
+def why_no_tree(heads: Sequence[int]) -> str | None:
+    """What keeps a vector of heads from being a projective tree with one root, in a sentence; None if nothing does."""
+    if not heads:
+        return "a tree needs at least one word"
+    for word, head in enumerate(heads, start=1):
+        if not 0 <= head <= len(heads):
+            return f"word {word}: head {head} is out of range (there are {len(heads)} words)"
+        if head == word:
+            return f"word {word} is its own head"
+    roots = [str(word) for word, head in enumerate(heads, start=1) if head == 0]
+    if len(roots) != 1:
+        return "no word has head 0 (ROOT)" if not roots else f"words {' and '.join(roots)} all have head 0; one may"
+    for word in range(1, len(heads) + 1):
+        seen, above = set(), word
+        while above and above not in seen:
+            seen.add(above)
+            above = heads[above - 1]
+        if above:
+            return f"word {above} is above itself: its heads go round in a circle"
+    if crossing := crossing_arcs(heads):
+        first, second = crossing
+        return f"not projective: arc {first[0]}->{first[1]} crosses {second[0]}->{second[1]}"
+    return None
+
+
+def oracle(system: ModuleType, heads: Sequence[int]) -> list[Action]:
+    """The actions that write a tree, by the preference LEFTARC/RIGHTARC > GEN > POP (paper, section 2)."""
+    tree, state, actions = as_tree(heads), START, []
+    while not state.done:
+        actions.append(system.wanted(state, tree))
+        state = take(system, state, actions[-1])
+    return actions
+
+
+def replay(system: ModuleType, actions: Sequence[Action]) -> tuple[int, ...]:
+    """The heads of the tree that a sequence of actions writes."""
+    state = START
+    for action in actions:
+        state = take(system, state, action)
+    if not state.done:
+        raise IllegalAction(f"{system.NAME}: the actions stop before END, in {state}")
+    return state.heads
