@@ -27,7 +27,7 @@ from numba import njit
 
 from dtglib.errors import UserError
 from dtglib.transitions.protocol import OPEN, Kind, why_no_tree
-from dtglib.transitions.rows import MAY_CONTINUE
+from dtglib.transitions.rows import MAY_CONTINUE, MOST_REACH
 from dtglib.vocab import END, ROOT, Vocabulary
 
 STACK, COMPOSE = 0, 1
@@ -124,8 +124,8 @@ def compile_arrays(
     failed = _compile_all(*rules, heads, offsets, ids, pieces, *arcs, out, starts)
     if failed >= 0:
         raise UserError(
-            f"sentence {failed + 1}: {system.NAME} needs an arc that reaches further than [{len(arcs.left) - 1}], "
-            f"the reach of the vocabulary; make one with a larger reach"
+            f"sentence {failed + 1}: {system.NAME} needs an arc that reaches further than "
+            f"[{min(len(arcs.left) - 1, MOST_REACH)}]; make a vocabulary with a larger reach (at most {MOST_REACH})"
         )
     return Sequences(Compiled(*out[:, : starts[-1]]), starts)
 
@@ -175,6 +175,8 @@ def _compile_one(
     stack[0], heads[0] = 0, OPEN
     depth, front, count, next_id = 1, 0, 0, 0
     first[0], final[0], tokens[0] = 0, 0, ROOT
+    most_reach = min(len(left_ids) - 1, MOST_REACH)
+    in_reach = (1 << most_reach) - 1
     _write(out, 0, ROOT, NOTHING, STACK, never, 0, 0, 0, 0)
     at = 1
     while True:
@@ -182,7 +184,7 @@ def _compile_one(
         may, left, right = legal_row(stack, depth, front, heads, count)
         # A word that has begun may always go on, besides.
         out[MAY, at - 1] = may | (MAY_CONTINUE if out[WORD, at - 1] > 0 else 0)
-        out[LEFT, at - 1], out[RIGHT, at - 1] = left, right
+        out[LEFT, at - 1], out[RIGHT, at - 1] = left & in_reach, right & in_reach
         topmost = depth - 1 + (front > 0)
         if kind == Kind.END:
             out[TARGET, at - 1] = END
@@ -199,7 +201,7 @@ def _compile_one(
                 settled = never if front else at
                 _write(out, at, ids[next_id], NOTHING, STACK, never, topmost, settled, topmost, 0)
                 out[WORD, at] = count
-                out[MAY, at], out[LEFT, at], out[RIGHT, at] = may | MAY_CONTINUE, left, right
+                out[MAY, at], out[LEFT, at], out[RIGHT, at] = may | MAY_CONTINUE, left & in_reach, right & in_reach
                 if piece + 1 < pieces[count - 1]:
                     out[TARGET, at] = ids[next_id + 1]
                 tokens[count] = ids[next_id]
@@ -214,7 +216,7 @@ def _compile_one(
             _write(out, at, NOTHING, pop_id, STACK, at, max(topmost, 0), at, topmost, 0)
             at += 1
         else:
-            if reach >= len(left_ids):
+            if reach > most_reach:
                 return -1
             arc = left_ids[reach] if kind == Kind.LEFTARC else right_ids[reach]
             out[TARGET, at - 1] = arc

@@ -74,8 +74,7 @@ def wanted(state: State, tree: Tree) -> Action:
         if tree.heads[front] == top:
             return RIGHTARC
         # The front's head, or a dependent of it, lies deeper: what is above must go first.
-        leftmost = tree.leftmost[front]
-        if tree.heads[front] < top or (leftmost < top and state.heads[leftmost - 1] == OPEN):
+        if tree.heads[front] < top or tree.leftmost[front] < top:
             return POP
     if len(state.heads) < tree.size:
         return GEN
@@ -121,8 +120,7 @@ def wanted_row(stack, depth, front, heads, count, tree, leftmost, rightmost):
             return Kind.LEFTARC, 1
         if tree[front] == top:
             return Kind.RIGHTARC, 1
-        first = leftmost[front]
-        if tree[front] < top or (first < top and heads[first] == OPEN):
+        if tree[front] < top or leftmost[front] < top:
             return Kind.POP, 1
     if count < len(tree) - 1:
         return Kind.GEN, 1

@@ -13,7 +13,7 @@ next. Here it stays visible, as in arc-eager; the words between and the old head
 from numba import njit
 
 from dtglib.transitions.protocol import END, GEN, OPEN, Action, Kind, State, Tree, operands, with_head
-from dtglib.transitions.rows import MAY_END, MAY_GENERATE, generate_in_buffer
+from dtglib.transitions.rows import MAY_END, MAY_GENERATE, MOST_REACH, generate_in_buffer
 
 NAME = "arc-swift"
 
@@ -32,7 +32,7 @@ def legal(state: State) -> tuple[Action, ...]:
             actions.append(Action(Kind.RIGHTARC, reach))
         if is_open:
             break
-    if state.heads and not state.front and OPEN not in state.heads:
+    if state.heads and OPEN not in state.heads:
         actions.append(END)
     return tuple(actions)
 
@@ -69,7 +69,7 @@ def legal_row(stack, depth, front, heads, count):
     for place in range(depth - 1, 0, -1):
         open_words += heads[stack[place]] == OPEN
     if front:
-        for reach in range(1, depth + 1):
+        for reach in range(1, min(depth, MOST_REACH) + 1):
             word = stack[depth - reach]
             is_open = word > 0 and heads[word] == OPEN
             if is_open:

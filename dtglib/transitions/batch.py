@@ -44,7 +44,7 @@ def choose(states: States, rows: np.ndarray) -> States:
 
 
 def legal(system: ModuleType, states: States) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What each state allows: `may`, and the reaches of its left and right arcs as bits."""
+    """What each state allows: `may`, and the reaches of its left and right arcs as bits. No GEN beyond most_words."""
     found = np.zeros((3, len(states.depth)), np.int64)
     _legal(system.legal_row, *states, found)
     return found[0], found[1], found[2]
@@ -60,6 +60,8 @@ def _legal(legal_row, stack, depth, front, heads, count, done, found):
     for row in range(len(depth)):
         if not done[row]:
             may, left, right = legal_row(stack[row], depth[row], front[row], heads[row], count[row])
+            if count[row] + 1 == stack.shape[1]:
+                may &= ~MAY_GENERATE  # the row is full
             found[0, row], found[1, row], found[2, row] = may, left, right
 
 
