@@ -21,19 +21,19 @@ POSITIONS = ("last", "settled", "head_first", "head_last", "end")
 
 def pad(sequences: Sequences, numbers: Sequence[int]) -> Compiled:
     """These sentences, one a row; every vector has the shape (rows, longest)."""
-    longest = max(sequences.sentence(number).length for number in numbers)
+    longest = max((sequences.sentence(number).length for number in numbers), default=0)
     return _rows(sequences, [[number] for number in numbers], longest)
 
 
 def pack(sequences: Sequences, numbers: Sequence[int], width: int) -> Compiled:
     """These sentences in their order, in rows of `width` positions."""
-    rows: list[list[int]] = [[]]
-    free = width
+    rows: list[list[int]] = []
+    free = 0
     for number in numbers:
         length = sequences.sentence(number).length
         if length > width:
             raise UserError(f"sentence {number + 1} has {length} positions, and a row has {width}; take wider rows")
-        if length > free:
+        if not rows or length > free:
             rows.append([])
             free = width
         rows[-1].append(number)

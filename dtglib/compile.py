@@ -97,7 +97,8 @@ def compile_trees(
     """Compile (words, heads) pairs: the oracle's actions of each tree, folded."""
     trees, ids, pieces = [], [], []
     for number, (words, heads) in enumerate(sentences, start=1):
-        if why := why_no_tree(heads):
+        counted = f"{len(words)} words, but {len(heads)} heads" if len(words) != len(heads) else None
+        if why := counted or why_no_tree(heads):
             raise UserError(f"sentence {number}: {why}")
         encoded = vocabulary.encode(words)
         trees.append(heads)
@@ -111,6 +112,8 @@ def compile_arrays(
 ) -> Sequences:
     """The same for trees that are known to be good, and words that are cut into pieces already."""
     lengths = np.array([len(heads) + 1 for heads in trees], np.int64)
+    if len(pieces) != lengths.sum() - len(trees) or len(ids) != pieces.sum():
+        raise ValueError(f"{len(ids)} ids for {pieces.sum()} pieces of {len(pieces)} words do not fit the trees")
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     # Entry 0 of each tree is ROOT's.
     heads = np.full(offsets[-1], OPEN, np.int32)
@@ -123,9 +126,10 @@ def compile_arrays(
     rules = (system.wanted_row, system.legal_row, system.step_row)
     failed = _compile_all(*rules, heads, offsets, ids, pieces, *arcs, out, starts)
     if failed >= 0:
+        reach = min(len(arcs.left) - 1, MOST_REACH)
+        way_out = "leave it out" if reach == MOST_REACH else "leave it out, or make a vocabulary with a larger reach"
         raise UserError(
-            f"sentence {failed + 1}: {system.NAME} needs an arc that reaches further than "
-            f"[{min(len(arcs.left) - 1, MOST_REACH)}]; make a vocabulary with a larger reach (at most {MOST_REACH})"
+            f"sentence {failed + 1}: {system.NAME} needs an arc that reaches further than [{reach}]; {way_out}"
         )
     return Sequences(Compiled(*out[:, : starts[-1]]), starts)
 

@@ -16,6 +16,7 @@ word: its pieces, or the one COMPOSE position that took its place. Slow and lite
     [1, None, None, 0, 0]
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -70,7 +71,7 @@ def simulate(system_name: str, actions: Sequence[Action], pieces: Sequence[int])
         played.append(_stack_position(len(played), stack + buffer, taken, predicts))
 
     look_at_the_stack(Input("", 0, 0), actions[0] if actions else None)
-    for action, following in zip(actions, [*actions[1:], None], strict=True):
+    for action, following in itertools.pairwise([*actions, None]):
         if action.kind is Kind.GEN:
             word += 1
             entry = _push(system_name, stack, buffer, word)

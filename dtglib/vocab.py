@@ -1,13 +1,13 @@
 """Words, pieces of words, and ids; and the ids that are reserved for the transitions.
 
-A word-level vocabulary of "There is a difference" has, after 69 reserved entries, four words in the order of their
+A word-level vocabulary of "There is a difference" has, after 67 reserved entries, four words in the order of their
 frequency (here all 1, so by code point). The mark ▁ stands where a word begins:
 
     >>> vocabulary = Vocabulary.of_words([["There", "is", "a", "difference"]])
-    >>> vocabulary.entries[69:]
+    >>> vocabulary.entries[67:]
     ('▁There', '▁a', '▁difference', '▁is')
     >>> vocabulary.encode(["There", "is"])
-    Encoded(ids=(69, 72), spans=((0, 1), (1, 2)))
+    Encoded(ids=(67, 70), spans=((0, 1), (1, 2)))
 
 A piece-level vocabulary is the same class with a SentencePiece model (unigram, character coverage 1.0) that may cut a
 word into several pieces: ▁differ|ence. Three things hold by construction, because the model's softmax relies on them:
@@ -46,7 +46,7 @@ PAD, ROOT, END, UNKNOWN = range(4)
 
 # How deep arc-swift's LEFTARC[k] and RIGHTARC[k] reach into the stack. The deepest arc among the 85,012 projective
 # trees of the UD treebanks in the project's data (English and German) has k = 15; twice that leaves room.
-REACH = 32
+REACH = 31
 
 # SentencePiece drops every sentence with this sign from its training text, and says so only in its log.
 _DROPPED_BY_SENTENCEPIECE = "\u2585"

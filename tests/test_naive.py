@@ -376,3 +376,8 @@ def test_pieces_that_do_not_fit_the_words_are_refused():
         simulate("arc-standard", actions, [1, 1, 1])
     with pytest.raises(ValueError, match="1 piece or more"):
         simulate("arc-standard", actions, [1, 0, 1, 1])
+
+
+def test_before_the_first_action_there_is_only_root():
+    seen = simulate("arc-eager", [], [])
+    assert (seen.kind, seen.visible, seen.relpos) == (["STACK"], [[True]], [[0]])

@@ -1,0 +1,169 @@
+"""Sentences side by side are the sentences alone: padded one a row, or packed several into a row."""
+
+import numpy as np
+import pytest
+from test_compile import FIRST_PIECE, compiled, random_sentences
+
+from dtglib.batches import POSITIONS, pack, pad
+from dtglib.compile import NOTHING, STACK, Compiled
+from dtglib.errors import UserError
+from dtglib.structure import Structure, dense, vectors_of
+from dtglib.transitions import SYSTEMS
+from dtglib.vocab import END, PAD, ROOT
+
+SENTENCES = random_sentences(7, 12, most_words=20)
+NUMBERS = range(len(SENTENCES))
+WIDTH = 256
+
+in_every_system = pytest.mark.parametrize("name", SYSTEMS)
+
+
+def alone(sequences, number: int) -> tuple[Compiled, Structure]:
+    """One sentence in a row of its own, and its structure."""
+    batch = pad(sequences, [number])
+    return batch, dense(vectors_of(batch))
+
+
+def places(batch: Compiled, sequences) -> list[tuple[int, slice]]:
+    """Where the sentences of a packed batch stand: they begin where ROOT is read and is not the head of an arc."""
+    starts = np.argwhere((batch.token == ROOT) & (batch.arc == NOTHING))
+    return [
+        (row, slice(start, start + sequences.sentence(number).length))
+        for number, (row, start) in enumerate(starts.tolist())
+    ]
+
+
+def is_padding(batch: Compiled) -> np.ndarray:
+    return batch.token == PAD
+
+
+# ---- Padded
+
+
+@in_every_system
+def test_a_padded_row_begins_with_its_sentence(name):
+    sequences = compiled(name, SENTENCES)
+    batch = pad(sequences, NUMBERS)
+    for number in NUMBERS:
+        sentence = sequences.sentence(number)
+        for column, of_sentence in zip(batch, sentence, strict=True):
+            assert column[number, : sentence.length].tolist() == of_sentence.tolist()
+
+
+@in_every_system
+def test_a_padded_row_has_the_structure_of_its_sentence(name):
+    sequences = compiled(name, SENTENCES)
+    together = dense(vectors_of(pad(sequences, NUMBERS)))
+    for number in NUMBERS:
+        _, structure = alone(sequences, number)
+        inside = slice(0, sequences.sentence(number).length)
+        assert together.visible[number, inside, inside].equal(structure.visible[0])
+        assert together.relpos[number, inside, inside].equal(structure.relpos[0])
+
+
+def test_rows_are_as_long_as_the_longest_sentence_and_in_the_order_asked_for():
+    sequences = compiled("arc-eager", SENTENCES)
+    numbers = [4, 1, 4]
+    batch = pad(sequences, numbers)
+    assert batch.token.shape == (3, max(sequences.sentence(number).length for number in numbers))
+    assert batch.token[0].tolist() == batch.token[2].tolist() != batch.token[1].tolist()
+
+
+@pytest.mark.parametrize("arrange", [pad, lambda sequences, numbers: pack(sequences, numbers, WIDTH)])
+@in_every_system
+def test_padding_sees_itself_alone_and_is_seen_by_nobody_else(name, arrange):
+    batch = arrange(compiled(name, SENTENCES), NUMBERS)
+    visible = dense(vectors_of(batch)).visible.numpy()
+    padding = is_padding(batch)
+    assert padding.any()
+    assert visible.diagonal(axis1=1, axis2=2)[padding].all()
+    assert (visible.sum(axis=2)[padding] == 1).all()
+    assert (visible.sum(axis=1)[padding] == 1).all()
+
+
+@pytest.mark.parametrize("arrange", [pad, lambda sequences, numbers: pack(sequences, numbers, WIDTH)])
+@in_every_system
+def test_padding_predicts_nothing_and_stands_for_nothing(name, arrange):
+    batch = arrange(compiled(name, SENTENCES), NUMBERS)
+    padding = is_padding(batch)
+    for column in (batch.target, batch.arc, batch.word, batch.head_first, batch.head_last):
+        assert (column[padding] == NOTHING).all()
+    for column in (batch.may, batch.left, batch.right):
+        assert (column[padding] == 0).all()
+    assert (batch.kind[padding] == STACK).all()
+
+
+# ---- Packed
+
+
+@in_every_system
+def test_packed_sentences_come_in_their_order_and_none_is_lost_or_cut(name):
+    sequences = compiled(name, SENTENCES)
+    batch = pack(sequences, NUMBERS, WIDTH)
+    assert 1 < len(batch.token) < len(SENTENCES)
+    pieces = batch.token[(batch.word != NOTHING)]
+    assert pieces.tolist() == list(range(FIRST_PIECE, FIRST_PIECE + len(pieces)))
+    assert (batch.target == END).sum() == len(places(batch, sequences)) == len(SENTENCES)
+    assert (~is_padding(batch)).sum() == sequences.starts[-1]
+
+
+@in_every_system
+def test_a_packed_sentence_is_the_sentence_alone_with_its_positions_shifted(name):
+    sequences = compiled(name, SENTENCES)
+    batch = pack(sequences, NUMBERS, WIDTH)
+    for number, (row, inside) in enumerate(places(batch, sequences)):
+        for field, column, values in zip(Compiled._fields, batch, sequences.sentence(number), strict=True):
+            shift = np.where(values == NOTHING, 0, inside.start) if field in POSITIONS else 0
+            assert column[row, inside].tolist() == (values + shift).tolist()
+
+
+@in_every_system
+def test_packed_sentences_see_what_they_see_alone_and_never_one_another(name):
+    sequences = compiled(name, SENTENCES)
+    batch = pack(sequences, NUMBERS, WIDTH)
+    together = dense(vectors_of(batch))
+    rest = together.visible.clone()
+    for number, (row, inside) in enumerate(places(batch, sequences)):
+        _, structure = alone(sequences, number)
+        visible = together.visible[row, inside, inside]
+        assert visible.equal(structure.visible[0])
+        assert together.relpos[row, inside, inside][visible].equal(structure.relpos[0][visible])
+        rest[row, inside, inside] = False
+    # Beside the sentences there is only padding, which sees itself.
+    assert rest.sum() == is_padding(batch).sum()
+    assert rest.diagonal(dim1=1, dim2=2).sum() == is_padding(batch).sum()
+
+
+def test_a_row_may_be_full_to_the_last_position():
+    sequences = compiled("arc-standard", SENTENCES)
+    width = sequences.sentence(2).length + sequences.sentence(3).length
+    batch = pack(sequences, [2, 3], width)
+    assert batch.token.shape == (1, width)
+    assert not is_padding(batch).any()
+
+
+def test_one_position_less_makes_a_second_row():
+    sequences = compiled("arc-standard", SENTENCES)
+    first, second = sequences.sentence(2).length, sequences.sentence(3).length
+    batch = pack(sequences, [2, 3], first + second - 1)
+    assert is_padding(batch).sum(axis=1).tolist() == [second - 1, first - 1]
+
+
+def test_a_sentence_may_fill_a_row_by_itself():
+    sequences = compiled("arc-standard", SENTENCES)
+    assert pack(sequences, [0], sequences.sentence(0).length).token.tolist() == pad(sequences, [0]).token.tolist()
+
+
+def test_a_sentence_that_is_longer_than_a_row_is_named_with_both_lengths():
+    sequences = compiled("arc-standard", SENTENCES)
+    length = sequences.sentence(0).length
+    with pytest.raises(UserError) as error:
+        pack(sequences, [1, 0], length - 1)
+    for part in ("sentence 1 ", f" {length} positions", f" {length - 1};", "wider rows"):
+        assert part in str(error.value)
+
+
+def test_no_sentences_are_no_rows():
+    sequences = compiled("arc-standard", SENTENCES)
+    assert pad(sequences, []).token.shape == (0, 0)
+    assert pack(sequences, [], 9).token.shape == (0, 9)

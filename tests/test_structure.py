@@ -1,0 +1,250 @@
+"""Who sees whom, and how far apart: the vectors against the paper's definitions, and FlexAttention against both.
+
+`naive` plays stack operations and knows no vectors; `dense` and `flex` know the vectors and no stack.
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from test_compile import Sentence, compiled, random_sentences, small_sentences
+from torch.nn.attention.flex_attention import flex_attention
+from trees import THERE_IS_A_DIFFERENCE
+
+from dtglib.batches import pack, pad
+from dtglib.compile import COMPOSE, NOTHING, STACK, Compiled
+from dtglib.naive import Naive, simulate
+from dtglib.structure import Structure, Vectors, causal, dense, flex, vectors_of
+from dtglib.transitions import SYSTEMS, Action, Kind, oracle
+
+MANY = random_sentences(4, 24)
+SHORT = random_sentences(5, 8, most_words=9)
+BLOCK = 128  # positions of a block of FlexAttention
+
+in_every_system = pytest.mark.parametrize("name", SYSTEMS)
+
+
+@cache
+def padded(name: str) -> Compiled:
+    """The many sentences, one a row."""
+    return pad(compiled(name, MANY), range(len(MANY)))
+
+
+@cache
+def packed(name: str) -> Compiled:
+    """The many sentences in rows that are not a whole number of blocks."""
+    return pack(compiled(name, MANY), range(len(MANY)), 500)
+
+
+@cache
+def by_definition(name: str, sentence: Sentence) -> Naive:
+    heads, pieces = sentence
+    return simulate(name, oracle(SYSTEMS[name], heads), pieces)
+
+
+def rows_as_in_naive(structure: Structure, row: int, length: int) -> list[list[int | None]]:
+    """One row of a batch as `naive` writes it: None where nothing is seen."""
+    visible, relpos = structure.visible[row, :length, :length], structure.relpos[row, :length, :length]
+    return np.where(visible.numpy(), relpos.numpy().astype(object), None).tolist()
+
+
+def everywhere(v: Vectors) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """All rows, i and j of a batch, to be handed to the functions of `flex`."""
+    rows, size = v.kind.shape
+    place = torch.arange(size)
+    return torch.arange(rows)[:, None, None], place[None, :, None], place[None, None, :]
+
+
+# ---- Vectors and definitions
+
+
+@in_every_system
+def test_the_vectors_say_what_the_definitions_say_for_random_sentences(name):
+    structure = dense(vectors_of(padded(name)))
+    for row, sentence in enumerate(MANY):
+        naive = by_definition(name, sentence)
+        assert rows_as_in_naive(structure, row, len(naive.kind)) == naive.relpos
+
+
+@in_every_system
+def test_the_vectors_say_what_the_definitions_say_for_all_trees_of_up_to_five_words(name):
+    sentences = small_sentences(5)
+    structure = dense(vectors_of(pad(compiled(name, sentences), range(len(sentences)))))
+    for row, sentence in enumerate(sentences):
+        naive = by_definition(name, sentence)
+        assert rows_as_in_naive(structure, row, len(naive.kind)) == naive.relpos
+
+
+@in_every_system
+def test_the_vectors_say_what_the_definitions_say_for_200_words_that_hang_one_from_the_other(name):
+    sentence = (tuple(range(200)), (1,) * 200)
+    naive = by_definition(name, sentence)
+    structure = dense(vectors_of(pad(compiled(name, [sentence]), [0])))
+    assert rows_as_in_naive(structure, 0, len(naive.kind)) == naive.relpos
+
+
+@in_every_system
+def test_the_kinds_are_those_of_the_definitions(name):
+    for row, sentence in enumerate(MANY):
+        naive = by_definition(name, sentence)
+        kinds = ["COMPOSE" if kind == COMPOSE else "STACK" for kind in padded(name).kind[row, : len(naive.kind)]]
+        assert kinds == naive.kind
+
+
+@in_every_system
+def test_what_comes_later_changes_no_row(name):
+    """The rows of a sentence, action by action, are those that the stack machine gives when it stops there."""
+    for heads, pieces in SHORT:
+        structure = dense(vectors_of(pad(compiled(name, [(heads, pieces)]), [0])))
+        actions = oracle(SYSTEMS[name], heads)
+        for stop in range(1, len(actions)):
+            words = sum(action.kind is Kind.GEN for action in actions[:stop])
+            begun = simulate(name, actions[:stop], pieces[:words])
+            assert rows_as_in_naive(structure, 0, len(begun.kind)) == begun.relpos
+
+
+@in_every_system
+def test_two_trees_that_begin_alike_have_the_same_rows_so_far(name):
+    """Both are "There is a difference" and one word more, which hangs from "is" or from "difference"."""
+    heads, others = (2, 0, 4, 2, 2), (2, 0, 4, 2, 4)
+    alike = 0
+    for action, other in zip(oracle(SYSTEMS[name], heads), oracle(SYSTEMS[name], others), strict=False):
+        if action != other:
+            break
+        alike += 1
+    actions = oracle(SYSTEMS[name], heads)[:alike]
+    length = len(simulate(name, actions, [1] * actions.count(Action(Kind.GEN))).kind)
+    one, two = (dense(vectors_of(pad(compiled(name, [(tree, [1] * 5)]), [0]))) for tree in (heads, others))
+    assert length >= 9
+    assert rows_as_in_naive(one, 0, length) == rows_as_in_naive(two, 0, length)
+
+
+def test_a_compose_position_of_the_example_sees_its_head_at_0_and_its_dependent_at_minus_1():
+    """arc-standard, position 3: the arc from "is" (2) to "There" (1)."""
+    structure = dense(vectors_of(pad(compiled("arc-standard", [(THERE_IS_A_DIFFERENCE, [1] * 4)]), [0])))
+    assert rows_as_in_naive(structure, 0, 13)[3] == [None, -1, 0, 0] + [None] * 9
+
+
+# ---- What holds of every structure
+
+
+@in_every_system
+def test_everyone_sees_itself_at_0(name):
+    structure = dense(vectors_of(padded(name)))
+    assert structure.visible.diagonal(dim1=1, dim2=2).all()
+    assert (structure.relpos.diagonal(dim1=1, dim2=2) == 0).all()
+
+
+@in_every_system
+def test_nobody_sees_the_future(name):
+    for structure in (dense(vectors_of(packed(name))), causal(vectors_of(packed(name)))):
+        assert not structure.visible.triu(1).any()
+
+
+@in_every_system
+def test_nobody_sees_the_second_copy_of_an_arc_or_a_pop(name):
+    """They are never pushed; but they see themselves."""
+    visible = dense(vectors_of(padded(name))).visible.numpy()
+    unpushed = (padded(name).kind == STACK) & (padded(name).arc != NOTHING)
+    assert unpushed.sum() > 400
+    assert (visible.sum(axis=1)[unpushed] == 1).all()
+
+
+@in_every_system
+def test_who_is_gone_stays_gone(name):
+    """Among the STACK positions, which look at the whole stack, whoever is not seen is never seen again."""
+    batch = padded(name)
+    for row, visible in enumerate(dense(vectors_of(batch)).visible.numpy()):
+        looks = visible[batch.kind[row] == STACK]
+        seen_from_the_start = np.logical_or.accumulate(looks, axis=0)
+        gone = seen_from_the_start & ~looks
+        assert (np.diff(gone.astype(int), axis=0) >= 0).all()
+
+
+# ---- FlexAttention
+
+
+@pytest.mark.parametrize("rows", [padded, packed])
+@in_every_system
+def test_flex_is_dense_for_all_positions_at_once(name, rows):
+    v = vectors_of(rows(name))
+    functions, structure = flex(v), dense(v)
+    b, i, j = everywhere(v)
+    assert functions.mask_mod(b, torch.tensor(0), i, j).equal(structure.visible)
+    assert functions.relpos(b, i, j).equal(structure.relpos)
+
+
+@in_every_system
+def test_flex_is_naive_position_by_position(name):
+    v = vectors_of(pad(compiled(name, SHORT), range(len(SHORT))))
+    functions = flex(v)
+    for row in (0, 1, 3):
+        naive = by_definition(name, SHORT[row])
+        for i, j in np.ndindex(len(naive.kind), len(naive.kind)):
+            b, at_i, at_j = torch.tensor(row), torch.tensor(i), torch.tensor(j)
+            assert functions.mask_mod(b, torch.tensor(0), at_i, at_j).item() == naive.visible[i][j]
+            if naive.visible[i][j]:
+                assert functions.relpos(b, at_i, at_j).item() == naive.relpos[i][j]
+
+
+@pytest.mark.parametrize("rows", [padded, packed])
+@in_every_system
+def test_the_block_mask_keeps_the_blocks_in_which_anything_is_visible_and_no_others(name, rows):
+    v = vectors_of(rows(name))
+    visible = dense(v).visible
+    missing = -visible.shape[1] % BLOCK
+    blocks = torch.nn.functional.pad(visible, (0, missing, 0, missing)).unflatten(1, (-1, BLOCK))
+    has_any = blocks.unflatten(3, (-1, BLOCK)).any(dim=4).any(dim=2)
+    assert not has_any.all()
+    assert flex(v).block_mask.to_dense()[:, 0].bool().equal(has_any)
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.parametrize("arrange", ["padded", "packed"])
+@in_every_system
+def test_flex_attention_attends_as_a_softmax_over_the_dense_structure(name, arrange):
+    sequences = compiled(name, SHORT)
+    numbers = range(len(SHORT))
+    v = vectors_of(pad(sequences, numbers) if arrange == "padded" else pack(sequences, numbers, 150))
+    (rows, size), heads, width = v.kind.shape, 2, 8
+    random = torch.Generator().manual_seed(6)
+    query, key, value = torch.randn(3, rows, heads, size, width, generator=random)
+    bias = torch.randn(heads, 2 * size + 1, generator=random)  # of every head, by relative position
+    functions, structure = flex(v), dense(v)
+
+    def score_mod(score, b, h, i, j):
+        return score + bias[h, functions.relpos(b, i, j) + size]
+
+    scores = query @ key.transpose(2, 3) / width**0.5 + bias[:, structure.relpos + size].transpose(0, 1)
+    plain = scores.masked_fill(~structure.visible[:, None], -torch.inf).softmax(3) @ value
+    found = flex_attention(query, key, value, score_mod=score_mod, block_mask=functions.block_mask)
+    torch.testing.assert_close(found, plain)
+
+
+# ---- Plain Transformer-XL
+
+
+@in_every_system
+def test_causal_sees_all_of_its_sentence_so_far_and_counts_positions(name):
+    """In packed rows, too; padding sees itself."""
+    sequences = compiled(name, SHORT)
+    row = pack(sequences, [3, 5, 7], 300)
+    structure = causal(vectors_of(row))
+    sentence = np.repeat([0, 1, 2], [sequences.sentence(number).length for number in (3, 5, 7)])
+    sentence = np.concatenate([sentence, np.arange(3, 3 + 300 - len(sentence))])  # each one of padding for itself
+    assert sentence.max() > 3
+    assert (structure.visible[0].numpy() == np.tril(sentence[:, None] == sentence[None, :])).all()
+    place = np.arange(300)
+    assert (structure.relpos[0].numpy() == place[:, None] - place[None, :]).all()
+
+
+def test_causal_is_the_same_for_every_arrangement_of_a_sentence():
+    """Nothing but where the sentences end matters to it."""
+    sequences = compiled("arc-standard", SHORT)
+    alone = causal(vectors_of(pad(sequences, [4])))
+    second = causal(vectors_of(pack(sequences, [2, 4], 200)))
+    start, length = sequences.sentence(2).length, sequences.sentence(4).length
+    inside = slice(start, start + length)
+    assert second.visible[0, inside, inside].equal(alone.visible[0])
+    assert second.relpos[0, inside, inside].equal(alone.relpos[0])
