@@ -38,14 +38,14 @@ def benchmark(name: str, question: str) -> Iterator[Report]:
     with quiet(), Run(folder, question=question, config={"runs": RUNS, "cores": 1}) as run:
         matrix = np.random.default_rng(0).standard_normal((1024, 1024), dtype=np.float32)
         yardstick = best(lambda: matrix @ matrix)
-        print(f"{'what':48} {'count':>8} {'seconds':>9} {'a second':>10} {'ratio':>7}")
+        print(f"{'what':52} {'count':>8} {'seconds':>9} {'a second':>10} {'ratio':>7}")
 
         def report(what: str, count: int, work: Callable[[], object], **more: float) -> None:
             seconds = best(work)
             ratio = seconds / yardstick
             run.metric(what=what, count=count, seconds_taken=seconds, ratio=ratio, **more)
             beside = "".join(f"  {key} {value:.4g}" for key, value in more.items())
-            print(f"{what:48} {count:8} {seconds:9.3f} {count / seconds:10.0f} {ratio:7.0f}{beside}")
+            print(f"{what:52} {count:8} {seconds:9.3f} {count / seconds:10.0f} {ratio:7.0f}{beside}")
 
         report("matrix product 1024 x 1024, float32", 1, lambda: matrix @ matrix)
         yield report

@@ -3,8 +3,8 @@
     python benchmarks/structure.py
 
 Random projective trees of 25 words, a piece a word, in each system. Beside the speed stand the bytes of a sentence's
-vectors, and how many times more a T x T mask (a byte a cell) and relative positions (four bytes) would take. The last
-line of a system is the literal stack simulation of naive.py, for scale.
+vectors, and how many times more a T x T mask (a byte a cell) and relative positions (four bytes) would take. Then come
+batches of 64, the literal stack simulation of naive.py for scale, and all projective trees of UD English train.
 """
 
 import random
@@ -12,9 +12,12 @@ import random
 import numpy as np
 from _common import benchmark
 
-from dtglib.compile import Arcs, compile_arrays
+from dtglib.batches import pad
+from dtglib.compile import Arcs, Sequences, compile_arrays, compile_trees
+from dtglib.corpora import load, ud_folder
 from dtglib.naive import simulate
 from dtglib.transitions import SYSTEMS, oracle
+from dtglib.treebank import trees_only
 from dtglib.vocab import Vocabulary
 
 SENTENCES, WORDS = 20_000, 25
@@ -53,7 +56,26 @@ def main() -> None:
             more = {"positions": length, "bytes": stored, "times_smaller": 5 * length**2 / stored}
             report(f"{name}: oracle and compile", SENTENCES, compile_all, **more)
             some = [oracle(system, tree) for tree in trees[:50]]
+            report(f"{name}: pad into batches of 64", SENTENCES, lambda q=sequences: pad_all(q))
             report(f"{name}: naive", 50, lambda n=name, s=some: [simulate(n, actions, [1] * WORDS) for actions in s])
+        if not ud_folder().is_dir():
+            print("UD English is not at hand (make data): what needs it is not measured")
+            return
+        treebank = trees_only(load("ud-english", "train"))
+        pairs = [(sentence.words, sentence.heads) for sentence in treebank.sentences]
+        vocabulary = Vocabulary.of_words(words for words, _ in pairs)
+        for name, system in SYSTEMS.items():
+
+            def compile_treebank(system=system):
+                return compile_trees(system, vocabulary, pairs)
+
+            what = f"{name}: UD English train, checks and words included"
+            report(what, len(pairs), compile_treebank)
+
+
+def pad_all(sequences: Sequences) -> None:
+    for start in range(0, len(sequences), 64):
+        pad(sequences, range(start, min(start + 64, len(sequences))))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dtglib.compile import NOTHING, STACK, Compiled, Sequences
+from dtglib.compile import NOTHING, Compiled, Sequences
 from dtglib.errors import UserError
 from dtglib.vocab import PAD
 
@@ -21,45 +21,48 @@ POSITIONS = ("last", "settled", "head_first", "head_last", "end")
 
 def pad(sequences: Sequences, numbers: Sequence[int]) -> Compiled:
     """These sentences, one a row; every vector has the shape (rows, longest)."""
-    longest = max((sequences.sentence(number).length for number in numbers), default=0)
-    return _rows(sequences, [[number] for number in numbers], longest)
+    numbers = np.asarray(numbers, np.int64)
+    lengths = np.diff(sequences.starts)[numbers]
+    width = int(lengths.max(initial=0))
+    return _place(sequences, numbers, np.arange(len(numbers)) * width, (len(numbers), width))
 
 
 def pack(sequences: Sequences, numbers: Sequence[int], width: int) -> Compiled:
     """These sentences in their order, in rows of `width` positions."""
-    rows: list[list[int]] = []
-    free = 0
-    for number in numbers:
-        length = sequences.sentence(number).length
+    numbers = np.asarray(numbers, np.int64)
+    places, rows, free = [], 0, 0
+    for number, length in zip(numbers.tolist(), np.diff(sequences.starts)[numbers].tolist(), strict=True):
         if length > width:
             raise UserError(f"sentence {number + 1} has {length} positions, and a row has {width}; take wider rows")
-        if not rows or length > free:
-            rows.append([])
-            free = width
-        rows[-1].append(number)
+        if length > free:
+            rows, free = rows + 1, width
+        places.append(rows * width - free)
         free -= length
-    return _rows(sequences, rows, width)
+    return _place(sequences, numbers, np.array(places, np.int64), (rows, width))
 
 
-def _rows(sequences: Sequences, rows: list[list[int]], width: int) -> Compiled:
-    shape = (len(rows), width)
-    here = np.broadcast_to(np.arange(width, dtype=np.int32), shape)
-    filling = dict.fromkeys(Compiled._fields, 0) | {
-        "token": PAD,
-        "kind": STACK,
-        "last": here,
-        "settled": here,
-        "end": here,
-    }
-    filling |= dict.fromkeys(("arc", "word", "head_first", "head_last", "target"), NOTHING)
-    batch = Compiled(*(np.broadcast_to(filling[name], shape).astype(np.int32) for name in Compiled._fields))
-    for row, numbers in enumerate(rows):
-        start = 0
-        for number in numbers:
-            sentence = sequences.sentence(number)
-            stop = start + sentence.length
-            for name, column, values in zip(Compiled._fields, batch, sentence, strict=True):
-                shifted = np.where(values == NOTHING, values, values + start) if name in POSITIONS else values
-                column[row, start:stop] = shifted
-            start = stop
-    return batch
+def _place(sequences: Sequences, numbers: np.ndarray, places: np.ndarray, shape: tuple[int, int]) -> Compiled:
+    """A batch of this shape with each sentence at its place, counted over all rows; the rest is padding."""
+    if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(sequences):
+        raise IndexError(f"there are {len(sequences)} sentences, counted from 0; asked for {numbers.tolist()}")
+    lengths = np.diff(sequences.starts)[numbers]
+    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    source = np.repeat(sequences.starts[numbers], lengths) + within
+    target = np.repeat(places, lengths) + within
+    offset = np.repeat(places % max(shape[1], 1), lengths).astype(np.int32)
+    columns = []
+    for name, values in zip(Compiled._fields, sequences.vectors, strict=True):
+        column, taken = _padding(name, shape), values[source]
+        if name in POSITIONS:
+            taken = np.where(taken == NOTHING, NOTHING, taken + offset)
+        column.reshape(-1)[target] = taken
+        columns.append(column)
+    return Compiled(*columns)
+
+
+def _padding(name: str, shape: tuple[int, int]) -> np.ndarray:
+    """What a vector holds where there is no sentence."""
+    if name in ("last", "settled", "end"):
+        return np.tile(np.arange(shape[1], dtype=np.int32), (shape[0], 1))
+    nothing = name in ("arc", "word", "head_first", "head_last", "target")
+    return np.full(shape, PAD if name == "token" else NOTHING if nothing else 0, np.int32)

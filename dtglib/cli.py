@@ -172,6 +172,8 @@ def _structure(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(as_json(seen)))
     elif options.svg:
+        if options.svg.is_dir():
+            raise UserError(f"--svg: {options.svg} is a folder; name a file in it")
         from dtglib.files import write_atomically
         from dtglib.plot import Labelled, draw_mask
 

@@ -49,7 +49,7 @@ class Compiled(NamedTuple):
     head_first: np.ndarray  # COMPOSE: the positions of the head
     head_last: np.ndarray
     target: np.ndarray  # what comes next; nothing for COMPOSE
-    may: np.ndarray  # which classes may come next: bits of transitions/rows.py
+    may: np.ndarray  # which classes may come next: bits of transitions/rows.py; none where nothing is predicted
     left: np.ndarray  # which LEFTARC[k], bit k - 1
     right: np.ndarray
     end: np.ndarray  # the last position of the sentence
@@ -70,6 +70,8 @@ class Sequences(NamedTuple):
 
     def sentence(self, number: int) -> Compiled:
         """The vectors of one sentence, positions counted from 0."""
+        if not 0 <= number < len(self):
+            raise IndexError(f"there is no sentence {number}; there are {len(self)}, counted from 0")
         piece = slice(self.starts[number], self.starts[number + 1])
         return Compiled(*(column[piece] for column in self.vectors))
 
@@ -139,7 +141,8 @@ TOKEN, ARC, KIND, WORD, LAST, HEIGHT, SETTLED, TOP, FLOOR, HEAD_FIRST, HEAD_LAST
 )
 
 
-# Not cached: numba keeps no compiled form of a function that is handed functions. It takes a second, once a process.
+# Not cached: numba keeps no compiled form of a function that is handed functions. It takes a second or two
+# for each system, once a process.
 @njit
 def _compile_all(wanted_row, legal_row, step_row, heads, offsets, ids, pieces, left, right, pop, out, starts):
     """Compile every sentence; returns the first that needs too long an arc, or -1."""

@@ -30,6 +30,8 @@ BLUE, ORANGE, GREY = "#1f5fa8", "#e07b00", "#666666"
 
 # The same picture, the same bytes: no random ids and no date in the file.
 matplotlib.rcParams["svg.hashsalt"] = "dtglib"
+# A word may hold dollar signs; it is no formula.
+matplotlib.rcParams["text.parse_math"] = False
 
 
 class Picture(Figure):

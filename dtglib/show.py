@@ -5,6 +5,7 @@
 ('LEFTARC + is', 'COMPOSE', ['There', 'is', 'LEFTARC + is'])
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -115,7 +116,7 @@ def as_rows(seen: Shown) -> list[dict[str, Any]]:
 
 def numbers(text: str, what: str) -> list[int]:
     """`numbers("2 0 4 2", "heads")`; a UserError for what is no number."""
-    wrong = [item for item in text.split() if not item.lstrip("-").isdecimal()]
+    wrong = [item for item in text.split() if not re.fullmatch("-?[0-9]+", item)]
     if wrong:
         raise UserError(f'{what}: {wrong[0]!r} is not a number; write them like "2 0 4 2"')
     return [int(item) for item in text.split()]

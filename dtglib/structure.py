@@ -4,8 +4,9 @@
     relpos(i, j)   =  0 if j == i or i < settled[j], else top[i] - height[j]     for a STACK position
                       0 if j is i or inside the head word, else -1               for a COMPOSE position
 
-`dense` writes both out for a batch, O(T^2). `flex` gives FlexAttention the same two lines as functions of i and j,
-so that nothing of that size is ever stored. `causal` is the structure of a plain Transformer-XL. What the lines mean,
+`dense` writes both out for a batch, O(T^2). `flex` gives FlexAttention the same two lines as functions of i and j, so
+that attention stores nothing of that size (finding out which blocks are empty takes one such mask, once a batch).
+`causal` is the structure of a plain Transformer-XL. What the lines mean,
 as literal stack operations, is in naive.py, against which all of this is tested.
 
 In "There is a difference", position 3 (COMPOSE) sees There, is and itself; There at -1, the others at 0.
@@ -68,9 +69,9 @@ def distance(
 ) -> Tensor:
     """The relative position of j as i sees it."""
     is_near = (j == i) | (i < settled_j)
-    on_stack = torch.where(is_near, 0, top_i - height_j)
+    on_stack = (top_i - height_j).masked_fill(is_near, 0)
     is_head = (j == i) | ((head_first_i <= j) & (j <= head_last_i))
-    return torch.where(kind_i == COMPOSE, torch.where(is_head, 0, -1), on_stack)
+    return torch.where(kind_i == COMPOSE, is_head.to(on_stack.dtype) - 1, on_stack)
 
 
 def dense(v: Vectors) -> Structure:
@@ -96,7 +97,7 @@ def causal(v: Vectors) -> Structure:
     place = torch.arange(v.end.shape[1], device=v.end.device)
     i, j = place[:, None], place[None, :]
     visible = (j <= i) & (i <= v.end[:, None, :])
-    return Structure(visible, (i - j).expand_as(visible))
+    return Structure(visible, (i - j).int().expand_as(visible))
 
 
 class Flex(NamedTuple):

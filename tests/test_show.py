@@ -68,6 +68,13 @@ def test_the_picture_is_an_svg_that_names_every_input(tmp_path):
     assert ElementTree.parse(tmp_path / "mask.svg").getroot().tag.endswith("svg")
 
 
+def test_a_word_may_hold_dollar_signs_and_a_folder_is_no_picture(tmp_path, capsys):
+    command = ["structure", "--system", "arc-swift", "--words", "$^$ is $a_b$", "--heads", "2 0 2", "--svg"]
+    assert main([*command, str(tmp_path / "mask.svg")]) == 0
+    assert main([*command, str(tmp_path)]) == 2
+    assert "is a folder" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -75,6 +82,7 @@ def test_the_picture_is_an_svg_that_names_every_input(tmp_path):
         (["--words", "a b c", "--heads", "3 0"], "3 words, but 2 heads; one is wanted for each word"),
         (["--words", "a b", "--heads", "2 5"], "word 2: head 5 is out of range (there are 2 words)"),
         (["--words", "a b", "--heads", "2 x"], "heads: 'x' is not a number; write them like \"2 0 4 2\""),
+        (["--words", "a b", "--heads", "2 --1"], "heads: '--1' is not a number; write them like \"2 0 4 2\""),
         (["--words", "a b", "--heads", "2 1"], "no word has head 0 (ROOT)"),
         (["--words", "a b c", "--heads", "0 3 2"], "word 2 is above itself: its heads go round in a circle"),
         (["--words", "a b", "--heads", "0 0"], "words 1 and 2 all have head 0; one may"),

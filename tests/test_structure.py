@@ -8,9 +8,11 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from test_compile import Sentence, compiled, random_sentences, small_sentences
 from torch.nn.attention.flex_attention import flex_attention
-from trees import THERE_IS_A_DIFFERENCE
+from trees import THERE_IS_A_DIFFERENCE, projective_trees
 
 from dtglib.batches import pack, pad
 from dtglib.compile import COMPOSE, NOTHING, STACK, Compiled
@@ -74,6 +76,17 @@ def test_the_vectors_say_what_the_definitions_say_for_all_trees_of_up_to_five_wo
     for row, sentence in enumerate(sentences):
         naive = by_definition(name, sentence)
         assert rows_as_in_naive(structure, row, len(naive.kind)) == naive.relpos
+
+
+@in_every_system
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_the_vectors_say_what_the_definitions_say_for_any_tree_and_any_pieces(name, data):
+    heads = data.draw(projective_trees(most_words=40))
+    pieces = data.draw(st.lists(st.integers(1, 4), min_size=len(heads), max_size=len(heads)))
+    sentence = (heads, tuple(pieces))
+    naive = by_definition(name, sentence)
+    assert rows_as_in_naive(dense(vectors_of(pad(compiled(name, [sentence]), [0]))), 0, len(naive.kind)) == naive.relpos
 
 
 @in_every_system

@@ -423,6 +423,16 @@ def test_a_row_that_is_full_allows_no_further_word(name):
     assert not batch.legal(SYSTEMS[name], rows)[0][0] & MAY_GENERATE
 
 
+def test_an_illegal_action_in_a_batch_names_its_row_and_changes_nothing():
+    rows = batch.start(2, most_words=3)
+    before = batch.choose(rows, np.array([0, 1]))
+    with pytest.raises(IllegalAction, match="arc-standard: row 1: LEFTARC is not legal in State"):
+        batch.take(SYSTEMS["arc-standard"], rows, np.array([Kind.GEN, Kind.LEFTARC]), np.array([1, 1]))
+    assert all((old == new).all() for old, new in zip(before, rows, strict=True))
+    batch.take(SYSTEMS["arc-standard"], rows, np.array([Kind.GEN, batch.KEEP]), np.array([1, 1]))
+    assert rows.count.tolist() == [1, 0]
+
+
 # ---- The oracle on rows
 
 

@@ -65,9 +65,7 @@ def wanted(state: State, tree: Tree) -> Action:
 
 @njit(cache=True)
 def legal_row(stack, depth, front, heads, count):
-    left, right, open_words = 0, 0, 0
-    for place in range(depth - 1, 0, -1):
-        open_words += heads[stack[place]] == OPEN
+    left, right = 0, 0
     if front:
         for reach in range(1, min(depth, MOST_REACH) + 1):
             word = stack[depth - reach]
@@ -78,7 +76,12 @@ def legal_row(stack, depth, front, heads, count):
                 right |= 1 << (reach - 1)
             if is_open:
                 break
-    return MAY_GENERATE | (MAY_END if count and not front and not open_words else 0), left, right
+        return MAY_GENERATE, left, right
+    # The one look at the whole stack, so the one thing here that takes longer where the stack is deep.
+    for place in range(1, depth):
+        if heads[stack[place]] == OPEN:
+            return MAY_GENERATE, left, right
+    return MAY_GENERATE | (MAY_END if count else 0), left, right
 
 
 @njit(cache=True)
@@ -98,7 +101,7 @@ def step_row(stack, depth, front, heads, count, kind, reach):
 
 @njit(cache=True)
 def wanted_row(stack, depth, front, heads, count, tree, leftmost, rightmost):
-    if front:
+    if front and min(tree[front], leftmost[front]) < front:
         for reach in range(1, depth + 1):
             word = stack[depth - reach]
             if tree[word] == front:

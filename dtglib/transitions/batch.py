@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from dtglib.transitions.protocol import OPEN, Action, Kind, State
+from dtglib.transitions.protocol import OPEN, Action, IllegalAction, Kind, State
 from dtglib.transitions.rows import MAY_END, MAY_GENERATE, MAY_POP
 
 KEEP = -1
@@ -44,15 +44,30 @@ def choose(states: States, rows: np.ndarray) -> States:
 
 
 def legal(system: ModuleType, states: States) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What each state allows: `may`, and the reaches of its left and right arcs as bits. No GEN beyond most_words."""
+    """What each state allows: `may`, and the reaches of its left and right arcs as bits.
+
+    A row that is full allows no GEN. In arc-eager and arc-swift it may then be stuck, with a word that only a later one
+    could be the head of: leave more room than the sentences need.
+    """
     found = np.zeros((3, len(states.depth)), np.int64)
     _legal(system.legal_row, *states, found)
     return found[0], found[1], found[2]
 
 
 def step(system: ModuleType, states: States, kinds: np.ndarray, reaches: np.ndarray) -> None:
-    """Advance every state by its action, in place."""
+    """Advance every state by its action, in place. Not checked: the actions come from `legal`, or see `take`."""
     _step(system.step_row, *states, kinds, reaches)
+
+
+def take(system: ModuleType, states: States, kinds: np.ndarray, reaches: np.ndarray) -> None:
+    """`step`, for actions that are checked first; nothing is changed if one of them is not legal."""
+    may, left, right = legal(system, states)
+    for row, (kind, reach) in enumerate(zip(kinds, reaches, strict=True)):
+        allowed = as_actions(may[row], left[row], right[row])
+        if kind != KEEP and Action(Kind(kind), int(reach)) not in allowed:
+            action = Action(Kind(kind), int(reach))
+            raise IllegalAction(f"{system.NAME}: row {row}: {action} is not legal in {as_state(states, row)}")
+    step(system, states, kinds, reaches)
 
 
 @njit

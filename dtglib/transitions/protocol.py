@@ -118,7 +118,7 @@ def as_tree(heads: Sequence[int]) -> Tree:
 
 def why_no_tree(heads: Sequence[int]) -> str | None:
     """What keeps a vector of heads from being a projective tree with one root, in a sentence; None if nothing does."""
-    if not heads:
+    if len(heads) == 0:
         return "a tree needs at least one word"
     for word, head in enumerate(heads, start=1):
         if not 0 <= head <= len(heads):
@@ -128,13 +128,15 @@ def why_no_tree(heads: Sequence[int]) -> str | None:
     roots = [str(word) for word, head in enumerate(heads, start=1) if head == 0]
     if len(roots) != 1:
         return "no word has head 0 (ROOT)" if not roots else f"words {' and '.join(roots)} all have head 0; one may"
+    reaches_root = {0}
     for word in range(1, len(heads) + 1):
-        seen, above = set(), word
-        while above and above not in seen:
-            seen.add(above)
-            above = heads[above - 1]
-        if above:
-            return f"word {above} is above itself: its heads go round in a circle"
+        path, above = [], word
+        while above not in reaches_root:
+            if above in path:
+                return f"word {above} is above itself: its heads go round in a circle"
+            path.append(above)
+            above = int(heads[above - 1])
+        reaches_root.update(path)
     if crossing := crossing_arcs(heads):
         first, second = crossing
         return f"not projective: arc {first[0]}->{first[1]} crosses {second[0]}->{second[1]}"

@@ -11,6 +11,8 @@ half of that.
 
 from numba import njit
 
+from dtglib.transitions.protocol import OPEN
+
 MOST_REACH = 31
 MAY_GENERATE, MAY_CONTINUE, MAY_POP, MAY_END = 1, 2, 4, 8
 
@@ -19,7 +21,7 @@ MAY_GENERATE, MAY_CONTINUE, MAY_POP, MAY_END = 1, 2, 4, 8
 def generate_on_stack(stack, depth, heads, count):
     """GEN where words go onto the stack at once. Returns depth, front and count."""
     stack[depth] = count + 1
-    heads[count + 1] = -1
+    heads[count + 1] = OPEN
     return depth + 1, 0, count + 1
 
 
@@ -29,5 +31,5 @@ def generate_in_buffer(stack, depth, front, heads, count):
     if front:
         stack[depth] = front
         depth += 1
-    heads[count + 1] = -1
+    heads[count + 1] = OPEN
     return depth, count + 1, count + 1
