@@ -136,9 +136,11 @@ def compile_arrays(
     return Sequences(Compiled(*out[:, : starts[-1]]), starts)
 
 
-TOKEN, ARC, KIND, WORD, LAST, HEIGHT, SETTLED, TOP, FLOOR, HEAD_FIRST, HEAD_LAST, TARGET, MAY, LEFT, RIGHT, END_AT = (
-    range(16)
+# The rows of the array that is filled, in the order of Compiled.
+(TOKEN, ARC, KIND, WORD, LAST, HEIGHT, SETTLED, TOP, FLOOR, HEAD_FIRST, HEAD_LAST, TARGET, MAY, LEFT, RIGHT, END_AT) = (
+    range(len(Compiled._fields))
 )
+NEVER = np.int32(2**30)  # later than any position; cut down to the sentence's length at the end
 
 
 # Not cached: numba keeps no compiled form of a function that is handed functions. It takes a second or two
@@ -178,74 +180,59 @@ def _compile_one(
     stack, heads, first, final, tokens, out,
 ):  # fmt: skip
     """Fold the oracle's actions of one tree into `out`; returns how many positions there are, or -1."""
-    never = np.int32(2**30)  # cut down to the sentence's length at the end
     stack[0], heads[0] = 0, OPEN
-    depth, front, count, next_id = 1, 0, 0, 0
+    depth, front, count, generated = 1, 0, 0, 0
     first[0], final[0], tokens[0] = 0, 0, ROOT
     most_reach = min(len(left_ids) - 1, MOST_REACH)
-    in_reach = (1 << most_reach) - 1
-    _write(out, 0, ROOT, NOTHING, STACK, never, 0, 0, 0, 0)
+    _write(out, 0, ROOT, NOTHING, STACK, NEVER, 0, 0, 0, 0)
     at = 1
     while True:
         kind, reach = wanted_row(stack, depth, front, heads, count, tree, leftmost, rightmost)
-        may, left, right = legal_row(stack, depth, front, heads, count)
-        # A word that has begun may always go on, besides.
-        out[MAY, at - 1] = may | (MAY_CONTINUE if out[WORD, at - 1] > 0 else 0)
-        out[LEFT, at - 1], out[RIGHT, at - 1] = left & in_reach, right & in_reach
-        topmost = depth - 1 + (front > 0)
+        _allow(out, at - 1, most_reach, *legal_row(stack, depth, front, heads, count))
         if kind == Kind.END:
             out[TARGET, at - 1] = END
             break
         if kind == Kind.GEN:
-            out[TARGET, at - 1] = ids[next_id]
             if front:
                 _settle(out, first[front], final[front], depth, at)
             depth, front, count = step_row(stack, depth, front, heads, count, kind, reach)
-            topmost = depth - 1 + (front > 0)
-            first[count] = at
-            may, left, right = legal_row(stack, depth, front, heads, count)
-            for piece in range(pieces[count - 1]):
-                settled = never if front else at
-                _write(out, at, ids[next_id], NOTHING, STACK, never, topmost, settled, topmost, 0)
+            end_of_word = generated + pieces[count - 1]
+            first[count], final[count] = at, at + pieces[count - 1] - 1
+            for piece in range(generated, end_of_word):
+                out[TARGET, at - 1] = ids[piece]
+                top = depth - 1 + (front > 0)
+                _write(out, at, ids[piece], NOTHING, STACK, NEVER, top, NEVER if front else at, top, 0)
                 out[WORD, at] = count
-                out[MAY, at], out[LEFT, at], out[RIGHT, at] = may | MAY_CONTINUE, left & in_reach, right & in_reach
-                if piece + 1 < pieces[count - 1]:
-                    out[TARGET, at] = ids[next_id + 1]
-                tokens[count] = ids[next_id]
-                next_id += 1
+                # The word may be over after any of its pieces, for all that is known there.
+                _allow(out, at, most_reach, *legal_row(stack, depth, front, heads, count))
                 at += 1
-            final[count] = at - 1
+            tokens[count] = ids[end_of_word - 1]
+            generated = end_of_word
         elif kind == Kind.POP:
             out[TARGET, at - 1] = pop_id
             _end(out, first[stack[depth - 1]], final[stack[depth - 1]], at - 1)
             depth, front, count = step_row(stack, depth, front, heads, count, kind, reach)
-            topmost = depth - 1 + (front > 0)
-            _write(out, at, NOTHING, pop_id, STACK, at, max(topmost, 0), at, topmost, 0)
+            top = depth - 1 + (front > 0)
+            _write(out, at, NOTHING, pop_id, STACK, at, max(top, 0), at, top, 0)
             at += 1
         else:
             if reach > most_reach:
                 return -1
             arc = left_ids[reach] if kind == Kind.LEFTARC else right_ids[reach]
             out[TARGET, at - 1] = arc
-            low = topmost - reach
+            low = depth - 1 + (front > 0) - reach
             upper = front if front else stack[depth - 1]
             head = upper if kind == Kind.LEFTARC else stack[low]
-            head_first, head_last = first[head], final[head]
             # All operands and the words between them end here ...
             for place in range(low, depth):
                 _end(out, first[stack[place]], final[stack[place]], at)
-            if front:
-                _end(out, first[front], final[front], at)
+            _end(out, first[upper], final[upper], at)
             depth, front, count = step_row(stack, depth, front, heads, count, kind, reach)
-            topmost = depth - 1 + (front > 0)
             # ... but for a right dependent that is on the stack now: it settles.
-            if head != upper and stack[depth - 1] == upper and topmost > low:
+            if head != upper and stack[depth - 1] == upper and depth - 1 > low:
                 _settle(out, first[upper], final[upper], depth - 1, at)
-                _end(out, first[upper], final[upper], never)
-            _write(out, at, tokens[head], arc, COMPOSE, never, topmost if front else low,
-                   never if front else at, topmost, low)  # fmt: skip
-            out[HEAD_FIRST, at], out[HEAD_LAST, at] = head_first, head_last
-            _write(out, at + 1, tokens[head], arc, STACK, at + 1, topmost, at + 1, topmost, 0)
+                _end(out, first[upper], final[upper], NEVER)
+            _double(out, at, tokens[head], arc, first[head], final[head], low, depth - 1 + (front > 0), front)
             first[head], final[head] = at, at
             at += 2
     for i in range(at):
@@ -253,6 +240,23 @@ def _compile_one(
         out[LAST, i] = min(out[LAST, i], at - 1)
         out[SETTLED, i] = min(out[SETTLED, i], at)
     return at
+
+
+@njit(cache=True)
+def _double(out, at, token, arc, head_first, head_last, low, top, front):
+    """The two copies of an arc: the one stands for its head from now on, the other is gone when it has looked."""
+    # Where words wait in a buffer, the composed front does, too: it has no height before it settles.
+    _write(out, at, token, arc, COMPOSE, NEVER, top if front else low, NEVER if front else at, top, low)
+    out[HEAD_FIRST, at], out[HEAD_LAST, at] = head_first, head_last
+    _write(out, at + 1, token, arc, STACK, at + 1, top, at + 1, top, 0)
+
+
+@njit(cache=True)
+def _allow(out, at, most_reach, may, left, right):
+    """What may come after a position; a word that has begun may go on, besides."""
+    in_reach = (1 << most_reach) - 1
+    out[MAY, at] = may | (MAY_CONTINUE if out[WORD, at] > 0 else 0)
+    out[LEFT, at], out[RIGHT, at] = left & in_reach, right & in_reach
 
 
 @njit(cache=True)
