@@ -246,7 +246,7 @@ series = {
     "the same, arcs not doubled (TXL, trans)": (x, 2 * x + 1),
     "words alone (TXL, tokens)": (x, x + 1),
 }
-plot.save(plot.draw_curves(series, "words in a sentence", "positions"), "01_lengths")
+plot.draw_curves(series, "words in a sentence", "positions")
 
 # %% [markdown]
 # And does arc-hybrid write what arc-standard writes, in every tree? It does. But what is *legal* differs. In
