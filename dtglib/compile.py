@@ -143,8 +143,9 @@ def compile_arrays(
 NEVER = np.int32(2**30)  # later than any position; cut down to the sentence's length at the end
 
 
-# Not cached: numba keeps no compiled form of a function that is handed functions. It takes a second or two
-# for each system, once a process.
+# Nothing here and in the transition systems is cached on disk: numba keeps no compiled form of a function that is
+# handed functions, and of the others it would keep one that is out of date when a rule or a constant of another file
+# changes. Compiling takes a second or two for each system, once a process.
 @njit
 def _compile_all(wanted_row, legal_row, step_row, heads, offsets, ids, pieces, left, right, pop, out, starts):
     """Compile every sentence; returns the first that needs too long an arc, or -1."""
@@ -242,7 +243,7 @@ def _compile_one(
     return at
 
 
-@njit(cache=True)
+@njit
 def _double(out, at, token, arc, head_first, head_last, low, top, front):
     """The two copies of an arc: the one stands for its head from now on, the other is gone when it has looked."""
     # Where words wait in a buffer, the composed front does, too: it has no height before it settles.
@@ -251,7 +252,7 @@ def _double(out, at, token, arc, head_first, head_last, low, top, front):
     _write(out, at + 1, token, arc, STACK, at + 1, top, at + 1, top, 0)
 
 
-@njit(cache=True)
+@njit
 def _allow(out, at, most_reach, may, left, right):
     """What may come after a position; a word that has begun may go on, besides."""
     in_reach = (1 << most_reach) - 1
@@ -259,7 +260,7 @@ def _allow(out, at, most_reach, may, left, right):
     out[LEFT, at], out[RIGHT, at] = left & in_reach, right & in_reach
 
 
-@njit(cache=True)
+@njit
 def _dependents(tree, leftmost, rightmost):
     """The outermost dependents of every word, or the word itself where they lie on its other side."""
     for word in range(len(tree)):
@@ -269,7 +270,7 @@ def _dependents(tree, leftmost, rightmost):
         rightmost[tree[word]] = max(rightmost[tree[word]], word)
 
 
-@njit(cache=True)
+@njit
 def _write(out, at, token, arc, kind, last, height, settled, top, floor):
     out[TOKEN, at], out[ARC, at], out[KIND, at] = token, arc, kind
     out[LAST, at], out[HEIGHT, at], out[SETTLED, at] = last, height, settled
@@ -278,14 +279,14 @@ def _write(out, at, token, arc, kind, last, height, settled, top, floor):
     out[MAY, at] = out[LEFT, at] = out[RIGHT, at] = 0
 
 
-@njit(cache=True)
+@njit
 def _settle(out, first, final, height, since):
     """A word that waited stands at this height from now on."""
     for i in range(first, final + 1):
         out[HEIGHT, i], out[SETTLED, i] = height, since
 
 
-@njit(cache=True)
+@njit
 def _end(out, first, final, last):
     for i in range(first, final + 1):
         out[LAST, i] = last

@@ -67,7 +67,7 @@ def _notebooks(folder: Path) -> list[Path]:
 
 
 def _is_up_to_date(folder: Path, config: dict[str, Any]) -> bool:
-    if not (folder / "record.json").exists():
+    if not (folder / "record.json").exists() or not (folder / f"{folder.name}.ipynb").exists():
         return False
     try:
         record = read_record(folder)

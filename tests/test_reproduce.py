@@ -81,6 +81,14 @@ def test_an_unknown_size_names_the_known_ones(repository):
         reproduce("huge")
 
 
+def test_a_result_that_somebody_deleted_is_made_again(repository):
+    write_notebook(repository, "open('ran', 'a').write('x')")
+    reproduce("smoke")
+    (repository / "runs" / "smoke" / "00_first" / "00_first.ipynb").unlink()
+    reproduce("smoke")
+    assert (repository / "notebooks" / "ran").read_text() == "xx"
+
+
 def test_a_mistake_in_the_config_is_found_before_anything_runs(repository):
     write_notebook(repository, "open('ran', 'a').write('x')")
     (repository / "configs" / "smoke.yaml").write_text("corpus: minilang\nseeds: 1\n")

@@ -81,7 +81,7 @@ def wanted(state: State, tree: Tree) -> Action:
     return POP if state.stack else END
 
 
-@njit(cache=True)
+@njit
 def legal_row(stack, depth, front, heads, count):
     if depth == 0:
         return MAY_END, 0, 0
@@ -95,7 +95,7 @@ def legal_row(stack, depth, front, heads, count):
     return may, left, right
 
 
-@njit(cache=True)
+@njit
 def step_row(stack, depth, front, heads, count, kind, reach):
     if kind == Kind.GEN:
         return generate_in_buffer(stack, depth, front, heads, count)
@@ -112,7 +112,7 @@ def step_row(stack, depth, front, heads, count, kind, reach):
     return depth + 1, 0, count
 
 
-@njit(cache=True)
+@njit
 def wanted_row(stack, depth, front, heads, count, tree, leftmost, rightmost):
     if front:
         top = stack[depth - 1]

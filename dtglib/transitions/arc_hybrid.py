@@ -57,7 +57,7 @@ def wanted(state: State, tree: Tree) -> Action:
     return GEN if len(state.heads) < tree.size else END
 
 
-@njit(cache=True)
+@njit
 def legal_row(stack, depth, front, heads, count):
     words = depth - 1 + (front > 0)
     if words == 0:
@@ -65,7 +65,7 @@ def legal_row(stack, depth, front, heads, count):
     return MAY_GENERATE, (1 if words > 1 and front else 0), 1
 
 
-@njit(cache=True)
+@njit
 def step_row(stack, depth, front, heads, count, kind, reach):
     if kind == Kind.GEN:
         return generate_in_buffer(stack, depth, front, heads, count)
@@ -79,7 +79,7 @@ def step_row(stack, depth, front, heads, count, kind, reach):
     return depth - 1, 0, count
 
 
-@njit(cache=True)
+@njit
 def wanted_row(stack, depth, front, heads, count, tree, leftmost, rightmost):
     upper = front if front else stack[depth - 1]
     lower = stack[depth - 1] if front else stack[max(depth - 2, 0)]

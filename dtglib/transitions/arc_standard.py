@@ -55,14 +55,14 @@ def wanted(state: State, tree: Tree) -> Action:
     return GEN if len(state.heads) < tree.size else END
 
 
-@njit(cache=True)
+@njit
 def legal_row(stack, depth, front, heads, count):
     if depth == 1:
         return (MAY_END if count else MAY_GENERATE), 0, 0
     return MAY_GENERATE, (1 if depth > 2 else 0), 1
 
 
-@njit(cache=True)
+@njit
 def step_row(stack, depth, front, heads, count, kind, reach):
     if kind == Kind.GEN:
         return generate_on_stack(stack, depth, heads, count)
@@ -75,7 +75,7 @@ def step_row(stack, depth, front, heads, count, kind, reach):
     return depth - 1, front, count
 
 
-@njit(cache=True)
+@njit
 def wanted_row(stack, depth, front, heads, count, tree, leftmost, rightmost):
     if depth > 1:
         lower, upper = stack[depth - 2], stack[depth - 1]

@@ -63,7 +63,7 @@ def wanted(state: State, tree: Tree) -> Action:
     return GEN if len(state.heads) < tree.size else END
 
 
-@njit(cache=True)
+@njit
 def legal_row(stack, depth, front, heads, count):
     left, right = 0, 0
     if front:
@@ -84,7 +84,7 @@ def legal_row(stack, depth, front, heads, count):
     return MAY_GENERATE | (MAY_END if count else 0), left, right
 
 
-@njit(cache=True)
+@njit
 def step_row(stack, depth, front, heads, count, kind, reach):
     if kind == Kind.GEN:
         return generate_in_buffer(stack, depth, front, heads, count)
@@ -99,7 +99,7 @@ def step_row(stack, depth, front, heads, count, kind, reach):
     return depth - reach + 2, 0, count
 
 
-@njit(cache=True)
+@njit
 def wanted_row(stack, depth, front, heads, count, tree, leftmost, rightmost):
     if front and min(tree[front], leftmost[front]) < front:
         for reach in range(1, depth + 1):

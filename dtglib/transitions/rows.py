@@ -17,7 +17,7 @@ MOST_REACH = 31
 MAY_GENERATE, MAY_CONTINUE, MAY_POP, MAY_END = 1, 2, 4, 8
 
 
-@njit(cache=True)
+@njit
 def generate_on_stack(stack, depth, heads, count):
     """GEN where words go onto the stack at once. Returns depth, front and count."""
     stack[depth] = count + 1
@@ -25,7 +25,7 @@ def generate_on_stack(stack, depth, heads, count):
     return depth + 1, 0, count + 1
 
 
-@njit(cache=True)
+@njit
 def generate_in_buffer(stack, depth, front, heads, count):
     """GEN where a word waits in the buffer, and the one that waited settles on the stack."""
     if front:
