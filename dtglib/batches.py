@@ -66,3 +66,38 @@ def _padding(name: str, shape: tuple[int, int]) -> np.ndarray:
         return np.tile(np.arange(shape[1], dtype=np.int32), (shape[0], 1))
     nothing = name in ("arc", "word", "head_first", "head_last", "target")
     return np.full(shape, PAD if name == "token" else NOTHING if nothing else 0, np.int32)
+
+
+# --- Which sentences go together: a plan is the batches of an epoch, each the numbers of its sentences ---------------
+
+
+def by_length(lengths: np.ndarray, positions: int, random: np.random.Generator) -> list[np.ndarray]:
+    """Batches to be padded: at most so many positions, padding included, each of sentences that are about as long.
+
+    Every call gives other batches: sentences of the same length change places, and so do the batches.
+    """
+    order = random.permutation(len(lengths))
+    order = order[np.argsort(lengths[order], kind="stable")]
+    cuts, first = [], 0
+    for place, length in enumerate(lengths[order].tolist()):
+        # In this order, the sentence that comes last is the longest.
+        if place > first and (place + 1 - first) * length > positions:
+            cuts.append(place)
+            first = place
+    batches = [batch for batch in np.split(order, cuts) if len(batch)]
+    return [batches[number] for number in random.permutation(len(batches))]
+
+
+def in_rows(lengths: np.ndarray, positions: int, random: np.random.Generator, width: int) -> list[np.ndarray]:
+    """Batches to be packed: so many positions in rows of `width`, filled in a random order of sentences."""
+    rows = max(1, positions // width)
+    order = random.permutation(len(lengths))
+    cuts, free, row = [], width, 1
+    for place, length in enumerate(lengths[order].tolist()):
+        if length > free:
+            row, free = row + 1, width
+        if row > rows:
+            cuts.append(place)
+            row = 1
+        free -= length
+    return [batch for batch in np.split(order, cuts) if len(batch)]

@@ -5,6 +5,7 @@
     dtglib minilang --out DIR                       write the embedded corpus out as files
     dtglib data                                     fetch the public data
     dtglib structure --system arc-eager --words "There is a difference" --heads "2 0 4 2"
+    dtglib train configs/mini.yaml --model dtg-eager --set seed=2 --out DIR
     dtglib reproduce --size mini                    run the notebooks
 
 Results go to standard output, as a table or with `--json` as one JSON object; progress and complaints go to standard
@@ -36,8 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return status
     except UserError as error:
         complaint = str(error)
-    except KeyboardInterrupt:
-        print("dtglib: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as error:
+        print(f"dtglib: {error or 'interrupted'}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         _forget_output()
@@ -94,6 +95,12 @@ def _parser() -> argparse.ArgumentParser:
     form = sub.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     form.add_argument("--svg", type=Path, metavar="FILE", help="the mask as a picture")
+
+    sub = add("train", _train, "train a model, or go on with one whose training was stopped")
+    sub.add_argument("config", type=Path, metavar="CONFIG", help="a YAML file, such as configs/mini.yaml")
+    sub.add_argument("--model", metavar="NAME", help="dtg, dtg-eager, dtg-swift, txl-trans or txl-tokens")
+    sub.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="another value for a key")
+    sub.add_argument("--out", required=True, type=Path, metavar="DIR", help="the folder for the model and its record")
 
     sub = add("reproduce", _reproduce, "run the notebooks in order and keep them, executed, in runs/SIZE")
     sub.add_argument(
@@ -183,6 +190,25 @@ def _structure(options: argparse.Namespace) -> None:
     else:
         print("actions:", *seen.actions)
         print_table(as_rows(seen))
+
+
+def _train(options: argparse.Namespace) -> None:
+    from dtglib.config import parse_override
+    from dtglib.experiment import prepare, read_settings, train_into
+    from dtglib.record import read_record
+
+    overrides = dict(map(parse_override, options.set))
+    if options.model:
+        overrides["model"] = options.model
+    settings = read_settings(options.config, overrides)
+    prepared = prepare(settings)
+    speaks = os.environ.get("RANK", "0") == "0"  # one of the processes that torchrun starts
+    if speaks:
+        print(f"train: {prepared.train.summary}\ndev: {prepared.dev.summary}", flush=True)
+    train_into(settings, prepared, options.out)
+    if speaks:
+        best = min(line["nats_per_transition"] for line in read_record(options.out).metrics if line["part"] == "dev")
+        print(f"{options.out}: {best:.4f} nats a transition on dev, at its best")
 
 
 def _reproduce(options: argparse.Namespace) -> None:

@@ -75,6 +75,13 @@ class Sequences(NamedTuple):
         piece = slice(self.starts[number], self.starts[number + 1])
         return Compiled(*(column[piece] for column in self.vectors))
 
+    def chosen(self, numbers: np.ndarray) -> "Sequences":
+        """These sentences alone, in this order."""
+        lengths = np.diff(self.starts)[numbers]
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.arange(starts[-1]) + np.repeat(self.starts[numbers] - starts[:-1], lengths)
+        return Sequences(Compiled(*(column[places] for column in self.vectors)), starts)
+
 
 class Arcs(NamedTuple):
     """The ids of the transitions in a vocabulary; index k of the arrays is LEFTARC[k] and RIGHTARC[k]."""

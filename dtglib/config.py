@@ -100,19 +100,6 @@ def size_file(size: str) -> Path:
     return folder / f"{size}.yaml"
 
 
-class Settings(NamedTuple):
-    """All that a run of some size is told."""
-
-    run: RunConfig
-    corpus: CorpusConfig
-    vocabulary: VocabularyConfig
-
-
-def read_size(size: str) -> Settings:
-    """The settings of a run size."""
-    return Settings(*read_config(size_file(size), RunConfig, CorpusConfig, VocabularyConfig))
-
-
 def parse_override(text: str) -> tuple[str, str]:
     """Take a `--set key=value` of the command line apart."""
     key, equals, value = text.partition("=")

@@ -54,9 +54,14 @@ class Run:
         config: Mapping[str, Any],
         seeds: Sequence[int] = (),
         data: Mapping[str, str] | None = None,
+        keep: int = 0,
     ) -> None:
-        """`data` maps the name of every file or corpus that goes in to its SHA-256 checksum."""
+        """`data` maps the name of every file or corpus that goes in to its SHA-256 checksum.
+
+        A run that goes on where it was stopped keeps the first `keep` lines of its metrics, and its clock.
+        """
         self.folder = Path(folder)
+        self._keep = keep
         self.question = question
         self.config = dict(config)
         self._circumstances = {"seeds": list(seeds), "data": dict(data or {})}
@@ -65,22 +70,37 @@ class Run:
         path = self.folder / "record.json"
         if path.exists() and read_record(self.folder).about["status"] == "finished":
             raise UserError(f"{self.folder}: holds a finished run already; choose another folder, or delete this one")
-        self._begin = time.monotonic()
-        self._lines = 0
+        kept = self._kept_lines()
+        self._begin = time.monotonic() - (json.loads(kept[-1])["seconds"] if kept else 0)
+        self._lines = len(kept)
         started = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         self._circumstances |= {"started": started, "code": code(), "versions": versions()}
         # First of all the old record, if any, ceases to speak for the files that are now replaced.
         self._write_record("running")
         with write_atomically(self.folder / "config.yaml") as file:
-            yaml.safe_dump(_plain(self.config), file, sort_keys=False, allow_unicode=True)
+            yaml.safe_dump(plain(self.config), file, sort_keys=False, allow_unicode=True)
         with explain_disk_errors(self.folder / "metrics.jsonl"):
             # Not buffered: what was measured before a crash is worth most after it.
-            self._metrics = open(self.folder / "metrics.jsonl", "wb", buffering=0)
+            self._metrics = open(self.folder / "metrics.jsonl", "r+b" if kept else "wb", buffering=0)
+            self._metrics.seek(sum(map(len, kept)))
+            self._metrics.truncate()
         return self
+
+    @property
+    def lines(self) -> int:
+        """How many lines of metrics there are."""
+        return self._lines
+
+    def _kept_lines(self) -> list[bytes]:
+        path = self.folder / "metrics.jsonl"
+        lines = path.read_bytes().splitlines(keepends=True)[: self._keep] if self._keep and path.exists() else []
+        if len(lines) < self._keep or not all(line.endswith(b"\n") for line in lines):
+            raise UserError(f"{path}: the run that goes on here wrote {self._keep} lines; delete the folder")
+        return lines
 
     def metric(self, **values: Any) -> None:
         """Append one line of measurements, such as step=100, loss=2.5, with the seconds since the beginning."""
-        line = json.dumps({"seconds": self._seconds()} | _plain(values), allow_nan=False, ensure_ascii=False)
+        line = json.dumps({"seconds": self._seconds()} | plain(values), allow_nan=False, ensure_ascii=False)
         rest = f"{line}\n".encode()
         with explain_disk_errors(self.folder / "metrics.jsonl"):
             # A line is one system call, which only a full disk or the kill of this process can cut in two.
@@ -105,7 +125,7 @@ class Run:
         about = {"question": self.question, "status": status, **more, **self._circumstances, "hardware": hardware()}
         about |= {"wall_seconds": self._seconds(), "peak_memory_bytes": peak_memory(), "metrics": self._lines}
         with write_atomically(self.folder / "record.json") as file:
-            json.dump(_plain(about), file, indent=2, allow_nan=False, ensure_ascii=False)
+            json.dump(plain(about), file, indent=2, allow_nan=False, ensure_ascii=False)
             file.write("\n")
 
     def _seconds(self) -> float:
@@ -144,12 +164,12 @@ def _with_numbers(values: dict[str, Any]) -> dict[str, Any]:
     return {name: NOT_FINITE.get(value, value) if isinstance(value, str) else value for name, value in values.items()}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """The value in the terms of JSON and YAML, without the folders of this machine."""
     if isinstance(value, Mapping):
-        return {without_folders(str(key)): _plain(item) for key, item in value.items()}
+        return {without_folders(str(key)): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, str | Path):
         return without_folders(str(value))
     if isinstance(value, float) and not math.isfinite(value):
@@ -157,7 +177,7 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
     if hasattr(value, "item"):  # a number of NumPy's or PyTorch's
-        return _plain(value.item())
+        return plain(value.item())
     raise TypeError(f"a record holds numbers, texts, lists and dictionaries, not {type(value).__name__}: {value!r}")
 
 

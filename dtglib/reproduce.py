@@ -19,8 +19,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dtglib.config import as_dict, read_size
+from dtglib.config import as_dict
 from dtglib.errors import UserError
+from dtglib.experiment import read_size
 from dtglib.files import explain_disk_errors, only_one_process, repository, sha256, write_atomically
 from dtglib.progress import is_quiet
 from dtglib.record import Run, read_record

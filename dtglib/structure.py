@@ -6,8 +6,8 @@
 
 `dense` writes both out for a batch, O(T^2). `flex` gives FlexAttention the same two lines as functions of i and j, so
 that attention stores nothing of that size (finding out which blocks are empty takes one such mask, once a batch).
-`causal` is the structure of a plain Transformer-XL. What the lines mean,
-as literal stack operations, is in naive.py, against which all of this is tested.
+The structure of a plain Transformer-XL is the same two lines, given other vectors: linear.py. What the lines mean, as
+literal stack operations, is in naive.py, against which all of this is tested.
 
 In "There is a difference", position 3 (COMPOSE) sees There, is and itself; There at -1, the others at 0.
 """
@@ -41,7 +41,6 @@ class Vectors(NamedTuple):
     floor: Int[Tensor, "B T"]
     head_first: Int[Tensor, "B T"]
     head_last: Int[Tensor, "B T"]
-    end: Int[Tensor, "B T"]
 
 
 def vectors_of(batch: Compiled, device: torch.device | str = "cpu") -> Vectors:
@@ -90,14 +89,6 @@ def dense(v: Vectors) -> Structure:
         i, j, at_i(v.kind), at_i(v.top), at_j(v.height), at_j(v.settled), at_i(v.head_first), at_i(v.head_last)
     )
     return Structure(visible, relpos)
-
-
-def causal(v: Vectors) -> Structure:
-    """Plain Transformer-XL: nothing dies before its sentence ends, and distances are counted along the sentence."""
-    place = torch.arange(v.end.shape[1], device=v.end.device)
-    i, j = place[:, None], place[None, :]
-    visible = (j <= i) & (i <= v.end[:, None, :])
-    return Structure(visible, (i - j).int().expand_as(visible))
 
 
 class Flex(NamedTuple):

@@ -31,9 +31,9 @@ size = "smoke"
 from collections import Counter
 
 import pandas as pd
+from dtglib.experiment import read_size
 
 from dtglib import minilang, plot
-from dtglib.config import read_size
 from dtglib.corpora import UD_ENGLISH, load, ud_treebanks
 from dtglib.stats import row_of, stats_of
 from dtglib.text import tokenize

@@ -27,10 +27,10 @@ size = "smoke"
 # %%
 import numpy as np
 import pandas as pd
+from dtglib.experiment import read_size
 
 from dtglib import plot
 from dtglib.compile import Arcs, compile_trees
-from dtglib.config import read_size
 from dtglib.corpora import UD_ENGLISH, load, ud_treebanks
 from dtglib.transitions import START, SYSTEMS, Kind, oracle, replay, take
 from dtglib.transitions.protocol import OPEN, why_no_tree

@@ -25,17 +25,20 @@
 size = "smoke"
 
 # %%
+from functools import partial
+
 import numpy as np
 import pandas as pd
+from dtglib.experiment import read_size
 
 from dtglib import plot
 from dtglib.batches import pad
 from dtglib.compile import compile_trees
-from dtglib.config import read_size
 from dtglib.corpora import load, ud_treebanks
 from dtglib.naive import simulate
+from dtglib.readings import causal
 from dtglib.show import as_rows, show
-from dtglib.structure import Vectors, causal, dense, vectors_of
+from dtglib.structure import Vectors, dense, vectors_of
 from dtglib.transitions import SYSTEMS
 from dtglib.treebank import Sentence, trees_only
 from dtglib.vocab import Vocabulary
@@ -177,18 +180,18 @@ for system in SYSTEMS:
 # %%
 
 
-STRUCTURES = {name: (name, dense) for name in ("arc-standard", "arc-eager", "arc-swift")}
-STRUCTURES["causal"] = ("arc-standard", causal)
+SEQUENCES = {system: partial(compile_trees, SYSTEMS[system]) for system in ("arc-standard", "arc-eager", "arc-swift")}
+SEQUENCES["causal"] = lambda vocabulary, pairs: causal(SEQUENCES["arc-standard"](vocabulary, pairs))
 
 
 def density(sentences):
     """A row a sentence and structure: its positions, and the cells that are visible."""
     vocabulary, rows = Vocabulary.of_words([s.words for s in sentences]), []
     pairs = [(s.words, s.heads) for s in sentences]
-    for name, (system, structure) in STRUCTURES.items():
-        compiled = compile_trees(SYSTEMS[system], vocabulary, pairs)
+    for name, sequences_of in SEQUENCES.items():
+        compiled = sequences_of(vocabulary, pairs)
         for number, (words, _) in enumerate(pairs):
-            visible = structure(vectors_of(pad(compiled, [number]))).visible
+            visible = dense(vectors_of(pad(compiled, [number]))).visible
             rows.append((name, len(words), visible.shape[1], int(visible.sum())))
     table = pd.DataFrame(rows, columns=["structure", "words", "positions", "cells"])
     table["share"] = 100 * table.cells / (table.positions * (table.positions + 1) / 2)

@@ -17,6 +17,7 @@ from dtglib.config import (
     read_config,
 )
 from dtglib.errors import UserError
+from dtglib.experiment import read_size
 
 KINDS = (RunConfig, CorpusConfig, VocabularyConfig)
 CONFIGS = Path(__file__).parent.parent / "configs"
@@ -59,12 +60,12 @@ def config(tmp_path):
     ],
 )
 def test_the_size_says_which_corpus_and_vocabulary(size, corpus, vocabulary):
-    assert read_config(CONFIGS / f"{size}.yaml", *KINDS) == (RunConfig(seed=1), corpus, vocabulary)
+    assert read_size(size)[:3] == (RunConfig(seed=1), corpus, vocabulary)
 
 
 def test_every_key_is_explained_where_it_first_appears():
     explained = [line for size in ("smoke", "open") for line in (CONFIGS / f"{size}.yaml").read_text().split("\n")]
-    for key in as_dict(RunConfig(), CorpusConfig("minilang"), VocabularyConfig()):
+    for key in as_dict(*read_size("smoke")):
         if key not in ("dev_sentences", "test_sentences"):  # what is said of train_sentences holds for them
             assert any(line.startswith(f"{key}:") and "#" in line for line in explained), key
 

@@ -11,12 +11,15 @@ errors progress shapes
 files
 conllu_rows projectivity text config record
 transitions
-treebank registry naive
+treebank registry naive schedule
 brackets stats vocab plot download
 compile minilang
-batches structure
-show
+batches structure readings
+attention output
+model processes checkpoint
+show examples train
 corpora
+experiment
 reproduce
 cli
 """.strip().splitlines()

@@ -17,7 +17,7 @@ from trees import THERE_IS_A_DIFFERENCE, projective_trees
 from dtglib.batches import pack, pad
 from dtglib.compile import COMPOSE, NOTHING, STACK, Compiled
 from dtglib.naive import Naive, simulate
-from dtglib.structure import Structure, Vectors, causal, dense, flex, vectors_of
+from dtglib.structure import Structure, Vectors, dense, flex, vectors_of
 from dtglib.transitions import SYSTEMS, Action, Kind, oracle
 
 MANY = random_sentences(4, 24)
@@ -151,8 +151,7 @@ def test_everyone_sees_itself_at_0(name):
 
 @in_every_system
 def test_nobody_sees_the_future(name):
-    for structure in (dense(vectors_of(packed(name))), causal(vectors_of(packed(name)))):
-        assert not structure.visible.triu(1).any()
+    assert not dense(vectors_of(packed(name))).visible.triu(1).any()
 
 
 @in_every_system
@@ -233,31 +232,3 @@ def test_flex_attention_attends_as_a_softmax_over_the_dense_structure(name, arra
     plain = scores.masked_fill(~structure.visible[:, None], -torch.inf).softmax(3) @ value
     found = flex_attention(query, key, value, score_mod=score_mod, block_mask=functions.block_mask)
     torch.testing.assert_close(found, plain)
-
-
-# ---- Plain Transformer-XL
-
-
-@in_every_system
-def test_causal_sees_all_of_its_sentence_so_far_and_counts_positions(name):
-    """In packed rows, too; padding sees itself."""
-    sequences = compiled(name, SHORT)
-    row = pack(sequences, [3, 5, 7], 300)
-    structure = causal(vectors_of(row))
-    sentence = np.repeat([0, 1, 2], [sequences.sentence(number).length for number in (3, 5, 7)])
-    sentence = np.concatenate([sentence, np.arange(3, 3 + 300 - len(sentence))])  # each one of padding for itself
-    assert sentence.max() > 3
-    assert (structure.visible[0].numpy() == np.tril(sentence[:, None] == sentence[None, :])).all()
-    place = np.arange(300)
-    assert (structure.relpos[0].numpy() == place[:, None] - place[None, :]).all()
-
-
-def test_causal_is_the_same_for_every_arrangement_of_a_sentence():
-    """Nothing but where the sentences end matters to it."""
-    sequences = compiled("arc-standard", SHORT)
-    alone = causal(vectors_of(pad(sequences, [4])))
-    second = causal(vectors_of(pack(sequences, [2, 4], 200)))
-    start, length = sequences.sentence(2).length, sequences.sentence(4).length
-    inside = slice(start, start + length)
-    assert second.visible[0, inside, inside].equal(alone.visible[0])
-    assert second.relpos[0, inside, inside].equal(alone.relpos[0])

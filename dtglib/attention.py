@@ -1,0 +1,92 @@
+"""Relative-position attention over a structure (Transformer-XL, Dai et al. 2019; the paper, sections 3.1 and 3.2).
+
+Position i gives to each j that it sees the weight softmax_j of
+
+    score(i, j)  =  ( (q_i + u) . k_j  +  (q_i + w) . r(relpos(i, j)) ) / sqrt(D)
+
+where u and w are learned and r(n) is the projected sinusoid of the relative position n. What is seen, and how far away
+it is, comes in the structure; nothing here knows of trees or stacks.
+
+There are three forms with one signature. `naive` is the formula in loops; `dense` writes all scores out and is what
+runs on a CPU; `flex` gives the two rules of the structure to FlexAttention, which on CUDA skips the blocks where
+nothing is visible and writes no T x T tensor (on a CPU PyTorch runs it forwards only). All take
+
+    qu, qw    (B, H, T, D)    q + u and q + w
+    k, v      (B, H, T, D)
+    r         (H, R, D)       row n belongs to the relative position n + NEAREST
+    bias      (B, H, T, T)    added to the scores, where a model has more to say than a structure can
+
+and return (B, H, T, D).
+"""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch.nn.attention.flex_attention import flex_attention
+
+from dtglib.shapes import Float
+from dtglib.structure import Flex, Structure
+
+NEAREST = -1  # no relative position is smaller: it is the dependent's, as a COMPOSE position sees it
+
+Heads = Float[Tensor, "B H T D"]
+Table = Float[Tensor, "H R D"]
+Bias = Float[Tensor, "#B #H T T"]
+
+
+def sinusoids(farthest: int, width: int, device: torch.device | str = "cpu") -> Float[Tensor, "R d"]:
+    """The sinusoids of the relative positions from NEAREST to `farthest`: all sines, then all cosines."""
+    places = torch.arange(NEAREST, farthest + 1, dtype=torch.float32, device=device)
+    frequencies = 10000 ** (-torch.arange(0, width, 2, dtype=torch.float32, device=device) / width)
+    angles = places[:, None] * frequencies
+    return torch.cat([angles.sin(), angles.cos()], dim=1)
+
+
+def attend(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Structure | Flex, bias: Bias | None = None):
+    """The fast form for the structure at hand."""
+    form = flex if isinstance(structure, Flex) else dense
+    return form(qu, qw, k, v, r, structure, bias)
+
+
+def naive(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Structure, bias: Bias | None = None) -> Heads:
+    """The definition: for each position a softmax over what it sees."""
+    B, H, T, D = qu.shape
+    rows = []
+    for b in range(B):
+        for h in range(H):
+            for i in range(T):
+                seen = structure.visible[b, i].nonzero()[:, 0]
+                places = r[h, structure.relpos[b, i, seen].long() - NEAREST]
+                scores = (k[b, h, seen] @ qu[b, h, i] + places @ qw[b, h, i]) / D**0.5
+                if bias is not None:
+                    scores = scores + bias.expand(B, H, T, T)[b, h, i, seen]
+                rows.append(scores.softmax(0) @ v[b, h, seen])
+    return torch.stack(rows).view(B, H, T, D)
+
+
+def dense(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Structure, bias: Bias | None = None) -> Heads:
+    """All scores at once. A position's R possible scores for places are few, and each j picks one of them."""
+    B, H, T, D = qu.shape
+    R = r.shape[1]
+    # What is not seen picks one more, minus infinity: so that the mask costs nothing of its own.
+    by_place = functional.pad((qw * D**-0.5) @ r.transpose(1, 2), (0, 1), value=-torch.inf)  # B H T R+1
+    pick = torch.where(structure.visible, structure.relpos - NEAREST, R).long()  # B T T
+    scores = by_place.gather(3, pick[:, None].expand(B, H, T, T))
+    if bias is not None:
+        scores = scores + bias
+    by_content = (qu * D**-0.5).flatten(0, 1), k.flatten(0, 1).transpose(1, 2)
+    scores = torch.baddbmm(scores.flatten(0, 1), *by_content)  # B*H T T
+    return (scores.softmax(2) @ v.flatten(0, 1)).view(B, H, T, D)
+
+
+def flex(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Flex, bias: Bias | None = None) -> Heads:
+    """The same through FlexAttention: the scores for places are looked up where they are needed."""
+    by_place = (qw * qw.shape[3] ** -0.5) @ r.transpose(1, 2)  # B H T R
+
+    def score_mod(score: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        # FlexAttention asks about pairs that are not visible, too, and their relative position may be anything.
+        place = (structure.relpos(b, i, j) - NEAREST).clamp(0, by_place.shape[3] - 1)
+        score = score + by_place[b, h, i, place]
+        return score if bias is None else score + bias[b, h, i, j]
+
+    return flex_attention(qu, k, v, score_mod=score_mod, block_mask=structure.block_mask)

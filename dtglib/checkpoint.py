@@ -1,0 +1,95 @@
+"""Where a training stands, as one file: weights, the optimiser's averages, and how far it has come.
+
+One file, because it is replaced in one step: a run that is killed at any moment finds the last whole checkpoint, never
+weights of one moment beside averages of another. It is safetensors, whose header takes the JSON of everything that is
+no tensor. Nothing of a random generator is kept: training seeds it anew at every step.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import safetensors
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor, nn
+
+from dtglib.errors import UserError
+from dtglib.files import write_atomically
+
+FILE = "checkpoint.safetensors"
+
+
+class Checkpoint(NamedTuple):
+    """The settings that the run was begun with, where it stands, and all tensors by name."""
+
+    identity: dict[str, Any]
+    standing: dict[str, Any]
+    tensors: dict[str, Tensor]
+
+
+def save_checkpoint(
+    folder: Path,
+    identity: Mapping[str, Any],
+    standing: Mapping[str, Any],
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+) -> None:
+    """Replace the folder's checkpoint."""
+    tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+    names = _names(model)
+    for parameter, state in optimizer.state.items():
+        tensors |= {f"{key}.{names[parameter]}": value for key, value in state.items()}
+    header = {"identity": json.dumps(identity), "standing": json.dumps(standing)}
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    with write_atomically(folder / FILE, binary=True) as file:
+        file.write(safetensors.torch.save(tensors, header))
+
+
+def read_checkpoint(folder: Path, identity: Mapping[str, Any]) -> Checkpoint | None:
+    """The folder's checkpoint, if it has one; it must be of a run with the same settings."""
+    path = folder / FILE
+    if not path.exists():
+        return None
+    try:
+        with safetensors.safe_open(path, "pt") as file:
+            header, names = file.metadata(), file.keys()
+            tensors = {name: file.get_tensor(name) for name in names}
+        begun, standing = json.loads(header["identity"]), json.loads(header["standing"])
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path}: damaged ({error}); delete it, and the training begins anew") from error
+    # As JSON gives it back: a tuple is a list there.
+    if differences := differing(begun, json.loads(json.dumps(identity))):
+        raise UserError(
+            f"{path}: is of a run with other settings: {differences}; choose another folder, or delete this one"
+        )
+    return Checkpoint(begun, standing, tensors)
+
+
+def restore(checkpoint: Checkpoint, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Put model and optimiser back to where the checkpoint was taken."""
+    parts: dict[str, dict[str, Tensor]] = {}
+    for name, tensor in checkpoint.tensors.items():
+        kind, _, rest = name.partition(".")
+        parts.setdefault(kind, {})[rest] = tensor
+    model.load_state_dict(parts.pop("model"))
+    names = _names(model)
+    order = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    state = {
+        number: {kind: tensors[names[parameter]] for kind, tensors in parts.items()}
+        for number, parameter in enumerate(order)
+        if all(names[parameter] in tensors for tensors in parts.values()) and parts
+    }
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def _names(model: nn.Module) -> dict[nn.Parameter, str]:
+    return {parameter: name for name, parameter in model.named_parameters()}
+
+
+def differing(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
+    """In which settings two runs differ, in words; nothing if in none."""
+    keys = [key for key in {**theirs, **ours} if theirs.get(key) != ours.get(key)]
+    return ", ".join(f"{key} was {theirs.get(key, 'not set')} and is {ours.get(key, 'not set')}" for key in keys)

@@ -1,0 +1,110 @@
+"""The sentences of a treebank as a model reads them: batch by batch, on a device.
+
+    examples = Examples.of("dtg", vocabulary, load("minilang", "train"), longest=512)
+    examples.plan(4096, random)        the batches of an epoch, each the numbers of its sentences
+    examples.batch([3, 7, 1], device)  what `Model.loss` takes
+
+On a CPU sentences of similar length are padded, for `dense` attention; on CUDA they are packed into long rows, for
+FlexAttention, which wants the same shape every time and skips what no sentence shares.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple, Self
+
+import numpy as np
+import torch
+
+from dtglib.batches import by_length, in_rows, pack, pad
+from dtglib.compile import Compiled, Sequences
+from dtglib.errors import UserError
+from dtglib.model import Batch, batch_of
+from dtglib.readings import READINGS
+from dtglib.structure import Flex, Structure, Vectors, dense, flex
+from dtglib.treebank import Treebank, trees_only
+from dtglib.vocab import Vocabulary
+
+ROW = 2048  # positions of a packed row: some 25 sentences, so that little is lost at its end
+
+
+class Layout(NamedTuple):
+    """How sentences share a batch: which go together, how they are placed, and the structure's form for attention."""
+
+    plan: Callable[[np.ndarray, int, np.random.Generator], list[np.ndarray]]
+    place: Callable[[Sequences, Sequence[int]], Compiled]
+    form: Callable[[Vectors], Structure | Flex]
+
+
+PADDED = Layout(by_length, pad, dense)
+PACKED = Layout(partial(in_rows, width=ROW), partial(pack, width=ROW), flex)
+
+
+def layout_for(device: torch.device) -> Layout:
+    """The faster of the two."""
+    return PACKED if device.type == "cuda" else PADDED
+
+
+class Examples(NamedTuple):
+    """Compiled sentences with their names; what was left out, by reason, and the names of those that are too long."""
+
+    sequences: Sequences
+    names: list[str]
+    excluded: Counter[str]
+    too_long: list[str]
+
+    @classmethod
+    def of(cls, model: str, vocabulary: Vocabulary, treebank: Treebank, longest: int | None = None) -> Self:
+        """A treebank's sentences for one of the five models; those of more than `longest` positions are left out.
+
+        All models train on the same sentences, those with a projective tree. Where there are no trees at all, as in
+        raw text, TXL (tokens) reads it nevertheless.
+        """
+        has_trees = any(sentence.heads is not None for sentence in treebank.sentences)
+        if model != "txl-tokens" or has_trees:
+            treebank = trees_only(treebank)
+        if not treebank.sentences:
+            reasons = ", ".join(f"{count} {reason}" for reason, count in treebank.excluded.items()) or "it is empty"
+            raise UserError(f"no sentence is left for model {model}: {reasons}")
+        sequences = READINGS[model](vocabulary, [(s.words, s.heads) for s in treebank.sentences])
+        names = [sentence.id for sentence in treebank.sentences]
+        fits = np.diff(sequences.starts) <= (longest or np.inf)
+        if not fits.any():
+            raise UserError(f"all {len(names)} sentences have more than {longest} positions; set longest higher")
+        return cls(
+            sequences.chosen(np.flatnonzero(fits)),
+            [name for name, fit in zip(names, fits, strict=True) if fit],
+            treebank.excluded + Counter({f"more than {longest} positions": int((~fits).sum())}),
+            [name for name, fit in zip(names, fits, strict=True) if not fit],
+        )
+
+    def __len__(self) -> int:
+        return len(self.sequences)
+
+    @property
+    def summary(self) -> str:
+        """In words: how much there is, and what was left out."""
+        reasons = [f"{count} {reason}" for reason, count in self.excluded.items() if count]
+        named = f" ({', '.join(self.too_long[:5])}{', ...' if len(self.too_long) > 5 else ''})" if self.too_long else ""
+        left_out = f"; left out: {', '.join(reasons)}{named}" if reasons else ""
+        return f"{len(self)} sentences, {self.lengths.sum()} positions{left_out}"
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """How many positions each sentence has."""
+        return np.diff(self.sequences.starts)
+
+    @property
+    def checksum(self) -> str:
+        """Of all that the model reads."""
+        return hashlib.sha256(b"".join(column.tobytes() for column in self.sequences.vectors)).hexdigest()
+
+    def plan(self, positions: int, random: np.random.Generator, device: torch.device) -> list[np.ndarray]:
+        """The batches of an epoch, of at most so many positions each."""
+        return layout_for(device).plan(self.lengths, positions, random)
+
+    def batch(self, numbers: Sequence[int], device: torch.device) -> Batch:
+        """These sentences, on a device."""
+        layout = layout_for(device)
+        return batch_of(layout.place(self.sequences, numbers), layout.form, device)

@@ -1,0 +1,129 @@
+"""From a config to a trained model: corpus, vocabulary and sequences, then training, into a folder of its own.
+
+    settings = read_size("mini")                          or read_settings("mine.yaml", {"model": "dtg-eager"})
+    folder = trained(settings)                            trains it, or finds it by its settings
+    model = Model.load(folder)
+
+A trained model is found by everything that it depends on: its settings, the sentences, and the code that made it. So
+nothing is trained twice, and nothing stale is ever taken for new.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from dtglib.config import (
+    CorpusConfig,
+    RunConfig,
+    VocabularyConfig,
+    as_dict,
+    read_config,
+    size_file,
+)
+from dtglib.corpora import ALL, load, splits
+from dtglib.errors import UserError
+from dtglib.examples import Examples
+from dtglib.files import only_one_process, repository, sha256
+from dtglib.model import Model, ModelConfig
+from dtglib.schedule import TrainConfig
+from dtglib.train import train
+from dtglib.treebank import Treebank
+from dtglib.vocab import Vocabulary
+
+
+class Settings(NamedTuple):
+    """All that a run is told; a config file holds the fields of all five side by side."""
+
+    run: RunConfig
+    corpus: CorpusConfig
+    vocabulary: VocabularyConfig
+    model: ModelConfig
+    train: TrainConfig
+
+
+def read_settings(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Settings:
+    """The settings of a config file, some of them replaced."""
+    return Settings(*read_config(path, *Settings.__annotations__.values(), overrides=overrides))
+
+
+def read_size(size: str, **overrides: Any) -> Settings:
+    """The settings of a run size: smoke, mini, open or paper."""
+    return read_settings(size_file(size), overrides)
+
+
+class Prepared(NamedTuple):
+    """What a model is trained on, and tested on while it is."""
+
+    vocabulary: Vocabulary
+    train: Examples
+    dev: Examples
+
+
+def prepare(settings: Settings) -> Prepared:
+    """Read the corpus, learn the vocabulary from its training part, and compile both parts."""
+    train_part, dev_part = (treebank(settings.corpus, part) for part in ("train", "dev"))
+    vocabulary = Vocabulary.configured(settings.vocabulary, (sentence.words for sentence in train_part.sentences))
+    longest = settings.train.longest
+    train_examples, dev_examples = (
+        Examples.of(settings.model.model, vocabulary, part, longest) for part in (train_part, dev_part)
+    )
+    return Prepared(vocabulary, train_examples, dev_examples)
+
+
+def treebank(config: CorpusConfig, part: str) -> Treebank:
+    """The train, dev or test part of the corpus that a run asks for."""
+    if splits(config.corpus) == (ALL,):
+        raise UserError(
+            f"{config.corpus}: a model is trained on one part and watched on another; name a folder with "
+            f"train.conllu and dev.conllu"
+        )
+    return load(config.corpus, part, getattr(config, f"{part}_sentences"))
+
+
+def train_into(settings: Settings, prepared: Prepared, folder: Path) -> None:
+    """Train the model, or go on with it; the folder then holds it."""
+    torch.manual_seed(settings.run.seed)
+    model = Model(settings.model, prepared.vocabulary)
+    train(
+        model,
+        prepared.train,
+        prepared.dev,
+        settings.train,
+        folder,
+        as_dict(*settings),
+        settings.run.seed,
+        checksums_of(prepared),
+        about={
+            "parameters": sum(parameter.numel() for parameter in model.parameters()),
+            "train": prepared.train.summary,
+            "dev": prepared.dev.summary,
+        },
+    )
+
+
+def checksums_of(prepared: Prepared) -> dict[str, str]:
+    """Of all that training reads."""
+    return {
+        "vocabulary": prepared.vocabulary.fingerprint,
+        "train": prepared.train.checksum,
+        "dev": prepared.dev.checksum,
+    }
+
+
+# What decides about a trained model's numbers, besides its settings and what it reads.
+CODE = "attention batches checkpoint examples model output processes schedule structure train".split()
+
+
+def trained(settings: Settings, prepared: Prepared | None = None) -> Path:
+    """The folder of the trained model, trained now if there is none yet: runs/models/dtg-1a2b3c4d5e6f."""
+    prepared = prepared or prepare(settings)
+    code = [sha256(Path(__file__).with_name(f"{module}.py")) for module in CODE]
+    parts = [str(sorted(as_dict(*settings).items())), *sorted(checksums_of(prepared).values()), *code]
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+    folder = repository() / "runs" / "models" / f"{settings.model.model}-{digest}"
+    with only_one_process(folder, "trains this model"):
+        train_into(settings, prepared, folder)
+    return folder

@@ -1,0 +1,240 @@
+"""The language model: a Transformer-XL body over compiled sequences, and the log-probabilities of what comes next.
+
+Five models are this one, by what they are given to read (readings.py): DTG, DTG-eager and DTG-swift the compiled
+transitions of arc-standard, arc-eager and arc-swift; TXL (trans) and TXL (tokens) sequences on which nothing is popped.
+The stack of "There is a difference" never appears here: it is in the structure, which attention.py reads.
+
+    input i    E(token i) + E(arc i)        an arc re-uses the last piece of its head: E(LEFTARC) + E(is)
+    layer      post-norm: x = LN(x + attention(x)), then x = LN(x + W2 relu(W1 x + b1) + b2)
+    output     output.py; the embeddings are tied, so E is also its weight
+
+Sizes, initialisation and what is shared (the biases u and v of the attention by all layers, one projection of the
+relative positions a layer) are those of the paper; at its size there are 252 million parameters.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple, Self
+
+import numpy as np
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor, nn
+
+from dtglib.attention import attend, sinusoids
+from dtglib.compile import NOTHING, Compiled
+from dtglib.config import as_yaml, read_config, require_positive
+from dtglib.errors import UserError
+from dtglib.files import write_atomically
+from dtglib.output import Factored, Legal, Single
+from dtglib.shapes import Float, Int
+from dtglib.structure import Flex, Structure, Vectors, vectors_of
+from dtglib.vocab import PAD, Vocabulary
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """What is read, how arcs are represented, and how large the model is."""
+
+    model: Literal["dtg", "dtg-eager", "dtg-swift", "txl-trans", "txl-tokens"] = "dtg"
+    arcs: Literal["w+arc", "arc", "w"] = "w+arc"
+    output: Literal["single", "factored"] = "single"
+    layers: int = 16
+    width: int = 1024
+    heads: int = 8
+    inner: int = 4096
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_positive(self, "layers", "width", "heads", "inner")
+        if self.width % (2 * self.heads):
+            raise UserError(f"width must be an even number a head, but {self.width} is shared by {self.heads} heads")
+        if not 0 <= self.dropout < 1:
+            raise UserError(f"dropout must be at least 0 and less than 1, not {self.dropout}")
+
+
+class Batch(NamedTuple):
+    """Compiled sentences as the model reads them; B rows of T positions, N of which predict something."""
+
+    token: Int[Tensor, "B T"]
+    arc: Int[Tensor, "B T"]
+    structure: Structure | Flex
+    farthest: int  # no visible position is farther away
+    predicts: Int[Tensor, " N"]  # which positions predict, counted over all rows
+    legal: Legal
+    target: Int[Tensor, " N"]
+
+
+def batch_of(
+    compiled: Compiled, form: Callable[[Vectors], Structure | Flex], device: torch.device | str = "cpu"
+) -> Batch:
+    """Padded or packed sentences on a device, with their structure in the form that its attention takes."""
+    (predicts,) = np.nonzero(compiled.target.reshape(-1) != NOTHING)
+
+    def there(column: np.ndarray) -> Tensor:
+        return torch.as_tensor(column, device=device)
+
+    def of_those_that_predict(column: np.ndarray) -> Tensor:
+        return there(column.reshape(-1)[predicts])
+
+    return Batch(
+        there(compiled.token),
+        there(compiled.arc),
+        form(vectors_of(compiled, device)),
+        int(compiled.top.max(initial=0)),
+        there(predicts),
+        Legal(*map(of_those_that_predict, (compiled.may, compiled.left, compiled.right))),
+        of_those_that_predict(compiled.target).long(),
+    )
+
+
+# The ids whose embeddings an arc adds up, given its head's token and its own id. A POP has no head, and is itself.
+Represent = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+
+REPRESENTATIONS: dict[str, Represent] = {
+    "w+arc": lambda token, arc: (token, arc),
+    "arc": lambda token, arc: (torch.where(arc == NOTHING, token, NOTHING), arc),
+    "w": lambda token, arc: (token, torch.where(token == NOTHING, arc, NOTHING)),
+}
+OUTPUTS = {"single": Single, "factored": Factored}
+
+
+class Block(nn.Module):
+    """A layer: attention over the structure, then two linear maps at each position."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.heads, width = config.heads, config.width
+        self.qkv = nn.Linear(width, 3 * width, bias=False)
+        self.places = nn.Linear(width, width, bias=False)
+        self.out = nn.Linear(width, width, bias=False)
+        self.up = nn.Linear(width, config.inner)
+        self.down = nn.Linear(config.inner, width)
+        self.after_attention, self.after_inner = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T d"],
+        structure: Structure | Flex,
+        places: Float[Tensor, "R d"],
+        u: Float[Tensor, "H 1 D"],
+        w: Float[Tensor, "H 1 D"],
+    ) -> Float[Tensor, "B T d"]:
+        B, T, d = x.shape
+        q, k, v = self.qkv(x).view(B, T, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)  # each B H T D
+        r = self.places(places).view(-1, self.heads, d // self.heads).transpose(0, 1)  # H R D
+        attended = attend(q + u, q + w, k, v, r, structure).transpose(1, 2).reshape(B, T, d)
+        x = self.after_attention(x + self.dropout(self.out(attended)))
+        return self.after_inner(x + self.dropout(self.down(self.up(x).relu())))
+
+
+CONFIG_FILE, WEIGHTS_FILE = "model.yaml", "model.safetensors"
+
+
+@dataclass(frozen=True)
+class Speaks:
+    """Which vocabulary a saved model was trained with."""
+
+    vocabulary_fingerprint: str
+
+
+class Model(nn.Module):
+    """A language model over compiled sequences, with the vocabulary that it speaks."""
+
+    def __init__(self, config: ModelConfig, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self.config, self.vocabulary = config, vocabulary
+        width, per_head = config.width, config.width // config.heads
+        # <pad> embeds to nothing, and stands where there is no token or no arc.
+        self.embedding = nn.Embedding(len(vocabulary), width, padding_idx=PAD)
+        self.u = nn.Parameter(torch.empty(config.heads, 1, per_head))
+        self.w = nn.Parameter(torch.empty(config.heads, 1, per_head))
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+        self.output = OUTPUTS[config.output](width, vocabulary)
+        self.dropout = nn.Dropout(config.dropout)
+        self.represent = REPRESENTATIONS[config.arcs]
+        self.initialise()
+
+    @torch.no_grad()
+    def initialise(self) -> None:
+        """Draw all weights anew, from PyTorch's generator."""
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                module.weight.normal_(0, math.sqrt(2 / self.config.layers / module.in_features))
+                if module.bias is not None:
+                    module.bias.zero_()
+        bound = math.sqrt(3 / self.config.width)
+        self.embedding.weight.uniform_(-bound, bound)
+        self.embedding.weight[PAD] = 0
+        for bias in (self.u, self.w):
+            bias.normal_(0, 1 / math.sqrt(bias.shape[2]))
+
+    def embed(self, token: Int[Tensor, "B T"], arc: Int[Tensor, "B T"]) -> Float[Tensor, "B T d"]:
+        """What the model reads, position by position."""
+        return sum(self.embedding(ids.masked_fill(ids == NOTHING, PAD)) for ids in self.represent(token, arc))
+
+    def forward(self, batch: Batch) -> Float[Tensor, "B T d"]:
+        """What the body makes of a batch: a vector a position."""
+        x = self.dropout(self.embed(batch.token, batch.arc))
+        places = sinusoids(batch.farthest, self.config.width, x.device)
+        for block in self.blocks:
+            x = block(x, batch.structure, places, self.u, self.w)
+        return x
+
+    def log_probs(self, batch: Batch) -> Float[Tensor, " N"]:
+        """The log-probability of each target, in nats."""
+        x = self(batch).flatten(0, 1)[batch.predicts]
+        return self.output(x, self.embedding.weight, batch.legal).gather(1, batch.target[:, None])[:, 0]
+
+    def loss(self, batch: Batch) -> tuple[Float[Tensor, ""], dict[str, float]]:
+        """The nats of all targets together, and what they are to be divided by."""
+        nats = -self.log_probs(batch).sum()
+        return nats, {"transitions": len(batch.target), "positions": batch.token.numel()}
+
+    def save(self, folder: str | Path) -> None:
+        """Write weights, config and vocabulary into a folder; the weights last, so that a folder with them is whole."""
+        folder = Path(folder)
+        self.vocabulary.save(folder)
+        with write_atomically(folder / CONFIG_FILE) as file:
+            file.write(as_yaml(self.config, Speaks(self.vocabulary.fingerprint)))
+        weights = {name: tensor.cpu().contiguous() for name, tensor in self.state_dict().items()}
+        with write_atomically(folder / WEIGHTS_FILE, binary=True) as file:
+            file.write(safetensors.torch.save(weights))
+
+    @classmethod
+    def load(cls, folder: str | Path, device: torch.device | str = "cpu") -> Self:
+        """Read what `save` wrote, after checking that config, vocabulary and weights belong together."""
+        folder = Path(folder)
+        config, speaks = read_config(folder / CONFIG_FILE, ModelConfig, Speaks)
+        vocabulary = Vocabulary.load(folder)
+        if vocabulary.fingerprint != speaks.vocabulary_fingerprint:
+            raise UserError(
+                f"{folder}: the model speaks vocabulary {speaks.vocabulary_fingerprint}, but the one beside it is "
+                f"{vocabulary.fingerprint}; put back the files that it was saved with"
+            )
+        with torch.device("meta"):
+            model = cls(config, vocabulary)
+        model.load_state_dict(_read_weights(folder / WEIGHTS_FILE, model), assign=True)
+        return model.to(device)
+
+
+def _read_weights(path: Path, model: Model) -> dict[str, Tensor]:
+    """The tensors of a file, if they are just those of the model."""
+    try:
+        weights = safetensors.torch.load_file(path)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}; a saved model has one") from error
+    except SafetensorError as error:
+        raise UserError(f"{path}: damaged, or only half of it ({error}); save or train the model again") from error
+    expected = model.state_dict()
+    if odd := sorted(weights.keys() ^ expected.keys()):
+        raise UserError(f"{path}: {odd[0]} is in {'it' if odd[0] in weights else CONFIG_FILE} alone; not this model's")
+    for name, tensor in weights.items():
+        if tensor.shape != expected[name].shape:
+            shapes = f"{tuple(tensor.shape)}, but {tuple(expected[name].shape)} by {CONFIG_FILE}"
+            raise UserError(f"{path}: {name} has the shape {shapes}; the two do not belong together")
+    return weights

@@ -1,0 +1,100 @@
+"""What comes next: a distribution over the vocabulary that gives everything to what is legal.
+
+A position's legal symbols are a few classes: pieces that start a word, pieces that go on with one, each arc, POP,
+<END>. Which of them are open comes with the position (the `may`, `left` and `right` of compile.py), and every entry of
+the vocabulary is in one class. So the probabilities of the legal symbols sum to 1, in training and in scoring alike.
+After "There is", where arc-standard may draw two arcs but must not end:
+
+    There is  ->  every word, LEFTARC, RIGHTARC; nothing for <END>, POP, LEFTARC[2], <pad>, ...
+
+`Single` is the paper's: one softmax over words and transitions. `Factored` first decides between a word and each of the
+transitions, then which word (or piece): p(GEN) p(word | GEN).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from dtglib.shapes import Bool, Float, Int
+from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE, MAY_POP
+from dtglib.vocab import END, PAD, Vocabulary
+
+# The classes; LEFTARC[k] is FIRST_ARC + 2(k - 1), RIGHTARC[k] the one after.
+NEVER, STARTS, CONTINUES, ENDS, POPS, FIRST_ARC = range(6)
+
+
+class Legal(NamedTuple):
+    """What may come after each of N positions, in the bits of transitions/rows.py."""
+
+    may: Int[Tensor, " N"]
+    left: Int[Tensor, " N"]
+    right: Int[Tensor, " N"]
+
+
+def classes_of(vocabulary: Vocabulary) -> Int[Tensor, " V"]:
+    """The class of every entry."""
+    classes = np.full(len(vocabulary), NEVER)
+    classes[vocabulary.starts_word] = STARTS
+    classes[vocabulary.continues_word] = CONTINUES
+    classes[END], classes[vocabulary.transition("POP")] = ENDS, POPS
+    for k in range(1, vocabulary.reach + 1):
+        reach = f"[{k}]" if k > 1 else ""
+        classes[vocabulary.transition(f"LEFTARC{reach}")] = FIRST_ARC + 2 * (k - 1)
+        classes[vocabulary.transition(f"RIGHTARC{reach}")] = FIRST_ARC + 2 * (k - 1) + 1
+    return torch.from_numpy(classes)
+
+
+def open_classes(legal: Legal, reach: int) -> Bool[Tensor, "N C"]:
+    """Which classes are open at each position."""
+    bits = torch.arange(reach, device=legal.may.device)
+    arcs = torch.stack([legal.left[:, None] >> bits, legal.right[:, None] >> bits], dim=2).flatten(1) & 1  # N 2*reach
+    flags = torch.tensor([0, MAY_GENERATE, MAY_CONTINUE, MAY_END, MAY_POP], device=legal.may.device)
+    return torch.cat([legal.may[:, None] & flags, arcs], dim=1) != 0
+
+
+class Single(nn.Module):
+    """One softmax over words and transitions; its weights are the input embeddings."""
+
+    def __init__(self, width: int, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self.reach = vocabulary.reach
+        self.bias = nn.Parameter(torch.zeros(len(vocabulary)))
+        self.register_buffer("classes", classes_of(vocabulary), persistent=False)
+
+    def forward(self, x: Float[Tensor, "N d"], embeddings: Float[Tensor, "V d"], legal: Legal) -> Float[Tensor, "N V"]:
+        is_open = open_classes(legal, self.reach)[:, self.classes]
+        return legal_log_softmax(nn.functional.linear(x, embeddings, self.bias), is_open)
+
+
+class Factored(nn.Module):
+    """An action first (a word, or one of the transitions), then the word; the words' weights are the embeddings."""
+
+    def __init__(self, width: int, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self.reach, self.reserved = vocabulary.reach, len(vocabulary.reserved)
+        # An action a reserved entry; "a word" takes the place of <pad>, which is no action.
+        self.actions = nn.Linear(width, self.reserved)
+        self.bias = nn.Parameter(torch.zeros(len(vocabulary)))
+        classes = classes_of(vocabulary)
+        is_word = (classes == STARTS) | (classes == CONTINUES)
+        self.register_buffer("classes", classes, persistent=False)
+        self.register_buffer("is_word", is_word, persistent=False)
+
+    def forward(self, x: Float[Tensor, "N d"], embeddings: Float[Tensor, "V d"], legal: Legal) -> Float[Tensor, "N V"]:
+        is_open = open_classes(legal, self.reach)[:, self.classes]
+        word_open = is_open & self.is_word
+        action_open = (is_open & ~self.is_word)[:, : self.reserved]
+        action_open[:, PAD] = word_open.any(1)
+        # Where no word may come, <pad> takes all of the words' softmax: a softmax over nothing would be NaN.
+        word_open[:, PAD] = ~action_open[:, PAD]
+        actions = legal_log_softmax(self.actions(x), action_open)
+        words = legal_log_softmax(nn.functional.linear(x, embeddings, self.bias), word_open) + actions[:, : PAD + 1]
+        transitions = nn.functional.pad(actions, (0, len(self.classes) - self.reserved))
+        return torch.where(self.is_word, words, transitions.masked_fill(~is_open, -torch.inf))
+
+
+def legal_log_softmax(logits: Float[Tensor, "N V"], is_open: Bool[Tensor, "N V"]) -> Float[Tensor, "N V"]:
+    """Log-probabilities in float32 over what is open, which must be something; minus infinity elsewhere."""
+    return logits.float().masked_fill(~is_open, -torch.inf).log_softmax(1)

@@ -1,0 +1,86 @@
+"""What a training does when: which sentences each step takes, and how fast it learns there.
+
+Everything is planned ahead, and depends on the seed alone: so a run that was stopped knows what was to come.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+from dtglib.config import require_positive
+from dtglib.errors import UserError
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How long, how fast, and how much at once; the defaults are the paper's."""
+
+    epochs: int = 4
+    batch_positions: int = 5632  # of a batch, padding included: some 64 sentences of BLLIP
+    batches_per_step: int = 1
+    longest: int | None = 512  # positions of a sentence; a longer one is left out, and named
+    learning_rate: float = 1.5e-4
+    first_rate: float = 1e-7
+    last_rate: float = 3e-7
+    warmup_steps: int = 8000
+    embedding_rate: float = 2.0  # times the rate of the others
+    weight_decay: float = 0.0
+    clip: float = 3.0
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    evaluate_every: int | None = None  # steps; null: at the end of every epoch
+    patience: int | None = None  # evaluations without a better one before training stops; null: it never does
+
+    def __post_init__(self) -> None:
+        require_positive(self, "epochs", "batch_positions", "batches_per_step", "longest", "evaluate_every", "patience")
+        for name in ("learning_rate", "first_rate", "last_rate", "embedding_rate", "clip"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise UserError(f"{name} must be greater than 0, not {getattr(self, name)}")
+        if self.warmup_steps < 0 or self.weight_decay < 0:
+            raise UserError("warmup_steps and weight_decay must not be negative")
+
+
+# The batches of an epoch: `plan(positions, random)` gives the numbers of each one's sentences.
+Plan = Callable[[int, np.random.Generator], list[np.ndarray]]
+
+
+class Step(NamedTuple):
+    """The batches that are taken together, and whether they are the last of their epoch."""
+
+    epoch: int
+    batches: list[np.ndarray]
+    ends_epoch: bool
+
+
+def rate_at(step: int, steps: int, config: TrainConfig) -> float:
+    """The learning rate of a step, counted from 0: up in a straight line, then down along half a cosine."""
+    if step < config.warmup_steps:
+        return config.first_rate + (config.learning_rate - config.first_rate) * (step + 1) / config.warmup_steps
+    done = (step - config.warmup_steps) / max(1, steps - config.warmup_steps)
+    return config.last_rate + (config.learning_rate - config.last_rate) * (1 + math.cos(math.pi * done)) / 2
+
+
+def all_steps(plan: Plan, config: TrainConfig, seed: int) -> list[Step]:
+    """The whole training, planned ahead; every epoch has its own order."""
+    steps = []
+    for epoch in range(config.epochs):
+        batches = plan(config.batch_positions, np.random.default_rng([seed, epoch]))
+        for first in range(0, len(batches), config.batches_per_step):
+            after = first + config.batches_per_step
+            steps.append(Step(epoch, batches[first:after], after >= len(batches)))
+    return steps
+
+
+def make_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
+    """AdamW over embeddings, which learn faster, and the rest; `times` multiplies the rate of the moment."""
+    embeddings = {p for module in model.modules() if isinstance(module, nn.Embedding) for p in module.parameters()}
+    groups = [
+        {"params": [p for p in model.parameters() if p not in embeddings], "times": 1.0},
+        {"params": [p for p in model.parameters() if p in embeddings], "times": config.embedding_rate},
+    ]
+    groups = [group for group in groups if group["params"]]
+    return torch.optim.AdamW(groups, betas=(0.9, 0.999), weight_decay=config.weight_decay, fused=True)
