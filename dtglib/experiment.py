@@ -114,7 +114,10 @@ def checksums_of(prepared: Prepared) -> dict[str, str]:
 
 
 # What decides about a trained model's numbers, besides its settings and what it reads.
-CODE = "attention batches checkpoint examples model output processes schedule structure train".split()
+CODE = (
+    *("attention", "batches", "checkpoint", "compile", "examples", "model", "output"),
+    *("processes", "readings", "schedule", "structure", "train"),
+)
 
 
 def trained(settings: Settings, prepared: Prepared | None = None) -> Path:

@@ -71,12 +71,11 @@ def causal(sequences: Sequences) -> Sequences:
     place = (np.arange(lengths.sum()) - np.repeat(sequences.starts[:-1], lengths)).astype(np.int32)
     end = np.repeat(lengths - 1, lengths).astype(np.int32)
     none = np.zeros_like(place)
-    return sequences._replace(
-        vectors=sequences.vectors._replace(
-            kind=none + STACK, last=end, end=end, height=place, settled=place, top=place, floor=none,
-            head_first=none + NOTHING, head_last=none + NOTHING,
-        )
+    vectors = sequences.vectors._replace(
+        kind=none + STACK, last=end, end=end, height=place, settled=place, top=place, floor=none,
+        head_first=none + NOTHING, head_last=none + NOTHING,
     )  # fmt: skip
+    return Sequences(vectors, sequences.starts)
 
 
 # The transition system of the models that have one.
