@@ -12,7 +12,7 @@ runs on a CPU; `flex` gives the two rules of the structure to FlexAttention, whi
 nothing is visible and writes no T x T tensor (on a CPU PyTorch runs it forwards only). All take
 
     qu, qw    (B, H, T, D)    q + u and q + w
-    k, v      (B, H, T, D)
+    k, v      (B, H, T, D)    (values may have another width, which is then the result's)
     r         (H, R, D)       row n belongs to the relative position n + NEAREST
     bias      (B, H, T, T)    added to the scores, where a model has more to say than a structure can
 
@@ -61,7 +61,7 @@ def naive(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Structu
                 if bias is not None:
                     scores = scores + bias.expand(B, H, T, T)[b, h, i, seen]
                 rows.append(scores.softmax(0) @ v[b, h, seen])
-    return torch.stack(rows).view(B, H, T, D)
+    return torch.stack(rows).view(B, H, T, -1)
 
 
 def dense(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Structure, bias: Bias | None = None) -> Heads:
@@ -76,7 +76,7 @@ def dense(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Structu
         scores = scores + bias
     by_content = (qu * D**-0.5).flatten(0, 1), k.flatten(0, 1).transpose(1, 2)
     scores = torch.baddbmm(scores.flatten(0, 1), *by_content)  # B*H T T
-    return (scores.softmax(2) @ v.flatten(0, 1)).view(B, H, T, D)
+    return (scores.softmax(2) @ v.flatten(0, 1)).unflatten(0, (B, H))
 
 
 def flex(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Flex, bias: Bias | None = None) -> Heads:

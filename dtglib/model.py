@@ -24,7 +24,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from dtglib.attention import attend, sinusoids
+from dtglib.attention import Heads, Table, attend, sinusoids
 from dtglib.compile import NOTHING, Compiled
 from dtglib.config import as_yaml, read_config, require_positive
 from dtglib.errors import UserError
@@ -62,7 +62,7 @@ class Batch(NamedTuple):
     token: Int[Tensor, "B T"]
     arc: Int[Tensor, "B T"]
     structure: Structure | Flex
-    farthest: int  # no visible position is farther away
+    farthest: int  # no visible position is farther away; a multiple of 16, so that compiled code meets few sizes
     predicts: Int[Tensor, " N"]  # which positions predict, counted over all rows
     legal: Legal
     target: Int[Tensor, " N"]
@@ -84,7 +84,7 @@ def batch_of(
         there(compiled.token),
         there(compiled.arc),
         form(vectors_of(compiled, device)),
-        int(compiled.top.max(initial=0)),
+        -(-int(compiled.top.max(initial=0)) // 16) * 16,
         there(predicts),
         Legal(*map(of_those_that_predict, (compiled.may, compiled.left, compiled.right))),
         of_those_that_predict(compiled.target).long(),
@@ -124,11 +124,19 @@ class Block(nn.Module):
         u: Float[Tensor, "H 1 D"],
         w: Float[Tensor, "H 1 D"],
     ) -> Float[Tensor, "B T d"]:
+        q, k, v, r = self.project(x, places)
+        return self.finish(x, attend(q + u, q + w, k, v, r, structure))
+
+    def project(self, x: Float[Tensor, "B T d"], places: Float[Tensor, "R d"]) -> tuple[Heads, Heads, Heads, Table]:
+        """Queries, keys and values of the positions, and the keys of the relative positions."""
         B, T, d = x.shape
         q, k, v = self.qkv(x).view(B, T, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)  # each B H T D
         r = self.places(places).view(-1, self.heads, d // self.heads).transpose(0, 1)  # H R D
-        attended = attend(q + u, q + w, k, v, r, structure).transpose(1, 2).reshape(B, T, d)
-        x = self.after_attention(x + self.dropout(self.out(attended)))
+        return q, k, v, r
+
+    def finish(self, x: Float[Tensor, "B T d"], attended: Heads) -> Float[Tensor, "B T d"]:
+        """The rest of the layer, given what attention has gathered."""
+        x = self.after_attention(x + self.dropout(self.out(attended.transpose(1, 2).flatten(2))))
         return self.after_inner(x + self.dropout(self.down(self.up(x).relu())))
 
 
@@ -184,6 +192,20 @@ class Model(nn.Module):
         for block in self.blocks:
             x = block(x, batch.structure, places, self.u, self.w)
         return x
+
+    @torch.no_grad()
+    def attention_weights(self, batch: Batch) -> list[Float[Tensor, "B H T T"]]:
+        """For each layer, how much of its attention position i gives to j."""
+        x, found = self.embed(batch.token, batch.arc), []
+        places = sinusoids(batch.farthest, self.config.width, x.device)
+        for block in self.blocks:
+            q, k, v, r = block.project(x, places)
+            # Where the values are the rows of an identity, what is gathered are the weights themselves.
+            one_hot = torch.eye(v.shape[2], device=v.device).expand(*v.shape[:2], -1, -1)
+            weights = attend(q + self.u, q + self.w, k, one_hot, r, batch.structure)
+            found.append(weights)
+            x = block.finish(x, weights @ v)
+        return found
 
     def log_probs(self, batch: Batch) -> Float[Tensor, " N"]:
         """The log-probability of each target, in nats."""

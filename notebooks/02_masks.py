@@ -29,12 +29,12 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from dtglib.experiment import read_size
 
 from dtglib import plot
 from dtglib.batches import pad
 from dtglib.compile import compile_trees
 from dtglib.corpora import load, ud_treebanks
+from dtglib.experiment import read_size
 from dtglib.naive import simulate
 from dtglib.readings import causal
 from dtglib.show import as_rows, show

@@ -1,0 +1,206 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,-all
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: kernelspec,jupytext,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#       jupytext_version: 1.19.6
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+# %% [markdown]
+# # Five models, one body
+#
+# The paper compares three Dependency Transformer Grammars with two plain Transformers. Here all five are one model
+# that reads five things. We train them on the same sentences, watch their losses, and then open the trained DTG: at a
+# **COMPOSE** position a head takes up its dependent. Which of the two does it look at?
+
+# %% tags=["parameters"]
+size = "smoke"
+
+# %%
+import numpy as np
+import pandas as pd
+import torch
+
+from dtglib import plot
+from dtglib.batches import by_length, pad
+from dtglib.compile import COMPOSE, NOTHING
+from dtglib.experiment import prepare, read_size, trained, treebank
+from dtglib.model import Model, batch_of
+from dtglib.readings import READINGS
+from dtglib.record import read_record
+from dtglib.structure import dense
+from dtglib.vocab import Vocabulary
+
+NAMES = {
+    "txl-tokens": "TXL (tokens)",
+    "txl-trans": "TXL (trans)",
+    "dtg": "DTG",
+    "dtg-eager": "DTG-eager",
+    "dtg-swift": "DTG-swift",
+}
+settings = {model: read_size(size, model=model) for model in NAMES}
+
+# %% [markdown]
+# ## What each of them reads
+#
+# TXL (tokens) reads words. TXL (trans) reads transitions, as a plain sequence: nothing is hidden, and an arc is just
+# another symbol. The DTGs read every arc twice; its word is the head's, and the first copy predicts nothing.
+
+# %%
+# NBVAL_CHECK_OUTPUT
+sentence = (["There", "is", "a", "difference"], (2, 0, 4, 2))
+vocabulary = Vocabulary.of_words([sentence[0]])
+
+
+def read_aloud(position):
+    """A position's input: a word, an arc, or both."""
+    parts = (position.arc, position.token)
+    return " + ".join(vocabulary.entries[part].lstrip("▁") for part in parts if part != NOTHING)
+
+
+for model, name in NAMES.items():
+    vectors = READINGS[model](vocabulary, [sentence]).vectors
+    inputs = [read_aloud(vectors._make(column[i] for column in vectors)) for i in range(vectors.length)]
+    print(f"{name:13}", *inputs, sep=" | ")
+
+# %% [markdown]
+# ## Training
+#
+# A model that was trained before, with the same settings on the same data by the same code, is found and not trained
+# again. All five have the same number of parameters: a transition is an entry of the vocabulary, and no model has
+# weights that another lacks.
+
+# %%
+prepared = {model: prepare(settings[model]) for model in NAMES}
+folders = {model: trained(settings[model], prepared[model]) for model in NAMES}
+runs = {model: read_record(folder) for model, folder in folders.items()}
+print({name: runs[model].metrics[0]["train"] for model, name in NAMES.items()})
+
+# %%
+curves = {}
+for model, name in NAMES.items():
+    lines = [line for line in runs[model].metrics if line["part"] == "train"]
+    epochs = [settings[model].train.epochs * line["step"] / lines[-1]["step"] for line in lines]
+    curves[name] = (epochs, [line["nats_per_transition"] for line in lines])
+plot.draw_curves(curves, "epochs", "nats per transition, joint")
+
+# %% [markdown]
+# The curve is the **joint loss per transition**: words and arcs together, divided by all that is predicted. Half of
+# the transitions of a tree are arcs, which are easier to guess than words, so the models with trees lie lower. That is
+# no merit, and none of these numbers is a perplexity: for the probability of a sentence one has to sum over its trees,
+# which a later notebook does. What may be compared is the loss of a whole sentence, `nats per sentence`, among the
+# models with trees.
+
+# %%
+
+
+def measured(model):
+    """A row of the table: size, speed, padding, and the losses on the held-out sentences."""
+    about, *lines = runs[model].metrics
+    steps = [line for line in lines if line["part"] == "train"]
+    best = min((line for line in lines if line["part"] == "dev"), key=lambda line: line["nats_per_transition"])
+    lengths, budget = prepared[model].train.lengths, settings[model].train.batch_positions
+    plan = by_length(lengths, budget, np.random.default_rng(0))
+    padded = sum(len(numbers) * lengths[numbers].max() for numbers in plan)
+    return {
+        "parameters": about["parameters"],
+        "positions": int(lengths.sum()),
+        "positions a second": round(np.median([line["positions_per_second"] for line in steps])),
+        "padding, %": round(100 * (1 - lengths.sum() / padded), 1),
+        "seconds": round(runs[model].about["wall_seconds"]),
+        "dev: nats per transition": round(best["nats_per_transition"], 3),
+        "dev: nats per sentence": round(best["nats_per_sentence"], 1),
+    }
+
+
+pd.DataFrame({name: measured(model) for model, name in NAMES.items()}).T
+
+# %%
+about = runs["dtg"].about
+print(
+    f"{size}: {settings['dtg'].corpus.corpus}, seed {settings['dtg'].run.seed}, {about['hardware']['cpu']}, "
+    f"{about['hardware']['cores']} cores, {runs['dtg'].config['precision']}"
+)
+
+# %% [markdown]
+# ## What a composed position looks at
+#
+# Three columns are visible to a COMPOSE position of arc-standard: the head (or what stands for it since its last arc),
+# the dependent, and itself. We take the trained DTG, read the first held-out sentences, and average its attention over
+# heads, once for arcs to the left and once for arcs to the right.
+
+# %%
+model = Model.load(folders["dtg"])
+sentences = [s for s in treebank(settings["dtg"].corpus, "dev").sentences[:100]]
+sequences = READINGS["dtg"](model.vocabulary, [(s.words, s.heads) for s in sentences])
+compiled = pad(sequences, range(len(sequences)))
+batch = batch_of(compiled, dense)
+weights = [layer.mean(1) for layer in model.eval().attention_weights(batch)]  # over the heads
+
+relpos = batch.structure.relpos
+place = torch.arange(relpos.shape[1])
+parts = {
+    "itself": (place[:, None] == place).expand_as(relpos),
+    "the head": (relpos == 0) & (place[:, None] != place),
+    "the dependent": relpos == -1,
+}
+rows = []
+for arc in ("LEFTARC", "RIGHTARC"):
+    composes = torch.tensor((compiled.kind == COMPOSE) & (compiled.arc == model.vocabulary.transition(arc)))
+    for layer, weight in enumerate(weights, start=1):
+        shares = {part: float((weight * mask).sum(2)[composes].mean()) for part, mask in parts.items()}
+        rows.append({"arc": arc, "layer": layer, **shares})
+attention = pd.DataFrame(rows).set_index(["arc", "layer"])
+attention.round(2)
+
+# %%
+curves = {
+    f"{part}, {arc}": (attention.loc[arc].index, attention.loc[arc, part])
+    for arc in ("LEFTARC", "RIGHTARC")
+    for part in parts
+}
+plot.draw_curves(curves, "layer", "share of the attention")
+
+# %% [markdown]
+# For scale: a position that cannot tell the three apart gives each a third. One sentence, arc by arc, in the last
+# layer; a head that has taken up dependents before is shown by what it stands for.
+
+# %%
+tree = sentences[0]
+plot.draw_tree(tree)
+
+# %%
+vectors, spelled = sequences.sentence(0), model.vocabulary.entries
+seen, last_layer = batch.structure.visible[0], weights[-1][0]
+rows = []
+for i in np.flatnonzero(vectors.kind == COMPOSE):
+    row = {"arc": spelled[vectors.arc[i]]}
+    for part in ("the head", "the dependent"):
+        (places,) = np.nonzero((seen[i] & parts[part][0, i]).numpy())
+        row |= {part: spelled[vectors.token[places[-1]]].lstrip("▁"), f"to {part}": float(last_layer[i, places].sum())}
+    rows.append(row | {"to itself": float(last_layer[i, i])})
+pd.DataFrame(rows).round(2)
+
+# %% [markdown]
+# ## And the others: how deep do they look?
+#
+# A STACK position sees the whole stack, the topmost word at relative position 0. How much of its attention goes how
+# deep?
+
+# %%
+stack = torch.tensor(compiled.kind != COMPOSE) & torch.tensor(compiled.target != NOTHING)
+deepest = 6
+curves = {}
+for layer, weight in enumerate(weights, start=1):
+    seen = batch.structure.visible & stack[:, :, None]
+    shares = [float((weight * (seen & (relpos == depth))).sum() / stack.sum()) for depth in range(deepest + 1)]
+    curves[f"layer {layer}"] = (range(deepest + 1), shares)
+plot.draw_curves(curves, "words below the top of the stack", "share of the attention")
