@@ -82,6 +82,7 @@ def dense(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Structu
 def flex(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Flex, bias: Bias | None = None) -> Heads:
     """The same through FlexAttention: the scores for places are looked up where they are needed."""
     by_place = (qw * qw.shape[3] ** -0.5) @ r.transpose(1, 2)  # B H T R
+    bias = None if bias is None else bias.expand(*qu.shape[:3], k.shape[2])
 
     def score_mod(score: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         # FlexAttention asks about pairs that are not visible, too, and their relative position may be anything.

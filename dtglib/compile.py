@@ -101,11 +101,13 @@ class Arcs(NamedTuple):
 
 
 def compile_trees(
-    system: ModuleType, vocabulary: Vocabulary, sentences: Iterable[tuple[Sequence[str], Sequence[int]]]
+    system: ModuleType, vocabulary: Vocabulary, sentences: Iterable[tuple[Sequence[str], Sequence[int] | None]]
 ) -> Sequences:
     """Compile (words, heads) pairs: the oracle's actions of each tree, folded."""
     trees, ids, pieces = [], [], []
     for number, (words, heads) in enumerate(sentences, start=1):
+        if heads is None:
+            raise UserError(f"sentence {number}: has no tree; parse it first")
         counted = f"{len(words)} words, but {len(heads)} heads" if len(words) != len(heads) else None
         if why := counted or why_no_tree(heads):
             raise UserError(f"sentence {number}: {why}")

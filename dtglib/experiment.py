@@ -54,6 +54,21 @@ def read_size(size: str, **overrides: Any) -> Settings:
     return read_settings(size_file(size), overrides)
 
 
+class Corpus(NamedTuple):
+    """What all models of a comparison share."""
+
+    train: Treebank
+    dev: Treebank
+    vocabulary: Vocabulary
+
+
+def read_corpus(settings: Settings) -> Corpus:
+    """Read the parts that training needs, and learn the vocabulary from the first."""
+    train_part, dev_part = (treebank(settings.corpus, part) for part in ("train", "dev"))
+    words = (sentence.words for sentence in train_part.sentences)
+    return Corpus(train_part, dev_part, Vocabulary.configured(settings.vocabulary, words))
+
+
 class Prepared(NamedTuple):
     """What a model is trained on, and tested on while it is."""
 
@@ -62,15 +77,14 @@ class Prepared(NamedTuple):
     dev: Examples
 
 
-def prepare(settings: Settings) -> Prepared:
-    """Read the corpus, learn the vocabulary from its training part, and compile both parts."""
-    train_part, dev_part = (treebank(settings.corpus, part) for part in ("train", "dev"))
-    vocabulary = Vocabulary.configured(settings.vocabulary, (sentence.words for sentence in train_part.sentences))
-    longest = settings.train.longest
+def prepare(settings: Settings, corpus: Corpus | None = None) -> Prepared:
+    """The corpus as the model reads it; read now, if it is not given."""
+    corpus = corpus or read_corpus(settings)
     train_examples, dev_examples = (
-        Examples.of(settings.model.model, vocabulary, part, longest) for part in (train_part, dev_part)
+        Examples.of(settings.model.model, corpus.vocabulary, part, settings.train.longest)
+        for part in (corpus.train, corpus.dev)
     )
-    return Prepared(vocabulary, train_examples, dev_examples)
+    return Prepared(corpus.vocabulary, train_examples, dev_examples)
 
 
 def treebank(config: CorpusConfig, part: str) -> Treebank:

@@ -14,11 +14,12 @@ relative positions a layer) are those of the paper; at its size there are 252 mi
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
+import safetensors
 import safetensors.torch
 import torch
 from safetensors import SafetensorError
@@ -26,7 +27,7 @@ from torch import Tensor, nn
 
 from dtglib.attention import Heads, Table, attend, sinusoids
 from dtglib.compile import NOTHING, Compiled
-from dtglib.config import as_yaml, read_config, require_positive
+from dtglib.config import as_yaml, fingerprint, read_config, require_positive
 from dtglib.errors import UserError
 from dtglib.files import write_atomically
 from dtglib.output import Factored, Legal, Single
@@ -225,7 +226,7 @@ class Model(nn.Module):
             file.write(as_yaml(self.config, Speaks(self.vocabulary.fingerprint)))
         weights = {name: tensor.cpu().contiguous() for name, tensor in self.state_dict().items()}
         with write_atomically(folder / WEIGHTS_FILE, binary=True) as file:
-            file.write(safetensors.torch.save(weights))
+            file.write(safetensors.torch.save(weights, {"config": _meaning(self.config)}))
 
     @classmethod
     def load(cls, folder: str | Path, device: torch.device | str = "cpu") -> Self:
@@ -244,14 +245,23 @@ class Model(nn.Module):
         return model.to(device)
 
 
+def _meaning(config: ModelConfig) -> str:
+    """A checksum of what a model's numbers depend on: of all but the dropout, which a trained model has no use for."""
+    return fingerprint(replace(config, dropout=0.0))
+
+
 def _read_weights(path: Path, model: Model) -> dict[str, Tensor]:
     """The tensors of a file, if they are just those of the model."""
     try:
-        weights = safetensors.torch.load_file(path)
+        with safetensors.safe_open(path, "pt") as file:
+            names, about = file.keys(), file.metadata() or {}
+            weights = {name: file.get_tensor(name) for name in names}
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}; a saved model has one") from error
     except SafetensorError as error:
         raise UserError(f"{path}: damaged, or only half of it ({error}); save or train the model again") from error
+    if about.get("config") != _meaning(model.config):
+        raise UserError(f"{path}: these weights were trained with another config than {CONFIG_FILE}; restore both")
     expected = model.state_dict()
     if odd := sorted(weights.keys() ^ expected.keys()):
         raise UserError(f"{path}: {odd[0]} is in {'it' if odd[0] in weights else CONFIG_FILE} alone; not this model's")

@@ -42,7 +42,7 @@ def tokens(vocabulary: Vocabulary, sentences: Iterable[Tree]) -> Sequences:
     starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     token = np.array(ids, np.int32)
     word = np.array(words, np.int32)
-    target = np.append(token[1:], END).astype(np.int32)
+    target = np.roll(token, -1)
     target[starts[1:] - 1] = END
     begun = word != NOTHING
     none, nowhere = np.zeros_like(token), np.full_like(token, NOTHING)

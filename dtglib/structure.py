@@ -6,7 +6,7 @@
 
 `dense` writes both out for a batch, O(T^2). `flex` gives FlexAttention the same two lines as functions of i and j, so
 that attention stores nothing of that size (finding out which blocks are empty takes one such mask, once a batch).
-The structure of a plain Transformer-XL is the same two lines, given other vectors: linear.py. What the lines mean, as
+The structure of a plain Transformer-XL is the same two lines, given other vectors: readings.py. What the lines mean, as
 literal stack operations, is in naive.py, against which all of this is tested.
 
 In "There is a difference", position 3 (COMPOSE) sees There, is and itself; There at -1, the others at 0.

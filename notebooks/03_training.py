@@ -32,11 +32,12 @@ import torch
 from dtglib import plot
 from dtglib.batches import by_length, pad
 from dtglib.compile import COMPOSE, NOTHING
-from dtglib.experiment import prepare, read_size, trained, treebank
+from dtglib.experiment import prepare, read_corpus, read_size, trained
 from dtglib.model import Model, batch_of
 from dtglib.readings import READINGS
 from dtglib.record import read_record
 from dtglib.structure import dense
+from dtglib.treebank import trees_only
 from dtglib.vocab import Vocabulary
 
 NAMES = {
@@ -79,7 +80,8 @@ for model, name in NAMES.items():
 # weights that another lacks.
 
 # %%
-prepared = {model: prepare(settings[model]) for model in NAMES}
+corpus = read_corpus(settings["dtg"])
+prepared = {model: prepare(settings[model], corpus) for model in NAMES}
 folders = {model: trained(settings[model], prepared[model]) for model in NAMES}
 runs = {model: read_record(folder) for model, folder in folders.items()}
 print({name: runs[model].metrics[0]["train"] for model, name in NAMES.items()})
@@ -121,7 +123,7 @@ def measured(model):
     }
 
 
-pd.DataFrame({name: measured(model) for model, name in NAMES.items()}).T
+pd.DataFrame([{"model": name, **measured(model)} for model, name in NAMES.items()]).set_index("model")
 
 # %%
 about = runs["dtg"].about
@@ -139,7 +141,7 @@ print(
 
 # %%
 model = Model.load(folders["dtg"])
-sentences = [s for s in treebank(settings["dtg"].corpus, "dev").sentences[:100]]
+sentences = trees_only(corpus.dev).sentences[:100]
 sequences = READINGS["dtg"](model.vocabulary, [(s.words, s.heads) for s in sentences])
 compiled = pad(sequences, range(len(sequences)))
 batch = batch_of(compiled, dense)
