@@ -5,7 +5,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is imported
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -32,7 +32,7 @@ def best(work: Callable[[], object]) -> float:
 
 
 @contextmanager
-def benchmark(name: str, question: str) -> Iterator[Report]:
+def benchmark(name: str, question: str, seeds: Sequence[int] = ()) -> Iterator[Report]:
     """A table on the screen, and a record of the same in benchmarks/records/."""
     folder = repository() / "benchmarks" / "records" / f"{datetime.now(UTC):%Y-%m-%d-%H%M%S}-{name}"
     with (

@@ -19,6 +19,9 @@ nothing is visible and writes no T x T tensor (on a CPU PyTorch runs it forwards
 and return (B, H, T, D).
 """
 
+from collections.abc import Callable
+from functools import cache
+
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -90,4 +93,12 @@ def flex(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Flex, bi
         score = score + by_place[b, h, i, place]
         return score if bias is None else score + bias[b, h, i, j]
 
-    return flex_attention(qu, k, v, score_mod=score_mod, block_mask=structure.block_mask)
+    # Uncompiled it would write all scores out. Under autocast q + u is float32, and the keys are not.
+    compiled = qu.is_cuda and not torch.compiler.is_compiling()
+    kernel = _compiled_flex_attention() if compiled else flex_attention
+    return kernel(qu.to(k.dtype), k, v, score_mod=score_mod, block_mask=structure.block_mask)
+
+
+@cache
+def _compiled_flex_attention() -> Callable[..., Tensor]:
+    return torch.compile(flex_attention)

@@ -16,6 +16,7 @@ from dtglib.compile import NOTHING, Compiled, Sequences
 from dtglib.errors import UserError
 from dtglib.vocab import PAD
 
+ROW = 2048  # positions of a packed row: some 25 sentences, so that little is lost at its end
 POSITIONS = ("last", "settled", "head_first", "head_last", "end")
 
 
@@ -71,33 +72,49 @@ def _padding(name: str, shape: tuple[int, int]) -> np.ndarray:
 # --- Which sentences go together: a plan is the batches of an epoch, each the numbers of its sentences ---------------
 
 
-def by_length(lengths: np.ndarray, positions: int, random: np.random.Generator) -> list[np.ndarray]:
+def by_length(
+    lengths: np.ndarray, positions: int, random: np.random.Generator, spread: float = 1.15
+) -> list[np.ndarray]:
     """Batches to be padded: at most so many positions, padding included, each of sentences that are about as long.
 
-    Every call gives other batches: sentences of the same length change places, and so do the batches.
+    The longest of a batch is at most `spread` times as long as the shortest, however few sentences there are. Every
+    call gives other batches: sentences of the same length change places, and so do the batches.
     """
     order = random.permutation(len(lengths))
     order = order[np.argsort(lengths[order], kind="stable")]
-    cuts, first = [], 0
+    cuts, first, shortest = [], 0, 0
     for place, length in enumerate(lengths[order].tolist()):
+        if place == first:
+            shortest = length
         # In this order, the sentence that comes last is the longest.
-        if place > first and (place + 1 - first) * length > positions:
+        elif (place + 1 - first) * length > positions or length > spread * shortest:
             cuts.append(place)
-            first = place
+            first, shortest = place, length
     batches = [batch for batch in np.split(order, cuts) if len(batch)]
     return [batches[number] for number in random.permutation(len(batches))]
 
 
-def in_rows(lengths: np.ndarray, positions: int, random: np.random.Generator, width: int) -> list[np.ndarray]:
-    """Batches to be packed: so many positions in rows of `width`, filled in a random order of sentences."""
-    rows = max(1, positions // width)
+def rows_of(positions: int, row: int = ROW) -> tuple[int, int]:
+    """How many packed rows a batch of so many positions has, and how wide they are: `row` or somewhat more."""
+    rows = max(1, positions // row)
+    return rows, positions // rows
+
+
+def in_rows(lengths: np.ndarray, positions: int, random: np.random.Generator, row: int = ROW) -> list[np.ndarray]:
+    """Batches to be packed into rows, which are filled in a random order of sentences."""
+    rows, width = rows_of(positions, row)
+    if lengths.max(initial=0) > width:
+        raise UserError(
+            f"a sentence has {lengths.max()} positions, but a row of a batch of {positions} has {width}; "
+            f"set batch_positions higher, or longest lower"
+        )
     order = random.permutation(len(lengths))
-    cuts, free, row = [], width, 1
+    cuts, free, filled = [], width, 1
     for place, length in enumerate(lengths[order].tolist()):
         if length > free:
-            row, free = row + 1, width
-        if row > rows:
+            filled, free = filled + 1, width
+        if filled > rows:
             cuts.append(place)
-            row = 1
+            filled = 1
         free -= length
     return [batch for batch in np.split(order, cuts) if len(batch)]

@@ -20,6 +20,7 @@ from dtglib.errors import UserError
 from dtglib.files import write_atomically
 
 FILE = "checkpoint.safetensors"
+ANEW = "delete it, and the training begins anew"
 
 
 class Checkpoint(NamedTuple):
@@ -43,7 +44,10 @@ def save_checkpoint(
     for parameter, state in optimizer.state.items():
         tensors |= {f"{key}.{names[parameter]}": value for key, value in state.items()}
     header = {"identity": json.dumps(identity), "standing": json.dumps(standing)}
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    # Cloned: where two layers share a weight, both names have it, and safetensors wants them apart.
+    tensors = {
+        name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()
+    }
     with write_atomically(folder / FILE, binary=True) as file:
         file.write(safetensors.torch.save(tensors, header))
 
@@ -58,8 +62,10 @@ def read_checkpoint(folder: Path, identity: Mapping[str, Any]) -> Checkpoint | N
             header, names = file.metadata(), file.keys()
             tensors = {name: file.get_tensor(name) for name in names}
         begun, standing = json.loads(header["identity"]), json.loads(header["standing"])
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path}: damaged ({error}); delete it, and the training begins anew") from error
+        raise UserError(f"{path}: damaged ({error}); {ANEW}") from error
     # As JSON gives it back: a tuple is a list there.
     if differences := differing(begun, json.loads(json.dumps(identity))):
         raise UserError(

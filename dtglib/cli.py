@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         complaint = str(error)
     except KeyboardInterrupt as error:
-        print(f"dtglib: {error or 'interrupted'}", file=sys.stderr)
+        print(f"dtglib: {str(error) or 'interrupted'}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         _forget_output()
@@ -100,7 +100,9 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("config", type=Path, metavar="CONFIG", help="a YAML file, such as configs/mini.yaml")
     sub.add_argument("--model", metavar="NAME", help="dtg, dtg-eager, dtg-swift, txl-trans or txl-tokens")
     sub.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="another value for a key")
-    sub.add_argument("--out", required=True, type=Path, metavar="DIR", help="the folder for the model and its record")
+    sub.add_argument(
+        "--out", required=True, type=_folder, metavar="DIR", help="the folder for the model and its record"
+    )
 
     sub = add("reproduce", _reproduce, "run the notebooks in order and keep them, executed, in runs/SIZE")
     sub.add_argument(
@@ -114,6 +116,12 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of sentences")
     return int(text)
+
+
+def _folder(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("no folder is named; is a variable empty?")
+    return Path(text)
 
 
 def print_table(rows: Sequence[dict[str, object]]) -> None:

@@ -19,6 +19,7 @@ need no code of their own here: what dies and what settles follows from the word
 
 import itertools
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from types import ModuleType
 from typing import NamedTuple
 
@@ -59,7 +60,8 @@ class Compiled(NamedTuple):
         return len(self.token)
 
 
-class Sequences(NamedTuple):
+@dataclass(frozen=True)
+class Sequences:
     """Many sentences: sentence s has the positions `starts[s]` up to `starts[s + 1]` of the vectors."""
 
     vectors: Compiled
@@ -77,10 +79,20 @@ class Sequences(NamedTuple):
 
     def chosen(self, numbers: np.ndarray) -> "Sequences":
         """These sentences alone, in this order."""
+        if np.array_equal(numbers, np.arange(len(self))):
+            return self
         lengths = np.diff(self.starts)[numbers]
         starts = np.concatenate([[0], np.cumsum(lengths)])
         places = np.arange(starts[-1]) + np.repeat(self.starts[numbers] - starts[:-1], lengths)
         return Sequences(Compiled(*(column[places] for column in self.vectors)), starts)
+
+
+class TooFar(UserError):
+    """A tree has an arc that reaches further than the vocabulary's; `sentence` counts from 0."""
+
+    def __init__(self, message: str, sentence: int) -> None:
+        super().__init__(message)
+        self.sentence = sentence
 
 
 class Arcs(NamedTuple):
@@ -139,8 +151,9 @@ def compile_arrays(
     if failed >= 0:
         reach = min(len(arcs.left) - 1, MOST_REACH)
         way_out = "leave it out" if reach == MOST_REACH else "leave it out, or make a vocabulary with a larger reach"
-        raise UserError(
-            f"sentence {failed + 1}: {system.NAME} needs an arc that reaches further than [{reach}]; {way_out}"
+        raise TooFar(
+            f"sentence {failed + 1}: {system.NAME} needs an arc that reaches further than [{reach}]; {way_out}",
+            failed,
         )
     return Sequences(Compiled(*out[:, : starts[-1]]), starts)
 

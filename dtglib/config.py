@@ -44,6 +44,10 @@ class RunConfig:
 
     seed: int = 1
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < 2**32:
+            raise UserError(f"seed must be from 0 to {2**32 - 1}, not {self.seed}")
+
 
 @dataclass(frozen=True)
 class CorpusConfig:
@@ -119,7 +123,7 @@ def as_yaml(*configs: Any) -> str:
 
 
 def fingerprint(*configs: Any) -> str:
-    """Twelve hexadecimal digits, the same for the same settings in whatever order; a trained model is found by them."""
+    """Twelve hexadecimal digits, the same for the same settings in whatever order."""
     return hashlib.sha256(json.dumps(as_dict(*configs), sort_keys=True).encode()).hexdigest()[:12]
 
 

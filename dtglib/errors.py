@@ -5,6 +5,8 @@ command line prints it as one line and exits with status 2; every other exceptio
 its traceback.
 """
 
+from collections.abc import Sequence
+
 
 class UserError(Exception):
     """A mistake in the input or the surroundings: a broken treebank, an unknown key, a full disk, no network."""
@@ -14,3 +16,8 @@ def require(condition: object, complaint: str) -> None:
     """Complain to the user unless the condition holds."""
     if not condition:
         raise UserError(complaint)
+
+
+def shortened(names: Sequence[str], most: int = 5) -> str:
+    """The first few of many names, for a message."""
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")

@@ -1,8 +1,8 @@
 """The sentences of a treebank as a model reads them: batch by batch, on a device.
 
     examples = Examples.of("dtg", vocabulary, load("minilang", "train"), longest=512)
-    examples.plan(4096, random)        the batches of an epoch, each the numbers of its sentences
-    examples.batch([3, 7, 1], device)  what `Model.loss` takes
+    examples.plan(4096, random, device)        the batches of an epoch, each the numbers of its sentences
+    examples.batch([3, 7, 1], 4096, device)    what `Model.loss` takes
 
 On a CPU sentences of similar length are padded, for `dense` attention; on CUDA they are packed into long rows, for
 FlexAttention, which wants the same shape every time and skips what no sentence shares.
@@ -11,34 +11,32 @@ FlexAttention, which wants the same shape every time and skips what no sentence 
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
 import torch
 
-from dtglib.batches import by_length, in_rows, pack, pad
-from dtglib.compile import Compiled, Sequences
-from dtglib.errors import UserError
+from dtglib.batches import by_length, in_rows, pack, pad, rows_of
+from dtglib.compile import Compiled, Sequences, TooFar
+from dtglib.errors import UserError, shortened
 from dtglib.model import Batch, batch_of
 from dtglib.readings import READINGS
 from dtglib.structure import Flex, Structure, Vectors, dense, flex
 from dtglib.treebank import Treebank, trees_only
 from dtglib.vocab import Vocabulary
 
-ROW = 2048  # positions of a packed row: some 25 sentences, so that little is lost at its end
-
 
 class Layout(NamedTuple):
     """How sentences share a batch: which go together, how they are placed, and the structure's form for attention."""
 
     plan: Callable[[np.ndarray, int, np.random.Generator], list[np.ndarray]]
-    place: Callable[[Sequences, Sequence[int]], Compiled]
+    place: Callable[[Sequences, Sequence[int], int], Compiled]
     form: Callable[[Vectors], Structure | Flex]
 
 
-PADDED = Layout(by_length, pad, dense)
-PACKED = Layout(partial(in_rows, width=ROW), partial(pack, width=ROW), flex)
+PADDED = Layout(by_length, lambda sequences, numbers, positions: pad(sequences, numbers), dense)
+PACKED = Layout(in_rows, lambda sequences, numbers, positions: pack(sequences, numbers, rows_of(positions)[1]), flex)
 
 
 def layout_for(device: torch.device) -> Layout:
@@ -46,7 +44,8 @@ def layout_for(device: torch.device) -> Layout:
     return PACKED if device.type == "cuda" else PADDED
 
 
-class Examples(NamedTuple):
+@dataclass(frozen=True)
+class Examples:
     """Compiled sentences with their names; what was left out, by reason, and the names of those that are too long."""
 
     sequences: Sequences
@@ -67,7 +66,7 @@ class Examples(NamedTuple):
         if not treebank.sentences:
             reasons = ", ".join(f"{count} {reason}" for reason, count in treebank.excluded.items()) or "it is empty"
             raise UserError(f"no sentence is left for model {model}: {reasons}")
-        sequences = READINGS[model](vocabulary, [(s.words, s.heads) for s in treebank.sentences])
+        treebank, sequences = _compiled(model, vocabulary, treebank)
         names = [sentence.id for sentence in treebank.sentences]
         fits = np.diff(sequences.starts) <= (longest or np.inf)
         if not fits.any():
@@ -86,7 +85,7 @@ class Examples(NamedTuple):
     def summary(self) -> str:
         """In words: how much there is, and what was left out."""
         reasons = [f"{count} {reason}" for reason, count in self.excluded.items() if count]
-        named = f" ({', '.join(self.too_long[:5])}{', ...' if len(self.too_long) > 5 else ''})" if self.too_long else ""
+        named = f" ({shortened(self.too_long)})" if self.too_long else ""
         left_out = f"; left out: {', '.join(reasons)}{named}" if reasons else ""
         return f"{len(self)} sentences, {self.lengths.sum()} positions{left_out}"
 
@@ -98,13 +97,28 @@ class Examples(NamedTuple):
     @property
     def checksum(self) -> str:
         """Of all that the model reads."""
-        return hashlib.sha256(b"".join(column.tobytes() for column in self.sequences.vectors)).hexdigest()
+        digest = hashlib.sha256(self.sequences.starts)
+        for column in self.sequences.vectors:
+            digest.update(np.ascontiguousarray(column))
+        return digest.hexdigest()[:12]
 
     def plan(self, positions: int, random: np.random.Generator, device: torch.device) -> list[np.ndarray]:
         """The batches of an epoch, of at most so many positions each."""
         return layout_for(device).plan(self.lengths, positions, random)
 
-    def batch(self, numbers: Sequence[int], device: torch.device) -> Batch:
-        """These sentences, on a device."""
+    def batch(self, numbers: Sequence[int], positions: int, device: torch.device) -> Batch:
+        """These sentences, which a plan of batches of so many positions put together, on a device."""
         layout = layout_for(device)
-        return batch_of(layout.place(self.sequences, numbers), layout.form, device)
+        return batch_of(layout.place(self.sequences, numbers, positions), layout.form, device)
+
+
+def _compiled(model: str, vocabulary: Vocabulary, treebank: Treebank) -> tuple[Treebank, Sequences]:
+    """The sequences of all sentences but those with an arc for which the vocabulary has no transition."""
+    while True:
+        try:
+            return treebank, READINGS[model](vocabulary, [(s.words, s.heads) for s in treebank.sentences])
+        except TooFar as error:
+            others = [s for number, s in enumerate(treebank.sentences) if number != error.sentence]
+            if not others:
+                raise
+            treebank = Treebank(others, treebank.excluded + Counter(["an arc that reaches too far"]))

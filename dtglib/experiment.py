@@ -26,8 +26,8 @@ from dtglib.config import (
 from dtglib.corpora import ALL, load, splits
 from dtglib.errors import UserError
 from dtglib.examples import Examples
-from dtglib.files import only_one_process, repository, sha256
-from dtglib.model import Model, ModelConfig
+from dtglib.files import repository, sha256
+from dtglib.model import WEIGHTS_FILE, Model, ModelConfig
 from dtglib.schedule import TrainConfig
 from dtglib.train import train
 from dtglib.treebank import Treebank
@@ -80,11 +80,13 @@ class Prepared(NamedTuple):
 def prepare(settings: Settings, corpus: Corpus | None = None) -> Prepared:
     """The corpus as the model reads it; read now, if it is not given."""
     corpus = corpus or read_corpus(settings)
-    train_examples, dev_examples = (
-        Examples.of(settings.model.model, corpus.vocabulary, part, settings.train.longest)
-        for part in (corpus.train, corpus.dev)
-    )
-    return Prepared(corpus.vocabulary, train_examples, dev_examples)
+    examples = []
+    for part, sentences in (("train", corpus.train), ("dev", corpus.dev)):
+        try:
+            examples.append(Examples.of(settings.model.model, corpus.vocabulary, sentences, settings.train.longest))
+        except UserError as error:
+            raise UserError(f"{settings.corpus.corpus}, {part}: {error}") from error
+    return Prepared(corpus.vocabulary, *examples)
 
 
 def treebank(config: CorpusConfig, part: str) -> Treebank:
@@ -99,38 +101,40 @@ def treebank(config: CorpusConfig, part: str) -> Treebank:
 
 def train_into(settings: Settings, prepared: Prepared, folder: Path) -> None:
     """Train the model, or go on with it; the folder then holds it."""
+    weights, record = folder / WEIGHTS_FILE, folder / "record.json"
+    if weights.exists() and not record.exists():
+        raise UserError(f"{folder}: holds a model without the record of its training; choose another folder")
     torch.manual_seed(settings.run.seed)
-    model = Model(settings.model, prepared.vocabulary)
-    train(
-        model,
-        prepared.train,
-        prepared.dev,
-        settings.train,
-        folder,
-        as_dict(*settings),
-        settings.run.seed,
-        checksums_of(prepared),
-        about={
-            "parameters": sum(parameter.numel() for parameter in model.parameters()),
-            "train": prepared.train.summary,
-            "dev": prepared.dev.summary,
-        },
-    )
+    try:
+        model = Model(settings.model, prepared.vocabulary)
+    except (RuntimeError, MemoryError) as error:
+        raise UserError(f"there is not enough memory for this model ({str(error).splitlines()[0]})") from error
+    about = {
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "train": prepared.train.summary,
+        "dev": prepared.dev.summary,
+        "too_long": [*prepared.train.too_long, *prepared.dev.too_long],
+    }
+    identity = identity_of(settings, prepared)
+    train(model, prepared.train, prepared.dev, settings.train, folder, settings.run.seed, identity, about)
+    if not weights.exists():
+        raise UserError(f"{folder}: its training is finished, but {weights.name} is gone; delete it to train anew")
 
 
-def checksums_of(prepared: Prepared) -> dict[str, str]:
-    """Of all that training reads."""
-    return {
-        "vocabulary": prepared.vocabulary.fingerprint,
-        "train": prepared.train.checksum,
-        "dev": prepared.dev.checksum,
+def identity_of(settings: Settings, prepared: Prepared) -> dict[str, Any]:
+    """What a training depends on: all settings but for how much there is to be tested on, and all that it reads."""
+    told = {key: value for key, value in as_dict(*settings).items() if key != "test_sentences"}
+    return told | {
+        "checksum_of_vocabulary": prepared.vocabulary.fingerprint,
+        "checksum_of_train": prepared.train.checksum,
+        "checksum_of_dev": prepared.dev.checksum,
     }
 
 
 # What decides about a trained model's numbers, besides its settings and what it reads.
 CODE = (
     *("attention", "batches", "checkpoint", "compile", "examples", "model", "output"),
-    *("processes", "readings", "schedule", "structure", "train"),
+    *("processes", "readings", "schedule", "structure", "train", "vocab"),
 )
 
 
@@ -138,9 +142,8 @@ def trained(settings: Settings, prepared: Prepared | None = None) -> Path:
     """The folder of the trained model, trained now if there is none yet: runs/models/dtg-1a2b3c4d5e6f."""
     prepared = prepared or prepare(settings)
     code = [sha256(Path(__file__).with_name(f"{module}.py")) for module in CODE]
-    parts = [str(sorted(as_dict(*settings).items())), *sorted(checksums_of(prepared).values()), *code]
+    parts = [str(sorted(identity_of(settings, prepared).items())), *code]
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
     folder = repository() / "runs" / "models" / f"{settings.model.model}-{digest}"
-    with only_one_process(folder, "trains this model"):
-        train_into(settings, prepared, folder)
+    train_into(settings, prepared, folder)
     return folder

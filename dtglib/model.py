@@ -12,6 +12,7 @@ Sizes, initialisation and what is shared (the biases u and v of the attention by
 relative positions a layer) are those of the paper; at its size there are 252 million parameters.
 """
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -142,6 +143,7 @@ class Block(nn.Module):
 
 
 CONFIG_FILE, WEIGHTS_FILE = "model.yaml", "model.safetensors"
+MADE_FOR = "made for"  # one entry in the header of the weights: of several, the order would differ from file to file
 
 
 @dataclass(frozen=True)
@@ -226,7 +228,7 @@ class Model(nn.Module):
             file.write(as_yaml(self.config, Speaks(self.vocabulary.fingerprint)))
         weights = {name: tensor.cpu().contiguous() for name, tensor in self.state_dict().items()}
         with write_atomically(folder / WEIGHTS_FILE, binary=True) as file:
-            file.write(safetensors.torch.save(weights, {"config": _meaning(self.config)}))
+            file.write(safetensors.torch.save(weights, {MADE_FOR: json.dumps(self._meaning())}))
 
     @classmethod
     def load(cls, folder: str | Path, device: torch.device | str = "cpu") -> Self:
@@ -242,12 +244,12 @@ class Model(nn.Module):
         with torch.device("meta"):
             model = cls(config, vocabulary)
         model.load_state_dict(_read_weights(folder / WEIGHTS_FILE, model), assign=True)
-        return model.to(device)
+        return model.to(device).eval()
 
-
-def _meaning(config: ModelConfig) -> str:
-    """A checksum of what a model's numbers depend on: of all but the dropout, which a trained model has no use for."""
-    return fingerprint(replace(config, dropout=0.0))
+    def _meaning(self) -> dict[str, str]:
+        """What a model's numbers depend on besides its weights, which carry this along; dropout is for training."""
+        config = fingerprint(replace(self.config, dropout=0.0))
+        return {"config": config, "vocabulary": self.vocabulary.fingerprint}
 
 
 def _read_weights(path: Path, model: Model) -> dict[str, Tensor]:
@@ -260,8 +262,10 @@ def _read_weights(path: Path, model: Model) -> dict[str, Tensor]:
         raise UserError(f"{path}: {error.strerror or error}; a saved model has one") from error
     except SafetensorError as error:
         raise UserError(f"{path}: damaged, or only half of it ({error}); save or train the model again") from error
-    if about.get("config") != _meaning(model.config):
-        raise UserError(f"{path}: these weights were trained with another config than {CONFIG_FILE}; restore both")
+    made_for = json.loads(about.get(MADE_FOR, "{}"))
+    for what, belongs in model._meaning().items():
+        if made_for.get(what) != belongs:
+            raise UserError(f"{path}: these weights belong to another {what} than the one beside them; restore both")
     expected = model.state_dict()
     if odd := sorted(weights.keys() ^ expected.keys()):
         raise UserError(f"{path}: {odd[0]} is in {'it' if odd[0] in weights else CONFIG_FILE} alone; not this model's")
@@ -269,4 +273,6 @@ def _read_weights(path: Path, model: Model) -> dict[str, Tensor]:
         if tensor.shape != expected[name].shape:
             shapes = f"{tuple(tensor.shape)}, but {tuple(expected[name].shape)} by {CONFIG_FILE}"
             raise UserError(f"{path}: {name} has the shape {shapes}; the two do not belong together")
+        if tensor.dtype != expected[name].dtype:
+            raise UserError(f"{path}: {name} is {tensor.dtype}, not {expected[name].dtype}; save the model again")
     return weights

@@ -16,6 +16,8 @@ import torch
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from dtglib.errors import UserError
+
 
 class Processes(NamedTuple):
     """Which of how many processes this is, and the device that it computes on."""
@@ -36,9 +38,22 @@ class Processes(NamedTuple):
         distributed.all_reduce(summed)
         return summed.tolist()
 
+    def any_of(self, text: str) -> str:
+        """The text of the first process that has one; every process learns it."""
+        if self.count == 1:
+            return text
+        texts = [""] * self.count
+        distributed.all_gather_object(texts, text)
+        return next(filter(None, texts), "")
+
     def share(self, module: nn.Module) -> nn.Module:
         """The module with gradients that are averages over all processes."""
         return module if self.count == 1 else DistributedDataParallel(module)
+
+
+# A group must outlive the DistributedDataParallel that uses it. Freed by that one's destructor, which holds Python's
+# lock, it would wait for a thread of its own that may be waiting for the lock.
+_GROUPS: list[distributed.ProcessGroup] = []
 
 
 @contextmanager
@@ -47,12 +62,16 @@ def processes() -> Iterator[Processes]:
     rank, count = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     device = torch.device("cpu")
     if torch.cuda.is_available():
-        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
+        local, gpus = int(os.environ.get("LOCAL_RANK", 0)), torch.cuda.device_count()
+        if local >= gpus:
+            raise UserError(f"there are more processes than the {gpus} GPUs of this machine; start no more than those")
+        device = torch.device("cuda", local)
         torch.cuda.set_device(device)
     if count == 1:
         yield Processes(rank, count, device)
         return
     distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    _GROUPS.append(distributed.group.WORLD)
     try:
         yield Processes(rank, count, device)
     finally:

@@ -86,6 +86,11 @@ class Run:
             self._metrics.truncate()
         return self
 
+    def flush(self) -> None:
+        """Have the metrics on the disk, whatever happens to the machine."""
+        with explain_disk_errors(self.folder / "metrics.jsonl"):
+            os.fsync(self._metrics.fileno())
+
     @property
     def lines(self) -> int:
         """How many lines of metrics there are."""
@@ -140,24 +145,36 @@ class Record(NamedTuple):
     metrics: list[dict[str, Any]]
 
 
-def read_record(folder: str | Path) -> Record:
-    """Read what a `Run` left; of a run that did not finish, the whole lines that there are."""
+def read_about(folder: str | Path) -> dict[str, Any]:
+    """A run's record.json: what was asked, how it ended, and in which circumstances."""
     path = Path(folder) / "record.json"
     try:
         about = json.loads(path.read_bytes())
-        finished = about["status"] == "finished"
+        about["status"], about["metrics"]
+        return about
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}; the folder of a run has one") from error
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path}: not the record of a run, or only half of it ({error!r})") from error
+
+
+def read_record(folder: str | Path) -> Record:
+    """Read what a `Run` left; of a run that did not finish, the whole lines that there are."""
+    about = read_about(folder)
     config = Path(folder) / "config.yaml"
     metrics = Path(folder) / "metrics.jsonl"
     # A run that was killed at its very beginning has neither.
     lines = metrics.read_text(encoding="utf-8").split("\n")[:-1] if metrics.exists() else []
-    if finished and len(lines) != about["metrics"]:
+    if about["status"] == "finished" and len(lines) != about["metrics"]:
         raise UserError(f"{metrics}: has {len(lines)} lines, but the run wrote {about['metrics']}; the copy is damaged")
-    settings = yaml.safe_load(config.read_text(encoding="utf-8")) if config.exists() else {}
-    return Record(about, settings, [_with_numbers(json.loads(line)) for line in lines])
+    try:
+        settings = yaml.safe_load(config.read_text(encoding="utf-8")) if config.exists() else {}
+        values = [_with_numbers(json.loads(line)) for line in lines]
+    except (ValueError, AttributeError, yaml.YAMLError) as error:
+        raise UserError(f"{folder}: config.yaml or metrics.jsonl is damaged ({str(error).splitlines()[0]})") from error
+    if not isinstance(settings, dict):
+        raise UserError(f"{config}: not the settings of a run")
+    return Record(about, settings, values)
 
 
 def _with_numbers(values: dict[str, Any]) -> dict[str, Any]:

@@ -39,9 +39,10 @@ class TrainConfig:
         require_positive(self, "epochs", "batch_positions", "batches_per_step", "longest", "evaluate_every", "patience")
         for name in ("learning_rate", "first_rate", "last_rate", "embedding_rate", "clip"):
             if not 0 < getattr(self, name) < math.inf:
-                raise UserError(f"{name} must be greater than 0, not {getattr(self, name)}")
-        if self.warmup_steps < 0 or self.weight_decay < 0:
-            raise UserError("warmup_steps and weight_decay must not be negative")
+                raise UserError(f"{name} must be a finite number greater than 0, not {getattr(self, name)}")
+        for name in ("warmup_steps", "weight_decay"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise UserError(f"{name} must be a finite number, and not negative; it is {getattr(self, name)}")
 
 
 # The batches of an epoch: `plan(positions, random)` gives the numbers of each one's sentences.

@@ -2,9 +2,10 @@
 
     model.loss(batch) -> (nats, {"transitions": ..., "positions": ...})
 
-The loss is a sum over the batch. A step takes one or several batches and divides by its sentences, as the paper's
-release does: its gradient is that of the mean over sentences of the nats of a sentence with its tree. What is printed
-and recorded is nats per transition, a joint loss of words and tree; it is not a perplexity.
+The loss is a sum over the batch. The paper's release minimises the nats of a sentence with its tree, averaged over
+sentences, so here a step divides by sentences, too: by how many a step has on average, so that every sentence weighs
+the same, whether its batch holds a few long ones or many short ones. What is printed and recorded is nats per
+transition, a joint loss of words and tree; it is not a perplexity.
 
 A run can be stopped at any moment. What it draws at random depends on seed, epoch and step alone, so it goes on from
 its last checkpoint as if nothing had been; on a CPU it ends with the same bits. In its folder:
@@ -29,12 +30,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from dtglib.checkpoint import ANEW, differing, read_checkpoint, restore, save_checkpoint
 from dtglib.checkpoint import FILE as CHECKPOINT_FILE
-from dtglib.checkpoint import differing, read_checkpoint, restore, save_checkpoint
-from dtglib.errors import UserError
+from dtglib.errors import UserError, shortened
+from dtglib.files import only_one_process
 from dtglib.processes import Processes, has_bfloat16_units, processes
-from dtglib.progress import progress
-from dtglib.record import Run, plain, read_record
+from dtglib.progress import progress, quiet
+from dtglib.record import Run, plain, read_about, read_record
 from dtglib.schedule import TrainConfig, all_steps, make_optimizer, rate_at
 
 
@@ -52,7 +54,7 @@ class Data(Protocol):
     lengths: np.ndarray
 
     def plan(self, positions: int, random: np.random.Generator, device: torch.device) -> list[np.ndarray]: ...
-    def batch(self, numbers: np.ndarray, device: torch.device) -> Any: ...
+    def batch(self, numbers: np.ndarray, positions: int, device: torch.device) -> Any: ...
 
 
 class Interrupted(KeyboardInterrupt):
@@ -61,6 +63,9 @@ class Interrupted(KeyboardInterrupt):
 
 CHECKPOINT_SECONDS = 300  # besides the checkpoint after every evaluation
 STEPS_PER_LINE = 10  # of metrics
+
+# What the machine decides: a checkpoint goes on only where it is the same, a finished model is good everywhere.
+CIRCUMSTANCES = ("computed_in", "computed_on")
 
 
 @dataclass
@@ -80,46 +85,68 @@ def train(
     held_out: Data,
     config: TrainConfig,
     folder: str | Path,
-    settings: Mapping[str, Any],
-    seed: int = 1,
-    checksums: Mapping[str, str] | None = None,
+    seed: int,
+    identity: Mapping[str, Any],
     about: Mapping[str, Any] | None = None,
 ) -> None:
     """Train `model`, or go on where the folder's checkpoint stands; the folder then holds the best model.
 
-    `settings` are all settings of the run, and `checksums` those of its data: by them a folder knows its own run.
-    `about` is what else there is to say of it, and becomes its first line of metrics.
+    By `identity` (all settings, and checksums of the data) a folder knows its own run. `about` is what else there is to
+    say of it, and becomes its first line of metrics.
     """
     folder = Path(folder)
-    with processes() as ours, _asked_to_stop() as asked, torch.random.fork_rng():
-        resolved = {"precision": resolved_precision(config, ours.device)}
-        settings = {**settings, **resolved, "checksums": dict(checksums or {})}
-        if is_finished(folder, settings):
+    with processes() as ours, _held_by_first(ours, folder), _asked_to_stop() as asked, _own_random_numbers(ours):
+        if ours.count > config.batches_per_step:
+            raise UserError(
+                f"{ours.count} processes share the batches of a step, but there are {config.batches_per_step}; "
+                f"set batches_per_step to {ours.count}, or a multiple of it"
+            )
+        if is_finished(folder, identity):
             (folder / CHECKPOINT_FILE).unlink(missing_ok=True)
             return
         model.to(ours.device)
-        training = _Training(model, data, held_out, config, folder, settings, seed, ours, asked, about or {})
+        training = _Training(model, data, held_out, config, folder, seed, identity, ours, asked)
         training.resume()
-        if ours.is_first:
-            question = f"How many nats a transition does this model need on {len(held_out.lengths)} held-out sentences?"
-            keep = training.standing.lines
-            with Run(folder, question, settings, seeds=[seed], data=checksums, keep=keep) as run:
-                training.go_on(run)
-            (folder / CHECKPOINT_FILE).unlink(missing_ok=True)
-        else:
-            training.go_on(None)
+        if not ours.is_first:
+            with quiet():
+                training.go_on(None)
+            return
+        keep = training.standing.lines
+        question = f"How many nats a transition does this model need on {len(held_out.lengths)} held-out sentences?"
+        checksums = {key: value for key, value in identity.items() if key.startswith("checksum_of_")}
+        with Run(folder, question, training.identity, seeds=[seed], data=checksums, keep=keep) as run:
+            if not keep:
+                run.metric(part="about", steps=len(training.steps), **(about or {}))
+            training.go_on(run)
+        (folder / CHECKPOINT_FILE).unlink(missing_ok=True)
 
 
-def is_finished(folder: Path, settings: Mapping[str, Any]) -> bool:
-    """Whether this very run is done; a finished one with other settings is refused."""
-    if not (folder / "record.json").exists():
+def is_finished(folder: Path, identity: Mapping[str, Any]) -> bool:
+    """Whether this very run is done, on whatever machine; a finished one with other settings is refused."""
+    if not (folder / "record.json").exists() or read_about(folder)["status"] != "finished":
         return False
-    record = read_record(folder)
-    if record.about["status"] != "finished":
-        return False
-    if differences := differing(record.config, plain(settings)):
+    config = {key: value for key, value in read_record(folder).config.items() if key not in CIRCUMSTANCES}
+    if differences := differing(config, plain(identity)):
         raise UserError(f"{folder}: holds a finished run with other settings: {differences}; choose another folder")
     return True
+
+
+@contextlib.contextmanager
+def _held_by_first(ours: Processes, folder: Path) -> Iterator[None]:
+    """The folder is ours alone while we train; what a killed run left half-written in it is removed."""
+    with only_one_process(folder, "trains in this folder") if ours.is_first else contextlib.nullcontext():
+        if ours.is_first:
+            for part in folder.glob("*.part"):
+                part.unlink()
+        ours.total([0])  # the others wait
+        yield
+
+
+@contextlib.contextmanager
+def _own_random_numbers(ours: Processes) -> Iterator[None]:
+    """What is drawn here disturbs nobody else's random numbers."""
+    with torch.random.fork_rng([ours.device] if ours.device.type == "cuda" else []):
+        yield
 
 
 def resolved_precision(config: TrainConfig, device: torch.device) -> str:
@@ -141,12 +168,12 @@ class _Loss(nn.Module):
 
 
 class _Tally:
-    """What the steps since the last line of metrics came to; losses stay on their device until they are asked for."""
+    """What the steps since the last line of metrics came to; numbers stay on their device until they are asked for."""
 
     def __init__(self) -> None:
         self.began = time.monotonic()
-        self.nats: list[tuple[Tensor, int, np.ndarray]] = []  # of a batch, with its step and sentences
-        self.norms: list[Tensor] = []
+        self.nats: list[tuple[int, np.ndarray, Tensor]] = []  # of a batch, with its step and its sentences
+        self.norms: dict[int, Tensor] = {}  # of a step's gradient
         self.parts: dict[str, float] = {"transitions": 0, "positions": 0, "useful": 0, "sentences": 0}
 
 
@@ -160,79 +187,86 @@ class _Training:
         held_out: Data,
         config: TrainConfig,
         folder: Path,
-        settings: dict[str, Any],
         seed: int,
+        identity: Mapping[str, Any],
         ours: Processes,
         asked: "_Asked",
-        about: Mapping[str, Any],
     ) -> None:
         self.model, self.data, self.held_out, self.config = model, data, held_out, config
-        self.folder, self.settings, self.seed, self.ours, self.asked = folder, settings, seed, ours, asked
-        self.about = about
+        self.folder, self.seed, self.ours, self.asked = folder, seed, ours, asked
+        precision = resolved_precision(config, ours.device)
+        self.identity = {**identity, "computed_in": precision, "computed_on": ours.device.type}
+        self.dtype = getattr(torch, precision)
         self.steps = all_steps(partial(data.plan, device=ours.device), config, seed)
+        self.sentences_per_step = sum(len(numbers) for step in self.steps for numbers in step.batches) / len(self.steps)
         self.optimizer = make_optimizer(model, config)
-        loss = _Loss(model)
-        self.loss = ours.share(torch.compile(loss) if ours.device.type == "cuda" else loss)
-        self.dtype = getattr(torch, settings["precision"])
+        self.loss = torch.compile(_Loss(model)) if ours.device.type == "cuda" else _Loss(model)
+        self.shared_loss = ours.share(self.loss)
         self.standing, self.tally, self.saved_at = Standing(), _Tally(), time.monotonic()
 
     def resume(self) -> None:
         """Go to where the folder's checkpoint stands, if it has one."""
-        checkpoint = read_checkpoint(self.folder, self.settings)
-        if checkpoint:
+        checkpoint = read_checkpoint(self.folder, self.identity)
+        if not checkpoint:
+            return
+        try:
             restore(checkpoint, self.model, self.optimizer)
             self.standing = Standing(**checkpoint.standing)
+        except (KeyError, RuntimeError, TypeError) as error:
+            why = " ".join(str(error).split())
+            path = self.folder / CHECKPOINT_FILE
+            raise UserError(f"{path}: is of another kind of model, or version of dtglib ({why}); {ANEW}") from error
 
     def go_on(self, run: Run | None) -> None:
         """All steps that are left. Only the first process has a run to write to."""
         self.model.train()
-        if run and not self.standing.steps:
-            run.metric(part="about", steps=len(self.steps), **self.about)
-        what = f"training {self.folder.name}"
         ahead = range(self.standing.steps, len(self.steps))
+        what = f"training {self.folder.name}"
         with progress(ahead, what, "step", total=len(self.steps), initial=ahead.start) as bar:
             for number in bar:
                 if self.standing.stopped_early:
                     break
                 self._take(number)
-                step = self.steps[number]
-                self.standing.steps = number + 1
-                every = self.config.evaluate_every
-                is_last = number + 1 == len(self.steps)
-                evaluates = is_last or (step.ends_epoch if every is None else (number + 1) % every == 0)
+                self.standing.steps = done = number + 1
+                every, is_last = self.config.evaluate_every, done == len(self.steps)
+                evaluates = is_last or (self.steps[number].ends_epoch if every is None else done % every == 0)
+                ends_line = done % STEPS_PER_LINE == 0
                 stops = self.ours.total([self.asked.stop])[0] > 0
-                if evaluates or stops or (number + 1) % STEPS_PER_LINE == 0:
+                if evaluates or stops or ends_line:
                     bar.set_postfix(self._write_line(run), refresh=False)
                 if evaluates:
                     self._evaluate(run)
-                if evaluates or stops or self._is_time_to_save(number):
+                # At the end of a line, so that a run that goes on writes the same lines as one that never stopped.
+                if evaluates or stops or (ends_line and time.monotonic() - self.saved_at > CHECKPOINT_SECONDS):
                     self._save(run)
+                    self.tally.began = time.monotonic()
                 if stops:
-                    raise Interrupted(f"stopped after step {number + 1} of {len(self.steps)}; the same command goes on")
+                    raise Interrupted(f"stopped after step {done} of {len(self.steps)}; the same command goes on")
+
+    def _loss_of(self, loss: nn.Module, data: Data, numbers: np.ndarray) -> tuple[Tensor, dict[str, float]]:
+        batch = data.batch(numbers, self.config.batch_positions, self.ours.device)
+        with torch.autocast(self.ours.device.type, self.dtype, enabled=self.dtype != torch.float32):
+            return loss(batch)
 
     def _take(self, number: int) -> None:
         """One step of the optimiser."""
-        step, ours = self.steps[number], self.ours
-        sentences = sum(map(len, step.batches))
+        step, ours, tally = self.steps[number], self.ours, self.tally
         # A process for which no batch is left computes one for nothing: the others wait for its gradients.
         mine = step.batches[ours.rank :: ours.count]
-        weight = ours.count / sentences if mine else 0.0
-        mine = mine or step.batches[:1]
-        for place, numbers in enumerate(mine):
-            is_last = place + 1 == len(mine)
-            batch = self.data.batch(numbers, ours.device)
+        weight = ours.count / self.sentences_per_step if mine else 0.0
+        for place, numbers in enumerate(mine or step.batches[:1]):
+            is_last = place + 1 >= len(mine)
             torch.manual_seed(_seed_of(self.seed, number, ours.rank + place * ours.count))
-            with contextlib.nullcontext() if is_last or ours.count == 1 else self.loss.no_sync():
-                with torch.autocast(ours.device.type, self.dtype, enabled=self.dtype != torch.float32):
-                    nats, parts = self.loss(batch)
+            with contextlib.nullcontext() if is_last or ours.count == 1 else self.shared_loss.no_sync():
+                nats, parts = self._loss_of(self.shared_loss, self.data, numbers)
                 (nats * weight).backward()
             if weight:
-                self.tally.nats.append((nats.detach(), number, numbers))
-                self.tally.parts["useful"] += int(self.data.lengths[numbers].sum())
-                self.tally.parts["sentences"] += len(numbers)
+                tally.nats.append((number, numbers, nats.detach()))
                 for name in ("transitions", "positions"):
-                    self.tally.parts[name] += parts[name]
-        self.tally.norms.append(nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip))
+                    tally.parts[name] += parts[name]
+                tally.parts["useful"] += int(self.data.lengths[numbers].sum())
+                tally.parts["sentences"] += len(numbers)
+        tally.norms[number] = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
         for group in self.optimizer.param_groups:
             group["lr"] = rate_at(number, len(self.steps), self.config) * group["times"]
         self.optimizer.step()
@@ -241,15 +275,17 @@ class _Training:
     def _write_line(self, run: Run | None) -> dict[str, str]:
         """A line of metrics for the steps since the last one, and the same in short for the progress bar."""
         tally, self.tally = self.tally, _Tally()
-        nats = 0.0
-        for loss, step, numbers in tally.nats:
-            if not math.isfinite(loss.item()):
-                names = ", ".join(repr(self.data.names[n]) for n in numbers[:5]) + (", ..." if len(numbers) > 5 else "")
-                raise UserError(
-                    f"{self.folder}: the loss of step {step + 1} is {loss.item()}, in the batch of the {len(numbers)} "
-                    f"sentences {names}; the last checkpoint is kept; try a lower learning_rate"
-                )
-            nats += loss.item()
+        nats, complaint = 0.0, ""
+        for step, numbers, loss in tally.nats:
+            # A loss may be fine where its gradient is not, and after that no weights are.
+            found = {"loss": loss.item(), "gradient": tally.norms[step].item()}
+            if odd := [what for what, value in found.items() if not math.isfinite(value)]:
+                names = shortened([repr(self.data.names[n]) for n in numbers])
+                batch = f"in the batch of the {len(numbers)} sentences {names}"
+                complaint = f"the {odd[0]} of step {step + 1} is {found[odd[0]]}, {batch}"
+                break
+            nats += found["loss"]
+        self._refuse(complaint)
         names = list(tally.parts)
         nats, *sums = self.ours.total([nats, *tally.parts.values()])
         parts = dict(zip(names, sums, strict=True))
@@ -261,13 +297,20 @@ class _Training:
             "nats_per_transition": nats / parts["transitions"],
             "nats_per_sentence": nats / parts["sentences"],
             "learning_rate": rate_at(number - 1, len(self.steps), self.config),
-            "gradient_norm": sum(norm.item() for norm in tally.norms) / len(tally.norms),
+            "gradient_norm": sum(norm.item() for norm in tally.norms.values()) / len(tally.norms),
             "positions_per_second": parts["useful"] / seconds,
             "padding": 1 - parts["useful"] / parts["positions"],
         }
         if run:
             run.metric(part="train", **line)
         return {"loss": f"{line['nats_per_transition']:.3f}", "positions/s": f"{line['positions_per_second']:.0f}"}
+
+    def _refuse(self, complaint: str) -> None:
+        """End the run, in all processes, where one of them has met something that no checkpoint may hold."""
+        if complaint := self.ours.any_of(complaint):
+            raise UserError(
+                f"{self.folder}: {complaint}; nothing of it is saved; try a lower learning_rate, in another folder"
+            )
 
     @torch.no_grad()
     def _evaluate(self, run: Run | None) -> None:
@@ -276,12 +319,13 @@ class _Training:
         nats = transitions = 0.0
         batches = self.held_out.plan(self.config.batch_positions, np.random.default_rng(0), self.ours.device)
         for numbers in batches[self.ours.rank :: self.ours.count]:
-            with torch.autocast(self.ours.device.type, self.dtype, enabled=self.dtype != torch.float32):
-                loss, parts = self.model.loss(self.held_out.batch(numbers, self.ours.device))
+            loss, parts = self._loss_of(self.loss, self.held_out, numbers)
             nats, transitions = nats + loss.item(), transitions + parts["transitions"]
         self.model.train()
         nats, transitions = self.ours.total([nats, transitions])
         loss = nats / transitions
+        if not math.isfinite(loss):
+            self._refuse(f"the loss on the held-out sentences after step {self.standing.steps} is {loss}")
         is_better = loss < self.standing.best
         if run:
             per_sentence = nats / len(self.held_out.lengths)
@@ -299,16 +343,12 @@ class _Training:
         else:
             self.standing.worse += 1
             self.standing.stopped_early = self.standing.worse == self.config.patience
-        self.tally.began = time.monotonic()
-
-    def _is_time_to_save(self, number: int) -> bool:
-        # At the end of a line only, so that a run that goes on writes the same lines as one that never stopped.
-        return (number + 1) % STEPS_PER_LINE == 0 and time.monotonic() - self.saved_at > CHECKPOINT_SECONDS
 
     def _save(self, run: Run | None) -> None:
         if run:
+            run.flush()
             self.standing.lines = run.lines
-            save_checkpoint(self.folder, self.settings, asdict(self.standing), self.model, self.optimizer)
+            save_checkpoint(self.folder, self.identity, asdict(self.standing), self.model, self.optimizer)
         self.saved_at = time.monotonic()
 
 

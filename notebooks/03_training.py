@@ -30,7 +30,7 @@ import pandas as pd
 import torch
 
 from dtglib import plot
-from dtglib.batches import by_length, pad
+from dtglib.batches import pad
 from dtglib.compile import COMPOSE, NOTHING
 from dtglib.experiment import prepare, read_corpus, read_size, trained
 from dtglib.model import Model, batch_of
@@ -90,16 +90,16 @@ print({name: runs[model].metrics[0]["train"] for model, name in NAMES.items()})
 curves = {}
 for model, name in NAMES.items():
     lines = [line for line in runs[model].metrics if line["part"] == "train"]
-    epochs = [settings[model].train.epochs * line["step"] / lines[-1]["step"] for line in lines]
+    epochs = [settings[model].train.epochs * line["step"] / runs[model].metrics[0]["steps"] for line in lines]
     curves[name] = (epochs, [line["nats_per_transition"] for line in lines])
 plot.draw_curves(curves, "epochs", "nats per transition, joint")
 
 # %% [markdown]
-# The curve is the **joint loss per transition**: words and arcs together, divided by all that is predicted. Half of
-# the transitions of a tree are arcs, which are easier to guess than words, so the models with trees lie lower. That is
-# no merit, and none of these numbers is a perplexity: for the probability of a sentence one has to sum over its trees,
-# which a later notebook does. What may be compared is the loss of a whole sentence, `nats per sentence`, among the
-# models with trees.
+# The curve is the **joint loss per transition**: words and arcs together, divided by all that is predicted. About half
+# of the transitions are arcs (in DTG-eager there are POPs, too), which are easier to guess than words, so the models
+# with trees lie lower. That is no merit, and none of these numbers is a perplexity: for the probability of a sentence
+# one has to sum over its trees, which a later notebook does. What may be compared, among the models with trees, is
+# `nats per sentence`: of a sentence with its tree, by the one derivation that the oracle gives it.
 
 # %%
 
@@ -109,14 +109,11 @@ def measured(model):
     about, *lines = runs[model].metrics
     steps = [line for line in lines if line["part"] == "train"]
     best = min((line for line in lines if line["part"] == "dev"), key=lambda line: line["nats_per_transition"])
-    lengths, budget = prepared[model].train.lengths, settings[model].train.batch_positions
-    plan = by_length(lengths, budget, np.random.default_rng(0))
-    padded = sum(len(numbers) * lengths[numbers].max() for numbers in plan)
     return {
         "parameters": about["parameters"],
-        "positions": int(lengths.sum()),
+        "positions": int(prepared[model].train.lengths.sum()),
         "positions a second": round(np.median([line["positions_per_second"] for line in steps])),
-        "padding, %": round(100 * (1 - lengths.sum() / padded), 1),
+        "padding, %": round(100 * np.mean([line["padding"] for line in steps]), 1),
         "seconds": round(runs[model].about["wall_seconds"]),
         "dev: nats per transition": round(best["nats_per_transition"], 3),
         "dev: nats per sentence": round(best["nats_per_sentence"], 1),
@@ -194,8 +191,8 @@ pd.DataFrame(rows).round(2)
 # %% [markdown]
 # ## And the others: how deep do they look?
 #
-# A STACK position sees the whole stack, the topmost word at relative position 0. How much of its attention goes how
-# deep?
+# A STACK position sees the whole stack, the topmost word at relative position 0, where it also sees itself. How much of
+# its attention goes how deep?
 
 # %%
 stack = torch.tensor(compiled.kind != COMPOSE) & torch.tensor(compiled.target != NOTHING)

@@ -1,10 +1,12 @@
-"""Sentences side by side are the sentences alone: padded one a row, or packed several into a row."""
+"""Sentences side by side are the sentences alone, padded or packed into rows; and which sentences go together."""
+
+from functools import partial
 
 import numpy as np
 import pytest
 from test_compile import FIRST_PIECE, compiled, random_sentences
 
-from dtglib.batches import POSITIONS, pack, pad
+from dtglib.batches import POSITIONS, by_length, in_rows, pack, pad, rows_of
 from dtglib.compile import NOTHING, STACK, Compiled
 from dtglib.errors import UserError
 from dtglib.structure import Structure, dense, vectors_of
@@ -167,3 +169,103 @@ def test_no_sentences_are_no_rows():
     sequences = compiled("arc-standard", SENTENCES)
     assert pad(sequences, []).token.shape == (0, 0)
     assert pack(sequences, [], 9).token.shape == (0, 9)
+
+
+# ---- Which sentences go together
+
+
+MANY_LENGTHS = np.random.default_rng(5).integers(4, 130, 3000)
+PLANS = {"by_length": by_length, "in_rows": partial(in_rows, row=512)}
+
+by_either_plan = pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+
+
+def random(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def padded_positions(lengths: np.ndarray, batches: list[np.ndarray]) -> np.ndarray:
+    """Of each batch, padding included."""
+    return np.array([len(batch) * lengths[batch].max() for batch in batches])
+
+
+@by_either_plan
+@pytest.mark.parametrize("positions", [130, 500, 4096, 10**9])
+def test_every_sentence_is_in_exactly_one_batch(plan, positions):
+    batches = plan(MANY_LENGTHS, positions, random())
+    assert sorted(np.concatenate(batches).tolist()) == list(range(len(MANY_LENGTHS)))
+    assert min(map(len, batches)) > 0
+
+
+@by_either_plan
+def test_the_same_random_numbers_give_the_same_batches_and_others_give_others(plan):
+    first, again, other = ([b.tolist() for b in plan(MANY_LENGTHS, 4096, random(seed))] for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+    assert {frozenset(batch) for batch in first} != {frozenset(batch) for batch in other}
+
+
+@by_either_plan
+def test_no_sentences_are_no_batches(plan):
+    assert plan(np.array([], np.int64), 100, random()) == []
+
+
+@pytest.mark.parametrize("positions", [130, 512, 2048])
+def test_no_padded_batch_has_more_positions_than_were_asked_for(positions):
+    batches = by_length(MANY_LENGTHS, positions, random())
+    assert padded_positions(MANY_LENGTHS, batches).max() <= positions
+    # And they are no smaller than they need be.
+    assert len(batches) < 1.3 * MANY_LENGTHS.sum() / positions
+
+
+def test_a_sentence_that_is_longer_than_a_batch_stands_alone_in_one():
+    lengths = np.array([5, 700, 5, 800, 90, 5])
+    alone = [batch.tolist() for batch in by_length(lengths, 100, random()) if lengths[batch].max() > 100]
+    assert sorted(alone) == [[1], [3]]
+
+
+def test_sentences_of_similar_length_are_together_and_short_and_long_batches_come_mixed():
+    batches = by_length(MANY_LENGTHS, 2048, random())
+    assert max(np.ptp(MANY_LENGTHS[batch]) for batch in batches) < 8
+    longest = [MANY_LENGTHS[batch].max() for batch in batches]
+    assert abs(np.corrcoef(longest, np.arange(len(longest)))[0, 1]) < 0.2
+
+
+def test_padding_is_less_than_a_twentieth():
+    positions = padded_positions(MANY_LENGTHS, by_length(MANY_LENGTHS, 2048, random()))
+    assert 1 - MANY_LENGTHS.sum() / positions.sum() < 0.05
+
+
+def test_a_batch_of_rows_packs_into_as_many_rows_as_were_planned():
+    sequences = compiled("arc-standard", random_sentences(2, 300, most_words=20))
+    lengths = np.diff(sequences.starts)
+    positions = 4 * WIDTH + 9
+    batches = in_rows(lengths, positions, random(), WIDTH)
+    rows, width = rows_of(positions, WIDTH)
+    shapes = [pack(sequences, batch, width).token.shape for batch in batches]
+    assert len(shapes) > 5
+    assert set(shapes[:-1]) == {(rows, width)} == {(4, WIDTH + 2)}
+    assert shapes[-1][0] <= 4
+
+
+def test_a_batch_of_rows_is_one_row_where_no_more_was_asked_for():
+    for positions in (200, 512, 1023):
+        batches = in_rows(MANY_LENGTHS, positions, random(), 512)
+        assert max(MANY_LENGTHS[batch].sum() for batch in batches) <= positions
+
+
+def test_a_sentence_that_is_longer_than_a_row_is_refused_before_training_begins():
+    with pytest.raises(UserError, match=r"129 positions.* has 100; set batch_positions higher, or longest lower"):
+        in_rows(MANY_LENGTHS, 100, random(), 512)
+
+
+def test_rows_that_are_long_beside_their_sentences_are_nearly_full():
+    *batches, _ = in_rows(MANY_LENGTHS, 16 * 2048, random(), 2048)
+    assert len(batches) > 4
+    for batch in batches:
+        assert 0.95 * 16 * 2048 < MANY_LENGTHS[batch].sum() <= 16 * 2048
+
+
+def test_short_and_long_sentences_come_mixed_in_rows():
+    first = np.concatenate(in_rows(MANY_LENGTHS, 2048, random(), 512))
+    assert abs(np.corrcoef(MANY_LENGTHS[first], np.arange(len(first)))[0, 1]) < 0.1

@@ -3,12 +3,16 @@
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 
 import pytest
+from test_train import TINY, one_thread, written  # noqa: F401
 
 from dtglib.cli import main
+from dtglib.model import Model
+from dtglib.record import read_record
 
 DIFFERENCE = (
     "# sent_id = one\n"
@@ -102,3 +106,141 @@ def test_a_reader_who_has_enough_is_no_error(treebank):
         command = [sys.executable, "-m", "dtglib", "stats", str(treebank)]
         done = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, text=True)
     assert done.stderr == ""
+
+
+def test_a_command_that_is_interrupted_says_so_in_one_line(treebank, capsys, monkeypatch):
+    def interrupt(*arguments, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dtglib.corpora.load", interrupt)
+    assert main(["stats", str(treebank)]) == 130
+    assert capsys.readouterr().err == "dtglib: interrupted\n"
+
+
+# Training
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """A config of a model that is trained within a second, and needs no oracle."""
+    path = tmp_path / "tiny.yaml"
+    path.write_text(TINY.replace("model: dtg", "model: txl-tokens"))
+    return path
+
+
+def raw(folder, **parts):
+    """A folder of sentences without trees: train.conllu and the like."""
+    folder.mkdir()
+    for part, text in parts.items():
+        rows = [f"{number}\t{word}" + "\t_" * 8 for number, word in enumerate(text.split(), 1)]
+        (folder / f"{part}.conllu").write_text("\n".join([f"# sent_id = {part}-1", *rows, "", ""]))
+    return folder
+
+
+def test_train_prints_what_it_reads_and_how_good_the_model_is(tiny, tmp_path, capsys):
+    assert main(["train", str(tiny), "--out", str(tmp_path / "run")]) == 0
+    train, dev, best = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"train: 40 sentences, \d+ positions", train)
+    assert re.fullmatch(r"dev: 10 sentences, \d+ positions", dev)
+    nats = min(line["nats_per_transition"] for line in read_record(tmp_path / "run").metrics if line["part"] == "dev")
+    assert best == f"{tmp_path}/run: {nats:.4f} nats a transition on dev, at its best"
+
+
+def test_a_second_time_train_finds_the_model_and_prints_the_same(tiny, tmp_path, capsys):
+    outputs = []
+    for _ in range(2):
+        assert main(["train", str(tiny), "--out", str(tmp_path / "run")]) == 0
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1]
+
+
+@pytest.mark.parametrize("model", ["dtg", "dtg-eager", "dtg-swift", "txl-trans", "txl-tokens"])
+def test_model_and_set_take_the_place_of_what_the_config_says(model, tiny, tmp_path):
+    more = ["--set", "width=8", "--set", "epochs=1", "--set", "learning_rate=1e-4", "--set", "evaluate_every=null"]
+    assert main(["train", str(tiny), "--model", model, *more, "--out", str(tmp_path / "run")]) == 0
+    config = read_record(tmp_path / "run").config
+    assert (config["model"], config["width"], config["epochs"], config["learning_rate"]) == (model, 8, 1, 1e-4)
+    trained = Model.load(tmp_path / "run").config
+    assert (trained.model, trained.width) == (model, 8)
+
+
+def test_a_sentence_that_is_too_long_is_named_and_counted(tiny, tmp_path, capsys):
+    corpus = raw(tmp_path / "raw", train="There is", dev="There is")
+    with open(corpus / "train.conllu", "a") as file:
+        file.write((corpus / "train.conllu").read_text().replace("train-1", "long") + "\n")
+        file.write(raw(tmp_path / "other", long="There is a difference").joinpath("long.conllu").read_text())
+    more = ["--set", f"corpus={corpus}", "--set", "longest=4"]
+    assert main(["train", str(tiny), *more, "--out", str(tmp_path / "run")]) == 0
+    summary = "2 sentences, 6 positions; left out: 1 more than 4 positions (long-1)"
+    assert capsys.readouterr().out.splitlines()[0] == f"train: {summary}"
+    assert read_record(tmp_path / "run").metrics[0]["train"] == summary
+
+
+MISTAKES = {
+    "--set epoch=3": ["unknown key epoch", "did you mean epochs?"],
+    "--set epochs": ["--set epochs: write it as key=value"],
+    "--set epochs=many": ["epochs must be a whole number, not 'many'"],
+    "--set epochs=0": ["epochs must be at least 1, not 0"],
+    "--set clip=-1": ["clip must be a finite number greater than 0"],
+    "--set model=gpt": ["model must be dtg or dtg-eager or dtg-swift or txl-trans or txl-tokens, not 'gpt'"],
+    "--model gpt": ["model must be dtg or dtg-eager or dtg-swift or txl-trans or txl-tokens, not 'gpt'"],
+    "--set corpus=minilangue": ["minilangue", "known are minilang"],
+    "--set longest=2": ["all 40 sentences have more than 2 positions; set longest higher"],
+    "--set width=9": ["width must be an even number a head"],
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_line_and_status_2_and_nothing_is_written(mistake, tiny, tmp_path, capsys):
+    assert main(["train", str(tiny), *mistake.split(), "--out", str(tmp_path / "run")]) == 2
+    assert_one_line(capsys, *MISTAKES[mistake])
+    assert not (tmp_path / "run").exists()
+
+
+def assert_one_line(capsys, *parts: str) -> None:
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("dtglib: ")
+    for part in parts:
+        assert part in line
+
+
+def test_a_config_that_is_not_there_is_named(tmp_path, capsys):
+    assert main(["train", str(tmp_path / "nowhere.yaml"), "--out", str(tmp_path / "run")]) == 2
+    assert_one_line(capsys, "nowhere.yaml: No such file or directory; a config is a YAML file such as")
+
+
+def test_without_a_folder_for_the_model_train_does_not_begin(tiny, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["train", str(tiny)])
+    assert stop.value.code == 2
+    assert "--out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("corpus", "options", "complaint"),
+    [
+        ("raw", [], "there is no split 'dev'; it has train"),
+        ("raw/train.conllu", [], "a model is trained on one part and watched on another"),
+        ("whole", ["--model", "dtg"], "no sentence is left for model dtg: 1 no tree"),
+    ],
+)
+def test_a_corpus_that_lacks_something_is_one_line(corpus, options, complaint, tiny, tmp_path, capsys):
+    raw(tmp_path / "raw", train="There is")
+    raw(tmp_path / "whole", train="There is", dev="There is")
+    more = ["--set", f"corpus={tmp_path / corpus}", *options]
+    assert main(["train", str(tiny), *more, "--out", str(tmp_path / "run")]) == 2
+    assert_one_line(capsys, complaint)
+
+
+def test_a_folder_that_cannot_hold_the_model_is_one_line(tiny, capsys):
+    assert main(["train", str(tiny), "--out", str(tiny)]) == 2
+    assert_one_line(capsys, "tiny.yaml", "a file stands where a folder is needed")
+
+
+def test_a_folder_with_another_run_is_refused_with_the_difference(tiny, tmp_path, capsys):
+    assert main(["train", str(tiny), "--out", str(tmp_path / "run")]) == 0
+    before = written(tmp_path / "run")
+    capsys.readouterr()
+    assert main(["train", str(tiny), "--set", "seed=2", "--out", str(tmp_path / "run")]) == 2
+    assert_one_line(capsys, "holds a finished run with other settings: seed was 1 and is 2; choose another folder")
+    assert written(tmp_path / "run") == before

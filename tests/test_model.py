@@ -18,6 +18,8 @@ from random import Random
 from types import SimpleNamespace
 
 import pytest
+import safetensors
+import safetensors.torch
 import torch
 import yaml
 from test_output import trees, vocabulary
@@ -701,7 +703,28 @@ def test_weights_of_another_config_are_refused(saved, key, value):
 def test_weights_of_another_model_are_refused(saved, tmp_path):
     small_model("dtg", Vocabulary.of_words([["There", "is"]])).save(tmp_path / "other")
     shutil.copy(tmp_path / "other" / "model.safetensors", saved)
-    assert complaint(saved).startswith(f"{saved / 'model.safetensors'}: embedding.weight has the shape")
+    assert complaint(saved).startswith(f"{saved / 'model.safetensors'}: these weights belong to another vocabulary")
+
+
+def test_weights_of_another_vocabulary_of_the_same_size_are_refused(saved, tmp_path):
+    """All shapes fit, and the model would speak gibberish."""
+    model = Model.load(saved)
+    others = [[entry[1:] + "!" for entry in model.vocabulary.entries[len(model.vocabulary.reserved) :]]]
+    Model(model.config, Vocabulary.of_words(others)).save(tmp_path / "other")
+    shutil.copy(tmp_path / "other" / "model.safetensors", saved)
+    assert "belong to another vocabulary" in complaint(saved)
+
+
+def test_weights_in_another_precision_are_refused(saved):
+    path = saved / "model.safetensors"
+    with safetensors.safe_open(path, "pt") as file:
+        header, halves = file.metadata(), {name: file.get_tensor(name).half() for name in file.keys()}  # noqa: SIM118
+    safetensors.torch.save_file(halves, path, header)
+    assert "is torch.float16, not torch.float32" in complaint(saved)
+
+
+def test_a_loaded_model_drops_nothing_out(saved):
+    assert not Model.load(saved).training
 
 
 @pytest.mark.parametrize("line, said", [("layerz: 2", "unknown key layerz"), ("width: broad", "width must be")])

@@ -276,6 +276,78 @@ def test_an_unfinished_run_is_begun_anew(tmp_path):
     assert [line["step"] for line in metrics] == [7]
 
 
+# Runs that go on
+
+
+def stopped_after(folder, *steps: int) -> None:
+    """A run that wrote these lines of metrics and then was stopped."""
+    with pytest.raises(KeyboardInterrupt), run_in(folder) as run:
+        for step in steps:
+            run.metric(step=step)
+        assert run.lines == len(steps)
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("keep", [1, 2, 3])
+def test_a_run_that_goes_on_keeps_its_first_lines_and_nothing_that_was_written_after_them(tmp_path, keep):
+    stopped_after(tmp_path, 1, 2, 3)
+    with run_in(tmp_path, keep=keep) as run:
+        assert run.lines == keep
+        assert [line["step"] for line in read_record(tmp_path).metrics] == [1, 2, 3][:keep]
+        run.metric(step=7)
+        assert run.lines == keep + 1
+    about, _, metrics = read_record(tmp_path)
+    assert [line["step"] for line in metrics] == [*[1, 2, 3][:keep], 7]
+    assert (about["status"], about["metrics"]) == ("finished", keep + 1)
+
+
+def test_the_kept_lines_are_the_same_bytes(tmp_path):
+    stopped_after(tmp_path, 1, 2, 3)
+    before = (tmp_path / "metrics.jsonl").read_bytes().splitlines()
+    with run_in(tmp_path, keep=2):
+        pass
+    assert (tmp_path / "metrics.jsonl").read_bytes().splitlines() == before[:2]
+
+
+def test_the_clock_goes_on_where_it_stood(tmp_path):
+    with pytest.raises(KeyboardInterrupt), run_in(tmp_path) as run:
+        time.sleep(0.3)
+        run.metric(step=1)
+        raise KeyboardInterrupt
+    with run_in(tmp_path, keep=1) as run:
+        run.metric(step=2)
+    about, _, (first, second) = read_record(tmp_path)
+    assert 0.3 <= first["seconds"] <= second["seconds"] <= about["wall_seconds"] < first["seconds"] + 10
+
+
+def test_a_line_that_was_cut_in_two_is_not_in_the_way_of_the_lines_before_it(tmp_path):
+    stopped_after(tmp_path, 1, 2)
+    with open(tmp_path / "metrics.jsonl", "a") as file:
+        file.write('{"step": 3, "lo')
+    with run_in(tmp_path, keep=2) as run:
+        run.metric(step=3)
+    assert [line["step"] for line in read_record(tmp_path).metrics] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("there", [None, "", '{"seconds": 0, "step": 1}\n', '{"seconds": 0}\n{"seconds": 1'])
+def test_a_run_whose_lines_are_gone_does_not_go_on(tmp_path, there):
+    stopped_after(tmp_path, 1, 2)
+    (tmp_path / "metrics.jsonl").unlink()
+    if there is not None:
+        (tmp_path / "metrics.jsonl").write_text(there)
+    with pytest.raises(UserError, match=r"metrics.jsonl: the run that goes on here wrote 2 lines; delete the folder"):
+        run_in(tmp_path, keep=2).__enter__()
+    assert read_record(tmp_path).about["status"] == "interrupted"
+
+
+def test_a_finished_run_does_not_go_on(tmp_path):
+    with run_in(tmp_path) as run:
+        run.metric(step=1)
+    with pytest.raises(UserError, match="holds a finished run already"), run_in(tmp_path, keep=1):
+        pass
+    assert read_record(tmp_path).about["status"] == "finished"
+
+
 # Reading
 
 

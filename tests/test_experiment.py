@@ -1,0 +1,196 @@
+"""A model is trained once, and found again by all that it depends on."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from test_imports import PACKAGE, imports_of
+from test_train import TINY, bits, elsewhere, lines, one_thread, written  # noqa: F401
+
+import dtglib.experiment
+from dtglib.errors import UserError
+from dtglib.examples import Examples
+from dtglib.experiment import CODE, prepare, read_settings, trained
+from dtglib.model import Model
+from dtglib.record import read_record
+from dtglib.treebank import Sentence, sentence_from_rows, write_conllu
+
+QUICK = {"model": "txl-tokens", "epochs": 1}
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch) -> Path:
+    """A repository as `trained` knows one, so that nothing lands in the runs/ of the real one."""
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "tiny.yaml").write_text(TINY)
+    monkeypatch.chdir(tmp_path / "notebooks")
+    return tmp_path
+
+
+def settings(repository: Path, **other):
+    return read_settings(repository / "configs" / "tiny.yaml", QUICK | other)
+
+
+# ---- Trained once
+
+
+def test_the_model_is_trained_into_a_folder_of_the_repository_that_holds_it_and_its_record(repository):
+    folder = trained(settings(repository))
+    assert folder.parent == repository / "runs" / "models"
+    assert folder.name.startswith("txl-tokens-")
+    model = Model.load(folder)
+    assert (model.config.model, model.config.width) == ("txl-tokens", 16)
+    assert read_record(folder).about["status"] == "finished"
+
+
+def test_nothing_is_trained_twice(repository, monkeypatch):
+    folder = trained(settings(repository))
+    before = written(folder)
+
+    def refuse(*arguments):
+        raise AssertionError("it trains again")
+
+    monkeypatch.setattr(Examples, "batch", refuse)
+    assert trained(settings(repository)) == folder
+    assert trained(settings(repository), prepare(settings(repository))) == folder
+    assert written(folder) == before
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"seed": 2}, {"learning_rate": 0.006}, {"width": 8}, {"train_sentences": 39}, {"dev_sentences": 9}, {"arcs": "w"}],
+    ids=str,
+)
+def test_any_other_setting_gives_another_folder(other, repository):
+    first, second = trained(settings(repository)), trained(settings(repository, **other))
+    assert first != second
+    assert read_record(first).about["status"] == read_record(second).about["status"] == "finished"
+
+
+def test_other_sentences_in_the_same_place_give_another_folder(repository):
+    corpus = repository / "corpus"
+    write_parts(corpus, "There is a difference", "There is a difference")
+    first = trained(settings(repository, corpus=str(corpus)))
+    write_parts(corpus, "There is no difference", "There is a difference")
+    second = trained(settings(repository, corpus=str(corpus)))
+    write_parts(corpus, "There is no difference", "There is no difference")
+    third = trained(settings(repository, corpus=str(corpus)))
+    assert len({first, second, third}) == 3
+
+
+def test_other_code_gives_another_folder(repository, monkeypatch):
+    first = trained(settings(repository))
+    monkeypatch.setattr(dtglib.experiment, "sha256", lambda path: f"of a changed {path.name}")
+    assert trained(settings(repository)) != first
+
+
+# What these do is either in what the model reads, whose checksum counts, or in no number at all.
+CHECKED_BY_ITS_RESULT = {"transitions", "treebank", "projectivity", "conllu_rows"}
+WITHOUT_NUMBERS = {"config", "errors", "files", "progress", "record", "shapes"}
+
+
+def test_all_code_that_decides_about_the_numbers_counts():
+    reached, ahead = set(), {"train", "examples", "model"}
+    while ahead:
+        module = ahead.pop()
+        reached.add(module)
+        path = PACKAGE / f"{module}.py"
+        ahead |= (imports_of(path) if path.exists() else set()) - reached
+    assert reached - CHECKED_BY_ITS_RESULT - WITHOUT_NUMBERS == set(CODE)
+
+
+def test_a_training_that_was_stopped_goes_on(repository, monkeypatch):
+    longer = settings(repository, epochs=2)
+    batch, taken = Examples.batch, []
+
+    def interrupting(self, numbers, positions, device):
+        taken.append(numbers)
+        if len(taken) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return batch(self, numbers, positions, device)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Examples, "batch", interrupting)
+        trained(longer)
+    (stopped,) = (repository / "runs" / "models").iterdir()
+    assert read_record(stopped).about["status"] == "interrupted"
+    assert trained(longer) == stopped
+    kept, dev = bits(stopped), lines(stopped, "dev")
+    stopped.rename(repository / "elsewhere")
+    assert trained(longer) == stopped
+    assert (bits(stopped), lines(stopped, "dev")) == (kept, dev)
+
+
+def train_there(repository: Path) -> None:
+    os.chdir(repository)
+    trained(settings(repository))
+
+
+def test_of_two_processes_that_want_the_same_model_one_trains_it_and_the_other_waits(repository):
+    assert elsewhere((train_there, repository), (train_there, repository)) == [0, 0]
+    (folder,) = (repository / "runs" / "models").iterdir()
+    steps = [line["step"] for line in lines(folder, "train")]
+    assert steps == sorted(set(steps))
+    assert read_record(folder).about["status"] == "finished"
+
+
+# ---- What is read
+
+
+def sentence(text: str) -> Sentence:
+    """Each word hangs from the next one."""
+    words = text.split()
+    heads = [*range(2, len(words) + 1), 0]
+    columns = zip(range(1, len(words) + 1), words, heads, strict=True)
+    rows = [(f"{number}", word, "_", "_", "_", "_", f"{head}", "dep", "_", "_") for number, word, head in columns]
+    return sentence_from_rows(rows, comments=[f"# sent_id = {'-'.join(words)}"])
+
+
+def write_parts(folder: Path, *parts: str) -> None:
+    """train.conllu and, where there is a second text, dev.conllu; a sentence a line."""
+    folder.mkdir(exist_ok=True)
+    for name, text in zip(("train", "dev"), parts, strict=False):
+        write_conllu(folder / f"{name}.conllu", map(sentence, text.splitlines()))
+
+
+def test_the_vocabulary_is_that_of_the_training_part_alone(repository):
+    write_parts(repository / "corpus", "There is a difference", "There is no difference")
+    vocabulary = prepare(settings(repository, corpus=str(repository / "corpus"))).vocabulary
+    assert "▁a" in vocabulary.entries
+    assert "▁no" not in vocabulary.entries
+
+
+def test_too_long_sentences_are_named_in_the_first_line_of_metrics(repository):
+    write_parts(repository / "corpus", "There is a difference\nThere is", "There is\nThere is no difference")
+    folder = trained(settings(repository, corpus=str(repository / "corpus"), longest=4))
+    (about,) = lines(folder, "about")
+    assert about["train"] == "1 sentences, 3 positions; left out: 1 more than 4 positions (There-is-a-difference)"
+    assert about["dev"] == "1 sentences, 3 positions; left out: 1 more than 4 positions (There-is-no-difference)"
+    parameters = sum(parameter.numel() for parameter in Model.load(folder).parameters())
+    assert (about["parameters"], about["steps"]) == (parameters, 1)
+
+
+def test_the_record_says_what_was_read(repository):
+    prepared = prepare(settings(repository))
+    data = read_record(trained(settings(repository))).about["data"]
+    assert data == {
+        "checksum_of_vocabulary": prepared.vocabulary.fingerprint,
+        "checksum_of_train": prepared.train.checksum,
+        "checksum_of_dev": prepared.dev.checksum,
+    }
+
+
+def test_a_single_file_is_refused_and_the_way_out_is_named(repository):
+    write_parts(repository / "corpus", "There is a difference")
+    with pytest.raises(
+        UserError, match=r"train\.conllu: a model is trained on one part .* train.conllu and dev.conllu"
+    ):
+        prepare(settings(repository, corpus=str(repository / "corpus" / "train.conllu")))
+
+
+def test_a_folder_without_a_dev_part_is_refused(repository):
+    write_parts(repository / "corpus", "There is a difference")
+    with pytest.raises(UserError, match="there is no split 'dev'; it has train"):
+        prepare(settings(repository, corpus=str(repository / "corpus")))

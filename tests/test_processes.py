@@ -1,0 +1,287 @@
+"""Several processes that train one model do together what one does alone, and none waits for one that has failed."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from test_train import (
+    CONFIG,
+    CPU,
+    TINY,
+    WEIGHTS_FILE,
+    Bad,
+    Ends,
+    Fragile,
+    Letters,
+    elsewhere,
+    lines,
+    one_thread,  # noqa: F401
+    run,
+    tensors,
+    written,
+)
+from torch import nn
+
+import dtglib.progress
+from dtglib.checkpoint import FILE as CHECKPOINT_FILE
+from dtglib.cli import main
+from dtglib.processes import has_bfloat16_units, processes
+from dtglib.record import read_record
+from dtglib.schedule import TrainConfig, all_steps
+from dtglib.train import Interrupted
+
+TOGETHER = replace(CONFIG, batches_per_step=2, evaluate_every=2)
+
+
+def as_one_of(count: int, rank: int, port: int, folder: Path, function: Callable, *arguments: object) -> None:
+    """Run a function as torchrun would start it; its complaints go to a file."""
+    where = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": count, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    os.environ |= {name: str(value) for name, value in where.items()}
+    with open(folder / f"stderr-{rank}", "w") as file, contextlib.redirect_stderr(file):
+        function(*arguments)
+
+
+def together(count: int, folder: Path, function: Callable, *arguments: object) -> list[int | None]:
+    """The exit statuses of so many processes that run the same function; None for one that hung."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    return elsewhere(*((as_one_of, count, rank, port, folder, function, *arguments) for rank in range(count)))
+
+
+def assert_same_losses(folder: Path, other: Path) -> None:
+    """The same metrics, and all floats but for rounding."""
+    ours, theirs = lines(folder), lines(other)
+    assert [line.keys() for line in ours] == [line.keys() for line in theirs]
+    assert len(lines(folder, "dev")) > 1
+    for line, its in zip(ours, theirs, strict=True):
+        for key, value in line.items():
+            assert value == (pytest.approx(its[key], rel=1e-5) if isinstance(value, float) else its[key]), key
+
+
+def best(folder: Path) -> float:
+    return min(line["nats_per_transition"] for line in lines(folder, "dev"))
+
+
+# ---- One process
+
+
+def test_a_process_alone_is_the_first_and_has_nobody_to_wait_for():
+    with processes() as ours:
+        assert (ours.rank, ours.count, ours.is_first) == (0, 1, True)
+        assert ours.total([1.5, 2]) == [1.5, 2]
+        module = nn.Linear(1, 1)
+        assert ours.share(module) is module
+        assert not torch.distributed.is_initialized()
+
+
+def test_the_device_is_the_gpu_where_there_is_one():
+    with processes() as ours:
+        assert ours.device.type == ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def test_the_processor_says_whether_it_has_units_for_bfloat16():
+    cpuinfo = Path("/proc/cpuinfo")
+    if not cpuinfo.exists():
+        pytest.skip("this system has no /proc/cpuinfo to compare with")
+    flags = set(cpuinfo.read_text().split())
+    assert has_bfloat16_units(CPU) == bool(flags & {"amx_bf16", "avx512_bf16"})
+
+
+# ---- Several, without a model
+
+
+def add_up(folder: Path) -> None:
+    with processes() as ours:
+        found = [*ours.total([ours.rank + 1, 0.1 * 10**ours.rank]), ours.rank, ours.count, ours.is_first]
+    (folder / f"{ours.rank}.json").write_text(json.dumps(found))
+
+
+def test_totals_are_the_same_in_every_process(tmp_path):
+    assert together(3, tmp_path, add_up, tmp_path) == [0, 0, 0]
+    for rank in range(3):
+        found = json.loads((tmp_path / f"{rank}.json").read_text())
+        assert found == [6, pytest.approx(11.1), rank, 3, rank == 0]
+
+
+# ---- Training
+
+
+def train_toy(folder: Path, config: TrainConfig) -> None:
+    run(folder, config)
+
+
+# Six batches an epoch. Of five and one, the last is alone in its step: one of the processes has nothing to do there.
+@pytest.mark.parametrize(("count", "batches_per_step"), [(2, 2), (2, 3), (2, 5), (3, 3)])
+def test_several_processes_come_to_the_same_losses_as_one(count, batches_per_step, tmp_path):
+    config = replace(TOGETHER, batches_per_step=batches_per_step)
+    assert together(count, tmp_path, train_toy, tmp_path / "together", config) == [0] * count
+    run(tmp_path / "alone", config)
+    assert_same_losses(tmp_path / "together", tmp_path / "alone")
+    ours, theirs = (tensors(tmp_path / name, WEIGHTS_FILE) for name in ("together", "alone"))
+    for name, tensor in ours.items():
+        torch.testing.assert_close(tensor, theirs[name], rtol=1e-4, atol=1e-5)
+
+
+def test_more_processes_than_batches_a_step_are_refused(tmp_path):
+    assert together(2, tmp_path, train_toy, tmp_path / "run", replace(TOGETHER, batches_per_step=1)) == [1, 1]
+    assert not (tmp_path / "run" / "record.json").exists()
+
+
+def test_processes_that_are_done_end(tmp_path):
+    # Some pairs of them did not, in one of six runs: a race, which only shows when it is run often.
+    for number in range(12):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        assert together(2, folder, train_toy, folder / "run", TOGETHER) == [0, 0], f"run {number}"
+
+
+def test_the_first_process_alone_writes_and_shows_a_bar(tmp_path):
+    assert together(2, tmp_path, train_toy_with_bars, tmp_path / "run") == [0, 0]
+    assert "training run: 100%" in (tmp_path / "stderr-0").read_text()
+    assert (tmp_path / "stderr-1").read_text() == ""
+    names = {"config.yaml", "metrics.jsonl", "record.json", WEIGHTS_FILE}
+    assert written(tmp_path / "run").keys() == names
+
+
+def train_toy_with_bars(folder: Path) -> None:
+    os.environ.pop("CI", None)
+    dtglib.progress.SECONDS_BEFORE_A_BAR = 0
+    run(folder, TOGETHER)
+
+
+def train_toy_until_a_signal(folder: Path) -> None:
+    # Somebody stops the second process; all stop after the same step, and the first one saves.
+    data = Ends(2, signal.SIGTERM) if os.environ["RANK"] == "1" else None
+    try:
+        run(folder, TOGETHER, **({"data": data} if data else {}))
+    except Interrupted:
+        sys.exit(130)
+
+
+def test_a_signal_to_one_process_stops_all_and_any_number_of_processes_may_go_on(tmp_path):
+    assert together(2, tmp_path, train_toy_until_a_signal, tmp_path / "run") == [130, 130]
+    assert read_record(tmp_path / "run").about["status"] == "interrupted"
+    assert (tmp_path / "run" / CHECKPOINT_FILE).exists()
+    run(tmp_path / "run", TOGETHER)
+    run(tmp_path / "alone", TOGETHER)
+    assert best(tmp_path / "run") == pytest.approx(best(tmp_path / "alone"), rel=1e-5)
+
+
+def test_a_finished_run_is_not_trained_again_by_several(tmp_path):
+    run(tmp_path / "run", TOGETHER)
+    before = written(tmp_path / "run")
+    assert together(2, tmp_path, train_toy, tmp_path / "run", TOGETHER) == [0, 0]
+    assert written(tmp_path / "run") == before
+
+
+# ---- What cannot go well
+
+
+def train_toy_until_one_is_killed(folder: Path) -> None:
+    run(folder, TOGETHER, **({"data": Ends(4, signal.SIGKILL)} if os.environ["RANK"] == "1" else {}))
+
+
+def test_where_one_process_is_killed_none_waits_for_it_and_the_run_can_go_on(tmp_path):
+    first, second = together(2, tmp_path, train_toy_until_one_is_killed, tmp_path / "run")
+    assert second == -signal.SIGKILL
+    assert first not in (0, None)
+    assert read_record(tmp_path / "run").about["status"] == "failed"
+    assert [line["step"] for line in lines(tmp_path / "run", "dev")] == [2]
+    assert together(2, tmp_path, train_toy, tmp_path / "run", TOGETHER) == [0, 0]
+    run(tmp_path / "alone", TOGETHER)
+    assert_same_losses(tmp_path / "run", tmp_path / "alone")
+
+
+def sum_that_is_no_number(model: nn.Module) -> torch.Tensor:
+    return torch.tensor(float("nan"))
+
+
+def train_toy_with_a_bad_sentence(folder: Path, number: int) -> None:
+    run(folder, TOGETHER, Fragile(sum_that_is_no_number), data=Bad(number))
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_loss_that_is_no_number_in_any_process_ends_all_and_is_named(rank, tmp_path):
+    second = all_steps(partial(Letters().plan, device=CPU), TOGETHER, seed=1)[1]
+    number = int(second.batches[rank][0])  # each process takes one of the step's two batches
+    statuses = together(2, tmp_path, train_toy_with_a_bad_sentence, tmp_path / "run", number)
+    assert None not in statuses and 0 not in statuses
+    about = read_record(tmp_path / "run").about
+    assert about["status"] == "failed"
+    assert "the loss of step 2 is nan" in about["error"]
+    assert f"'letters-{number}'" in about["error"]
+
+
+def command(*arguments: object) -> None:
+    sys.exit(main(["train", *map(str, arguments)]))
+
+
+@pytest.fixture
+def tiny(tmp_path) -> Path:
+    path = tmp_path / "tiny.yaml"
+    path.write_text(TINY)
+    return path
+
+
+def test_a_mistake_ends_all_processes_with_status_2_and_one_line(tiny, tmp_path):
+    arguments = [tiny, "--set", "epoch=3", "--out", tmp_path / "run"]
+    assert together(2, tmp_path, command, *arguments) == [2, 2]
+    (line,) = (tmp_path / "stderr-0").read_text().splitlines()
+    assert "unknown key epoch" in line
+
+
+@pytest.mark.parametrize("where", ["a file", "another run"])
+def test_a_folder_that_only_the_first_process_finds_wrong_ends_all(where, tiny, tmp_path):
+    out = tmp_path / "run"
+    if where == "a file":
+        out.write_text("")
+    else:
+        run(out)
+    statuses = together(2, tmp_path, command, tiny, "--model", "txl-tokens", "--out", out)
+    assert None not in statuses and 0 not in statuses
+    assert statuses[0] == 2
+
+
+# ---- torchrun
+
+
+def torchrun(*arguments: object) -> tuple[int, str, str]:
+    """Exit status and output of the command in two processes; a hang is an error."""
+    start = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "dtglib"]
+    started = subprocess.Popen(
+        [*start, "train", *map(str, arguments)], env={**os.environ, "OMP_NUM_THREADS": "1"}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    try:
+        out, err = started.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        started.terminate()  # torchrun ends its processes, too
+        started.wait(30)
+        raise
+    return started.returncode, out, err
+
+
+def test_torchrun_trains_our_model_to_the_same_losses_as_one_process(tiny, tmp_path):
+    arguments = [tiny, "--model", "txl-tokens", "--set", "batches_per_step=2"]
+    status, out, err = torchrun(*arguments, "--out", tmp_path / "together")
+    assert status == 0, err
+    assert out.count("nats a transition on dev") == 1
+    assert main(["train", *map(str, arguments), "--out", str(tmp_path / "alone")]) == 0
+    assert_same_losses(tmp_path / "together", tmp_path / "alone")
+
+
+def test_under_torchrun_a_mistake_is_no_hang(tiny, tmp_path):
+    status, _, err = torchrun(tiny, "--set", "epoch=3", "--out", tmp_path / "run")
+    assert status != 0
+    assert "unknown key epoch; did you mean epochs?" in err
