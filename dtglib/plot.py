@@ -197,8 +197,9 @@ def draw_curves(series: Mapping[str, tuple[Sequence[float], Sequence[float]]], x
     for (name, (x, y)), colour in zip(series.items(), seaborn.color_palette("colorblind", len(series)), strict=True):
         axes.plot(x, y, label=name, color=colour, marker="o", markersize=3)
     axes.set(xlabel=xlabel, ylabel=ylabel)
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.grid(alpha=0.3)
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
     return picture
 
 

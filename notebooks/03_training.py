@@ -14,6 +14,7 @@
 #     language: python
 #     name: python3
 # ---
+
 # %% [markdown]
 # # Five models, one body
 #
@@ -126,7 +127,7 @@ pd.DataFrame([{"model": name, **measured(model)} for model, name in NAMES.items(
 about = runs["dtg"].about
 print(
     f"{size}: {settings['dtg'].corpus.corpus}, seed {settings['dtg'].run.seed}, {about['hardware']['cpu']}, "
-    f"{about['hardware']['cores']} cores, {runs['dtg'].config['precision']}"
+    f"{about['hardware']['cores']} cores, computed in {runs['dtg'].config['computed_in']}"
 )
 
 # %% [markdown]
@@ -169,21 +170,21 @@ curves = {
 plot.draw_curves(curves, "layer", "share of the attention")
 
 # %% [markdown]
-# For scale: a position that cannot tell the three apart gives each a third. One sentence, arc by arc, in the last
+# For scale: a position that cannot tell the three apart gives each a third. One short sentence, arc by arc, in the last
 # layer; a head that has taken up dependents before is shown by what it stands for.
 
 # %%
-tree = sentences[0]
-plot.draw_tree(tree)
+number = next(n for n, sentence in enumerate(sentences) if 7 <= len(sentence.words) <= 10)
+plot.draw_tree(sentences[number])
 
 # %%
-vectors, spelled = sequences.sentence(0), model.vocabulary.entries
-seen, last_layer = batch.structure.visible[0], weights[-1][0]
+vectors, spelled = sequences.sentence(number), model.vocabulary.entries
+seen, last_layer = batch.structure.visible[number], weights[-1][number]
 rows = []
 for i in np.flatnonzero(vectors.kind == COMPOSE):
     row = {"arc": spelled[vectors.arc[i]]}
     for part in ("the head", "the dependent"):
-        (places,) = np.nonzero((seen[i] & parts[part][0, i]).numpy())
+        (places,) = np.nonzero((seen[i] & parts[part][number, i]).numpy())
         row |= {part: spelled[vectors.token[places[-1]]].lstrip("▁"), f"to {part}": float(last_layer[i, places].sum())}
     rows.append(row | {"to itself": float(last_layer[i, i])})
 pd.DataFrame(rows).round(2)
@@ -203,3 +204,21 @@ for layer, weight in enumerate(weights, start=1):
     shares = [float((weight * (seen & (relpos == depth))).sum() / stack.sum()) for depth in range(deepest + 1)]
     curves[f"layer {layer}"] = (range(deepest + 1), shares)
 plot.draw_curves(curves, "words below the top of the stack", "share of the attention")
+
+# %% [markdown]
+# ## What we found
+#
+# The numbers above are those of the size that this copy was run at; at `smoke` they say only that everything runs. At
+# `mini` (20,000 sentences of minilang, four epochs, one seed, so no orderings are claimed):
+#
+# All five models train on two CPU cores in six minutes together. Every model with a tree needs fewer nats for a
+# sentence *with* its tree (41.2 to 42.7) than TXL (tokens) needs for the words alone (43.0): on a corpus whose trees
+# follow from its words as strictly as here, the tree pays for itself. Whether that holds for the probability of the
+# words, and over seeds, is for the notebooks on marginals and ablations to say.
+#
+# A composed position looks at the **dependent**: from the second layer on it gets 42 to 72 % of the attention, the
+# head 16 to 41 %. That makes sense. The position has the head's word already, in its own input (`w+arc`), and what it
+# lacks is what comes from the dependent. Arcs to the left, whose dependents are mostly single words, show it most.
+#
+# STACK positions look at the top. The word on top, with the position itself, gets 40 to 70 %, the next one 25 to 30 %,
+# and what lies deeper than three words almost nothing, in every layer.
