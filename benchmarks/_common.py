@@ -4,16 +4,22 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is imported
 
+import random
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 
 from dtglib.files import repository
 from dtglib.progress import quiet
 from dtglib.record import Run
+
+# PyTorch looks for a package that is called cuda, and must not find cuda.py. So this comes before PyTorch.
+sys.path = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).parent.resolve()]
 
 RUNS = 3
 
@@ -52,3 +58,19 @@ def benchmark(name: str, question: str, seeds: Sequence[int] = ()) -> Iterator[R
 
         report("matrix product 1024 x 1024, float32", 1, lambda: matrix @ matrix)
         yield report
+
+
+def random_tree(size: int, chance: random.Random) -> tuple[int, ...]:
+    """A projective tree: split a stretch of words at a root, and what is left and right of it again and again."""
+    heads = [0] * (size + 1)
+    todo = [(1, size, 0)]
+    while todo:
+        first, last, head = todo.pop()
+        root = chance.randint(first, last)
+        heads[root] = head
+        for start, stop in ((first, root - 1), (root + 1, last)):
+            while start <= stop:
+                end = chance.randint(start, stop)
+                todo.append((start, end, root))
+                start = end + 1
+    return tuple(heads[1:])

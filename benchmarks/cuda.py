@@ -9,17 +9,11 @@ the matrix products of what is no padding would take at the card's measured rate
 """
 
 import argparse
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
+import _common
 import numpy as np
-from _common import benchmark
-
-# PyTorch imports a package that is called cuda, too, and must not find this file.
-sys.path.remove(str(Path(__file__).parent))
-
 import torch
 
 from dtglib.batches import in_rows, pack, rows_of
@@ -56,7 +50,10 @@ def main() -> None:
         print(f"dry run on {device.type}: {positions / took:.0f} positions a second, dense")
         return
     matrix = torch.randn(8192, 8192, device=device, dtype=torch.bfloat16)
-    with benchmark("cuda", "How close does training at the paper's size come to what the card can do?", [1]) as report:
+    question = "How close does training at the paper's size come to what the card can do?"
+    with _common.benchmark("cuda", question, [1]) as report:
+        "cuda", "How close does training at the paper's size come to what the card can do?", [1]
+    ) as report:
         rate = 2 * len(matrix) ** 3 / seconds_of(lambda: matrix @ matrix, device)
         report("matrix product 8192 x 8192, bfloat16", 1, lambda: wait(device), tera_per_second=rate / 1e12)
         for name, batch in batches.items():

@@ -10,7 +10,7 @@ batches of 64, the literal stack simulation of naive.py for scale, and all proje
 import random
 
 import numpy as np
-from _common import benchmark
+from _common import benchmark, random_tree
 
 from dtglib.batches import pad
 from dtglib.compile import Arcs, Sequences, compile_arrays, compile_trees
@@ -21,22 +21,6 @@ from dtglib.treebank import trees_only
 from dtglib.vocab import Vocabulary
 
 SENTENCES, WORDS = 20_000, 25
-
-
-def random_tree(size: int, chance: random.Random) -> tuple[int, ...]:
-    """A projective tree: split a stretch of words at a root, and what is left and right of it again and again."""
-    heads = [0] * (size + 1)
-    todo = [(1, size, 0)]
-    while todo:
-        first, last, head = todo.pop()
-        root = chance.randint(first, last)
-        heads[root] = head
-        for start, stop in ((first, root - 1), (root + 1, last)):
-            while start <= stop:
-                end = chance.randint(start, stop)
-                todo.append((start, end, root))
-                start = end + 1
-    return tuple(heads[1:])
 
 
 def main() -> None:

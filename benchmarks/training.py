@@ -18,10 +18,9 @@ import random
 import tempfile
 from pathlib import Path
 
+import _common
 import numpy as np
 import torch
-from _common import benchmark, best
-from structure import random_tree
 
 from dtglib.batches import by_length, pad
 from dtglib.corpora import UD_ENGLISH, load, ud_folder
@@ -46,11 +45,11 @@ def main() -> None:
     vocabulary = Vocabulary(reserved + starts + tuple(map(str, range(PIECES - len(starts) - len(reserved)))))
     chance = random.Random(1)
     sentences = [
-        ([str(chance.randrange(len(starts))) for _ in range(WORDS)], random_tree(WORDS, chance))
+        ([str(chance.randrange(len(starts))) for _ in range(WORDS)], _common.random_tree(WORDS, chance))
         for _ in range(SENTENCES)
     ]
     question = "How close does training on a CPU come to what the CPU can do?"
-    with benchmark("training", question, SEEDS) as report:
+    with _common.benchmark("training", question, SEEDS) as report:
         rates = {dtype: report_rate(report, dtype) for dtype in (torch.float32, torch.bfloat16)}
         rate = rates[torch.float32]
         print(f"bfloat16 is {rates[torch.bfloat16] / rate:.1f} times as fast", end="; ")
@@ -62,8 +61,8 @@ def main() -> None:
             batch = batch_of(pad(sequences, range(SENTENCES)), dense)
             positions = int(sequences.starts[-1])
             floor = operations(model, batch, positions) / rate
-            seconds = best(lambda m=model, b=batch: forward_and_backward(m, b, torch.float32))
-            times = seconds / best(lambda m=model, b=batch: forward_and_backward(m, b, torch.bfloat16))
+            seconds = _common.best(lambda m=model, b=batch: forward_and_backward(m, b, torch.float32))
+            times = seconds / _common.best(lambda m=model, b=batch: forward_and_backward(m, b, torch.bfloat16))
             for dtype, more in ((torch.float32, {"share": floor / seconds}), (torch.bfloat16, {"times_faster": times})):
                 what = f"{name}: forward and backward, {str(dtype).removeprefix('torch.')}"
                 report(what, positions, lambda m=model, b=batch, d=dtype: forward_and_backward(m, b, d), **more)
@@ -77,7 +76,7 @@ def report_rate(report, dtype: torch.dtype) -> float:
     rates = []
     for size in (1024, 1536, 2048, 3072):
         matrix = torch.randn(size, size).to(dtype)
-        rates += [2 * size**3 / best(lambda m=matrix: m @ m) for _ in range(5)]
+        rates += [2 * size**3 / _common.best(lambda m=matrix: m @ m) for _ in range(5)]
     rate = max(rates)
     report(f"large matrix products, {dtype}", 1, lambda: matrix @ matrix, giga_per_second=rate / 1e9)
     return rate
