@@ -52,8 +52,6 @@ def main() -> None:
     matrix = torch.randn(8192, 8192, device=device, dtype=torch.bfloat16)
     question = "How close does training at the paper's size come to what the card can do?"
     with _common.benchmark("cuda", question, [1]) as report:
-        "cuda", "How close does training at the paper's size come to what the card can do?", [1]
-    ) as report:
         rate = 2 * len(matrix) ** 3 / seconds_of(lambda: matrix @ matrix, device)
         report("matrix product 8192 x 8192, bfloat16", 1, lambda: wait(device), tera_per_second=rate / 1e12)
         for name, batch in batches.items():
