@@ -1,0 +1,1 @@
+"""Where trees come from that a model is asked about: projective trees from arc scores."""
