@@ -9,7 +9,8 @@ it is, comes in the structure; nothing here knows of trees or stacks.
 
 There are three forms with one signature. `naive` is the formula in loops; `dense` writes all scores out and is what
 runs on a CPU; `flex` gives the two rules of the structure to FlexAttention, which on CUDA skips the blocks where
-nothing is visible and writes no T x T tensor (on a CPU PyTorch runs it forwards only). All take
+nothing is visible and writes no T x T tensor (on a CPU PyTorch runs it forwards only). A fourth, `shared`, gathers keys
+and values, and is `dense` from there on. All take
 
     qu, qw    (B, H, T, D)    q + u and q + w
     k, v      (B, H, T, D)    (values may have another width, which is then the result's)
@@ -28,9 +29,11 @@ from torch.nn import functional
 from torch.nn.attention.flex_attention import flex_attention
 
 from dtglib.shapes import Float
-from dtglib.structure import Flex, Structure
+from dtglib.structure import Flex, Shared, Structure
 
 NEAREST = -1  # no relative position is smaller: it is the dependent's, as a COMPOSE position sees it
+
+AnyStructure = Structure | Shared | Flex
 
 Heads = Float[Tensor, "B H T D"]
 Table = Float[Tensor, "H R D"]
@@ -45,9 +48,11 @@ def sinusoids(farthest: int, width: int, device: torch.device | str = "cpu") -> 
     return torch.cat([angles.sin(), angles.cos()], dim=1)
 
 
-def attend(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Structure | Flex, bias: Bias | None = None):
+def attend(
+    qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: AnyStructure, bias: Bias | None = None
+) -> Heads:
     """The fast form for the structure at hand."""
-    form = flex if isinstance(structure, Flex) else dense
+    form = FORMS[type(structure)]
     return form(qu, qw, k, v, r, structure, bias)
 
 
@@ -73,13 +78,19 @@ def dense(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Structu
     R = r.shape[1]
     # What is not seen picks one more, minus infinity: so that the mask costs nothing of its own.
     by_place = functional.pad((qw * D**-0.5) @ r.transpose(1, 2), (0, 1), value=-torch.inf)  # B H T R+1
-    pick = torch.where(structure.visible, structure.relpos - NEAREST, R).long()  # B T T
-    scores = by_place.gather(3, pick[:, None].expand(B, H, T, T))
+    pick = torch.where(structure.visible, structure.relpos - NEAREST, R).long()  # B T S
+    scores = by_place.gather(3, pick[:, None].expand(B, H, T, k.shape[2]))
     if bias is not None:
         scores = scores + bias
     by_content = (qu * D**-0.5).flatten(0, 1), k.flatten(0, 1).transpose(1, 2)
-    scores = torch.baddbmm(scores.flatten(0, 1), *by_content)  # B*H T T
+    scores = torch.baddbmm(scores.flatten(0, 1), *by_content)  # B*H T S
     return (scores.softmax(2) @ v.flatten(0, 1)).unflatten(0, (B, H))
+
+
+def shared(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Shared, bias: Bias | None = None) -> Heads:
+    """`dense`, once each row has gathered the positions that it looks at from wherever they stand."""
+    k, v = (x.transpose(1, 2).flatten(0, 1)[structure.keys].transpose(1, 2) for x in (k, v))  # B H S D
+    return dense(qu, qw, k, v, r, structure, bias)
 
 
 def flex(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Flex, bias: Bias | None = None) -> Heads:
@@ -102,3 +113,6 @@ def flex(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Flex, bi
 @cache
 def _compiled_flex_attention() -> Callable[..., Tensor]:
     return torch.compile(flex_attention)
+
+
+FORMS = {Structure: dense, Shared: shared, Flex: flex}

@@ -26,7 +26,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from dtglib.attention import Heads, Table, attend, sinusoids
+from dtglib.attention import AnyStructure, Heads, Table, attend, sinusoids
 from dtglib.compile import NOTHING, Compiled
 from dtglib.config import as_yaml, fingerprint, read_config, require_positive
 from dtglib.errors import UserError
@@ -63,8 +63,8 @@ class Batch(NamedTuple):
 
     token: Int[Tensor, "B T"]
     arc: Int[Tensor, "B T"]
-    structure: Structure | Flex
-    farthest: int  # no visible position is farther away; a multiple of 16, so that compiled code meets few sizes
+    structure: AnyStructure
+    farthest: int  # no visible position is farther away
     predicts: Int[Tensor, " N"]  # which positions predict, counted over all rows
     legal: Legal
     target: Int[Tensor, " N"]
@@ -86,11 +86,16 @@ def batch_of(
         there(compiled.token),
         there(compiled.arc),
         form(vectors_of(compiled, device)),
-        -(-int(compiled.top.max(initial=0)) // 16) * 16,
+        rounded_up(int(compiled.top.max(initial=0))),
         there(predicts),
         Legal(*map(of_those_that_predict, (compiled.may, compiled.left, compiled.right))),
         of_those_that_predict(compiled.target).long(),
     )
+
+
+def rounded_up(farthest: int) -> int:
+    """A multiple of 16, so that compiled code meets few sizes."""
+    return -(-farthest // 16) * 16
 
 
 # The ids whose embeddings an arc adds up, given its head's token and its own id. A POP has no head, and is itself.
@@ -121,7 +126,7 @@ class Block(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "B T d"],
-        structure: Structure | Flex,
+        structure: AnyStructure,
         places: Float[Tensor, "R d"],
         u: Float[Tensor, "H 1 D"],
         w: Float[Tensor, "H 1 D"],

@@ -30,6 +30,17 @@ class Structure(NamedTuple):
     relpos: Int[Tensor, "B T T"]
 
 
+class Shared(NamedTuple):
+    """The same where rows look at positions of any row: the s-th that row b looks at is `keys[b, s]`.
+
+    Positions are counted over all rows. decode/trie.py makes these.
+    """
+
+    visible: Bool[Tensor, "B T S"]
+    relpos: Int[Tensor, "B T S"]
+    keys: Int[Tensor, "B S"]
+
+
 class Vectors(NamedTuple):
     """The columns of a batch that attention reads, as tensors on the device of the model."""
 

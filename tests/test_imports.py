@@ -13,11 +13,12 @@ conllu_rows projectivity text config record
 transitions
 treebank registry naive schedule
 brackets stats vocab plot download
-compile minilang
+compile minilang proposals
 batches structure readings
 attention output
 model processes checkpoint
-show examples train
+show examples train decode
+scores
 corpora
 experiment
 reproduce

@@ -1,0 +1,1 @@
+"""Asking a trained model: about many trees of a sentence at once."""

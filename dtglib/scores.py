@@ -1,0 +1,116 @@
+"""What a model says of a sentence: with a tree, with many, and without any.
+
+    scored = score_trees(model, words, trees)     log p(words, tree) of each tree
+    scored.bound                                  log of their sum, which is at most log p(words)
+    scored.posterior, .entropy, .best             p(tree | words) among these trees
+
+A model with trees gives a sentence the sum over all its trees (and derivations; the oracle's one derivation a tree is
+what is counted here). Of a few words all trees can be enumerated: `all_trees`. Of more, the sum over different trees is
+a bound from below; and trees that are drawn with replacement from a distribution q give an estimate that is right on
+average: the mean of p(words, tree) / q(tree). TXL (tokens) has no trees, and its log p(words) is exact: `score_words`.
+
+All numbers are nats, as float64.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from dtglib.batches import pad
+from dtglib.decode.trie import joint_log_probs
+from dtglib.errors import require
+from dtglib.model import Model, batch_of
+from dtglib.proposals.projective import best_trees
+from dtglib.readings import READINGS, SYSTEM_OF
+from dtglib.structure import dense
+
+MOST_WORDS = 8  # of a sentence whose trees are all enumerated; there are 21,318 of 8 words, 120,175 of 9
+
+
+class Scored(NamedTuple):
+    """Trees of one sentence, and log p(words, tree) of each."""
+
+    trees: np.ndarray  # (trees, words)
+    log_probs: np.ndarray
+
+    @property
+    def bound(self) -> float:
+        """The logarithm of the sum over these trees: log p(words), or less. No tree may be there twice."""
+        return float(np.logaddexp.reduce(self.log_probs))
+
+    @property
+    def posterior(self) -> np.ndarray:
+        """The probability of each tree, given the words, if there were no others."""
+        return np.exp(self.log_probs - self.bound)
+
+    @property
+    def entropy(self) -> float:
+        """How undecided the posterior is, in nats."""
+        likely = self.posterior[self.posterior > 0]
+        return float(-(likely * np.log(likely)).sum())
+
+    @property
+    def best(self) -> np.ndarray:
+        """The most probable tree."""
+        return self.trees[self.log_probs.argmax()]
+
+
+class Estimate(NamedTuple):
+    """An estimate of log p(words), with an interval that holds the truth in about 95 of 100 cases."""
+
+    log_prob: float
+    low: float
+    high: float
+    effective_samples: float  # so many samples from the posterior itself would be as good
+
+
+def score_trees(model: Model, words: Sequence[str], trees: np.ndarray) -> Scored:
+    """log p(words, tree) for each row of heads."""
+    name = model.config.model
+    require(name in SYSTEM_OF, f"{name} has no trees that could be scored; ask score_words")
+    trees = np.asarray(trees)
+    sequences = READINGS[name](model.vocabulary, [(words, heads) for heads in trees.tolist()])
+    return Scored(trees, joint_log_probs(model, sequences).numpy())
+
+
+@torch.no_grad()
+def score_words(model: Model, sentences: Sequence[Sequence[str]]) -> np.ndarray:
+    """log p(words) of each sentence, by a model without trees."""
+    name = model.config.model
+    require(name not in SYSTEM_OF, f"{name} has trees, over which its probabilities must be summed; ask score_trees")
+    sequences = READINGS[name](model.vocabulary, [(words, None) for words in sentences])
+    found = np.empty(len(sequences))
+    device = model.embedding.weight.device
+    order = np.argsort(np.diff(sequences.starts), kind="stable")
+    for numbers in np.array_split(order, -(-len(order) // 64)):
+        batch = batch_of(pad(sequences, numbers), dense, device)
+        log_probs = model.log_probs(batch).double().cpu().numpy()
+        rows = (batch.predicts // batch.token.shape[1]).cpu().numpy()
+        found[numbers] = np.bincount(rows, log_probs, minlength=len(numbers))
+    return found
+
+
+def all_trees(words: int) -> np.ndarray:
+    """Every projective tree with one root of a few words."""
+    require(
+        1 <= words <= MOST_WORDS, f"the trees of {words} words are too many; at most {MOST_WORDS} words can be asked"
+    )
+    # binomial(3n - 2, n - 1) / n: 1, 2, 7, 30, 143, 728, ...
+    count = math.comb(3 * words - 2, words - 1) // words
+    return best_trees(np.zeros((words + 1, words + 1)), count).heads
+
+
+def importance_estimate(log_p: np.ndarray, log_q: np.ndarray) -> Estimate:
+    """log p(words) from trees drawn with replacement from q: log p(words, tree) and log q(tree) of each."""
+    require(len(log_p) == len(log_q) > 1, "an estimate needs two samples at least, and both probabilities of each")
+    ratios = np.asarray(log_p, np.float64) - log_q
+    largest = ratios.max()
+    weights = np.exp(ratios - largest)
+    mean = weights.mean()
+    # Of the logarithm, by its slope at the mean.
+    margin = 1.96 * weights.std(ddof=1) / math.sqrt(len(weights)) / mean
+    log_prob = float(largest + np.log(mean))
+    return Estimate(log_prob, log_prob - margin, log_prob + margin, float(weights.sum() ** 2 / (weights**2).sum()))

@@ -1,0 +1,149 @@
+"""What a model says of a sentence, against sums over all trees; and estimates that are right as often as they claim."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+import trees
+
+from dtglib.batches import pad
+from dtglib.errors import UserError
+from dtglib.model import Model, ModelConfig, batch_of
+from dtglib.proposals.projective import samples
+from dtglib.readings import READINGS, SYSTEM_OF
+from dtglib.scores import Estimate, Scored, all_trees, importance_estimate, score_trees, score_words
+from dtglib.structure import dense
+from dtglib.vocab import Vocabulary
+
+WORDS = ["There", "is", "a", "difference"]
+
+
+@cache
+def model(name: str) -> Model:
+    torch.manual_seed(3)
+    vocabulary = Vocabulary.of_words([WORDS])
+    return Model(ModelConfig(model=name, layers=2, width=16, heads=2, inner=32), vocabulary).eval()
+
+
+def by_itself(name: str, words: list[str], heads: tuple[int, ...] | None) -> float:
+    """The log-probability of one sentence, alone in its batch."""
+    sequences = READINGS[name](model(name).vocabulary, [(words, heads)])
+    with torch.no_grad():
+        return float(model(name).log_probs(batch_of(pad(sequences, [0]), dense)).double().sum())
+
+
+# ---- Trees
+
+
+@pytest.mark.parametrize("words", range(1, 7))
+def test_all_trees_are_all_trees(words):
+    found = all_trees(words)
+    assert set(map(tuple, found.tolist())) == set(trees.all_trees(words))
+    assert len(found) == len(trees.all_trees(words))
+
+
+@pytest.mark.parametrize("words", [0, 9])
+def test_of_no_words_and_of_many_there_are_no_lists_of_all_trees(words):
+    with pytest.raises(UserError, match="at most 8"):
+        all_trees(words)
+
+
+@pytest.mark.parametrize("name", SYSTEM_OF)
+def test_a_tree_scores_what_it_scores_by_itself(name):
+    scored = score_trees(model(name), WORDS, all_trees(4))
+    alone = [by_itself(name, WORDS, heads) for heads in scored.trees.tolist()]
+    np.testing.assert_allclose(scored.log_probs, alone, atol=1e-4)
+    assert scored.bound == pytest.approx(np.log(np.exp(alone).sum()), abs=1e-4)
+    assert scored.best.tolist() == scored.trees[int(np.argmax(alone))].tolist()
+
+
+@pytest.mark.parametrize("name", SYSTEM_OF)
+def test_the_more_trees_the_higher_the_bound_and_it_is_a_probability(name):
+    scored = score_trees(model(name), WORDS, all_trees(4))
+    bounds = [Scored(scored.trees[:n], scored.log_probs[:n]).bound for n in range(1, 31)]
+    assert (np.diff(bounds) > 0).all()
+    assert bounds[-1] < 0
+
+
+@pytest.mark.parametrize("name", SYSTEM_OF)
+def test_all_sentences_of_one_and_two_words_together_have_less_than_all(name):
+    """A model of random weights ends early, so that they have a good part of it."""
+    vocabulary = [*WORDS, "unknown"]
+    sentences = [[word] for word in vocabulary] + [[first, second] for first in vocabulary for second in vocabulary]
+    total = sum(np.exp(score_trees(model(name), words, all_trees(len(words))).bound) for words in sentences)
+    assert 0.01 < total < 1
+
+
+def test_the_posterior_is_a_distribution_and_its_entropy_that_of_the_definition():
+    scored = Scored(np.array([[0, 1], [2, 0], [0, 1]]), np.log([0.1, 0.3, 0.1]))
+    np.testing.assert_allclose(scored.posterior, [0.2, 0.6, 0.2])
+    assert scored.entropy == pytest.approx(-(0.4 * np.log(0.2) + 0.6 * np.log(0.6)))
+    assert scored.best.tolist() == [2, 0]
+    certain = Scored(scored.trees, np.array([-2000.0, -1.0, -3000.0]))
+    assert certain.entropy == 0
+
+
+# ---- Words
+
+
+def test_words_without_trees_are_scored_as_each_by_itself():
+    sentences = [WORDS[:n] for n in (4, 1, 3)] + [["difference"] * 9] * 70
+    alone = [by_itself("txl-tokens", words, None) for words in sentences[:4]]
+    found = score_words(model("txl-tokens"), sentences)
+    np.testing.assert_allclose(found[:4], alone, atol=1e-4)
+    np.testing.assert_allclose(found[4:], alone[3], atol=1e-4)
+
+
+def test_who_has_trees_is_not_asked_without_them_nor_the_other_way_round():
+    with pytest.raises(UserError, match="ask score_trees"):
+        score_words(model("dtg"), [WORDS])
+    with pytest.raises(UserError, match="ask score_words"):
+        score_trees(model("txl-tokens"), WORDS, all_trees(4))
+
+
+# ---- Estimates
+
+
+def proposed(seed: int) -> np.ndarray:
+    """Arc scores that have nothing to do with the model."""
+    return np.random.default_rng(seed).normal(size=(5, 5))
+
+
+@cache
+def log_joint() -> dict[tuple[int, ...], float]:
+    scored = score_trees(model("dtg"), WORDS, all_trees(4))
+    return dict(zip(map(tuple, scored.trees.tolist()), scored.log_probs, strict=True))
+
+
+def estimate(seed: int, count: int) -> Estimate:
+    drawn = samples(proposed(0), count, np.random.default_rng(seed))
+    log_p = log_joint()
+    return importance_estimate(np.array([log_p[tuple(heads)] for heads in drawn.heads.tolist()]), drawn.log_probs)
+
+
+def test_estimates_are_right_on_average_and_their_intervals_as_often_as_they_claim():
+    truth = score_trees(model("dtg"), WORDS, all_trees(4)).bound
+    found = [estimate(seed, 400) for seed in range(200)]
+    means = np.exp([each.log_prob for each in found])
+    assert abs(means.mean() - np.exp(truth)) < 3 * means.std(ddof=1) / np.sqrt(len(means))
+    held = np.mean([each.low <= truth <= each.high for each in found])
+    assert 0.9 <= held <= 0.99
+
+
+def test_more_samples_make_narrower_intervals():
+    few, many = estimate(1, 100), estimate(1, 6400)
+    assert (many.high - many.low) < 0.3 * (few.high - few.low)
+
+
+def test_samples_from_the_posterior_itself_are_certain():
+    scored = score_trees(model("dtg"), WORDS, all_trees(4))
+    found = importance_estimate(scored.log_probs, np.log(scored.posterior))
+    assert found.log_prob == pytest.approx(scored.bound)
+    assert found.effective_samples == pytest.approx(30)
+    assert found.high - found.low == pytest.approx(0, abs=1e-9)
+
+
+def test_one_sample_is_no_estimate():
+    with pytest.raises(UserError, match="two samples"):
+        importance_estimate(np.array([-1.0]), np.array([-2.0]))
