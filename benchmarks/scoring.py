@@ -24,7 +24,7 @@ import torch
 
 from dtglib.batches import pad
 from dtglib.compile import Sequences
-from dtglib.decode.trie import groups, grow, joint_log_probs
+from dtglib.decode.trie import POSITIONS, groups, grow, joint_log_probs
 from dtglib.model import Model, ModelConfig, batch_of
 from dtglib.proposals.projective import different_samples
 from dtglib.readings import READINGS
@@ -64,7 +64,7 @@ def report_one(report, model: Model, sequences: Sequences, what: str) -> None:
     # One after the other, so that whatever else the machine does slows both.
     pairs = [both(model, sequences, rows) for _ in range(_common.RUNS)]
     slow, fast = (min(times) for times in zip(*pairs, strict=True))
-    positions = sum(len(grow(pad(sequences, numbers)).place) for numbers in groups(sequences))
+    positions = sum(len(grow(pad(sequences, numbers)).place) for numbers in groups(sequences, POSITIONS))
     sharing, faster = int(sequences.starts[-1]) / positions, slow / fast
     difference = float((in_rows(model, sequences, rows) - joint_log_probs(model, sequences)).abs().max())
     more = {"rows": rows, "rows_seconds": slow, "sharing": sharing, "faster": faster, "share": faster / sharing}
