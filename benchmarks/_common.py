@@ -74,3 +74,9 @@ def random_tree(size: int, chance: random.Random) -> tuple[int, ...]:
                 todo.append((start, end, root))
                 start = end + 1
     return tuple(heads[1:])
+
+
+def operations(model, predictions: int, positions: int) -> float:
+    """Additions and multiplications of layers and output, forwards and backwards, without the pairs of attention."""
+    layers = sum(p.numel() for name, p in model.blocks.named_parameters() if p.ndim == 2 and "places" not in name)
+    return 6 * (positions * layers + predictions * model.config.width * len(model.vocabulary))

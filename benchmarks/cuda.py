@@ -5,7 +5,8 @@
 
 Correctness comes first: FlexAttention against the dense form, in losses and gradients. Then forward and backward over
 packed sentences of minilang, in bfloat16 and compiled, by FlexAttention and by the dense form. "share" is the time that
-the matrix products of what is no padding would take at the card's measured rate, over the time taken.
+the matrix products of what is no padding would take at the card's measured rate (attention's pairs are not counted),
+over the time taken.
 """
 
 import argparse
@@ -60,7 +61,7 @@ def main() -> None:
             useful = int((batch.token != 0).sum())
             more = {
                 "positions_per_second": useful / took,
-                "share": operations(model, batch, useful) / rate / took,
+                "share": _common.operations(model, len(batch.target), useful) / rate / took,
                 "hours_for_bllip": EPOCHS * BLLIP_POSITIONS / (useful / took) / 3600,
                 "peak_gibibytes": torch.cuda.max_memory_allocated() / 2**30,
             }
@@ -110,12 +111,6 @@ def step(loss_of: Callable, model: Model, batch: Batch, backwards: bool, keep: b
     if not keep:
         model.zero_grad()
     return loss.detach()
-
-
-def operations(model: Model, batch: Batch, positions: int) -> float:
-    """Additions and multiplications of layers and output, forwards and backwards; attention's pairs are left out."""
-    layers = sum(p.numel() for name, p in model.blocks.named_parameters() if p.ndim == 2 and "places" not in name)
-    return 6 * (positions * layers + len(batch.target) * model.config.width * len(model.vocabulary))
 
 
 def seconds_of(work: Callable[[], object], device: torch.device) -> float:

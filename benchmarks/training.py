@@ -60,7 +60,8 @@ def main() -> None:
             sequences = reading(vocabulary, sentences)
             batch = batch_of(pad(sequences, range(SENTENCES)), dense)
             positions = int(sequences.starts[-1])
-            floor = operations(model, batch, positions) / rate
+            pairs = SIZE["layers"] * SIZE["width"] * positions * batch.token.shape[1]
+            floor = (_common.operations(model, len(batch.target), positions) + 12 * pairs) / rate
             seconds = _common.best(lambda m=model, b=batch: forward_and_backward(m, b, torch.float32))
             times = seconds / _common.best(lambda m=model, b=batch: forward_and_backward(m, b, torch.bfloat16))
             for dtype, more in ((torch.float32, {"share": floor / seconds}), (torch.bfloat16, {"times_faster": times})):
@@ -80,14 +81,6 @@ def report_rate(report, dtype: torch.dtype) -> float:
     rate = max(rates)
     report(f"large matrix products, {dtype}", 1, lambda: matrix @ matrix, giga_per_second=rate / 1e9)
     return rate
-
-
-def operations(model: Model, batch: Batch, positions: int) -> float:
-    """Additions and multiplications in matrix products, forwards and backwards, of what is no padding."""
-    config = model.config
-    layers = sum(p.numel() for name, p in model.blocks.named_parameters() if p.ndim == 2 and "places" not in name)
-    pairs = config.layers * config.width * positions * batch.token.shape[1]
-    return 6 * (positions * layers + len(batch.target) * config.width * len(model.vocabulary)) + 12 * pairs
 
 
 def forward_and_backward(model: Model, batch: Batch, dtype: torch.dtype) -> None:
