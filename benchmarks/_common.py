@@ -17,6 +17,7 @@ import numpy as np
 from dtglib.files import repository
 from dtglib.progress import quiet
 from dtglib.record import Run
+from dtglib.vocab import MARK, Vocabulary, reserved_entries
 
 # PyTorch looks for a package that is called cuda, and must not find cuda.py. So this comes before PyTorch.
 sys.path = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).parent.resolve()]
@@ -80,3 +81,15 @@ def operations(model, predictions: int, positions: int) -> float:
     """Additions and multiplications of layers and output, forwards and backwards, without the pairs of attention."""
     layers = sum(p.numel() for name, p in model.blocks.named_parameters() if p.ndim == 2 and "places" not in name)
     return 6 * (positions * layers + predictions * model.config.width * len(model.vocabulary))
+
+
+def made_up_vocabulary(pieces: int = 8000, words: int = 5000) -> Vocabulary:
+    """So many entries in all, of which "0", "1", ... are words and the rest goes on with words."""
+    starts = tuple(f"{MARK}{number}" for number in range(words))
+    reserved = reserved_entries(31)
+    return Vocabulary(reserved + starts + tuple(map(str, range(pieces - len(starts) - len(reserved)))))
+
+
+def made_up_words(length: int, chance: random.Random, words: int = 5000) -> list[str]:
+    """Words of that vocabulary."""
+    return [str(chance.randrange(words)) for _ in range(length)]

@@ -29,9 +29,8 @@ from dtglib.model import Model, ModelConfig, batch_of
 from dtglib.proposals.projective import different_samples
 from dtglib.readings import READINGS
 from dtglib.structure import dense
-from dtglib.vocab import MARK, Vocabulary, reserved_entries
 
-LENGTHS, TREES, PIECES = (12, 25), 300, 8000
+LENGTHS, TREES = (12, 25), 300
 SPREAD = 3  # of the arc scores: a parser that has an idea, but is not sure
 SIZE = {"layers": 6, "width": 256, "heads": 8, "inner": 1024}
 MODELS = ("dtg", "dtg-eager", "dtg-swift", "txl-trans")
@@ -40,13 +39,11 @@ ROWS = (16, 32, 64)
 
 def main() -> None:
     torch.set_num_threads(2)
-    reserved = reserved_entries(31)
-    starts = tuple(f"{MARK}{number}" for number in range(5000))
-    vocabulary = Vocabulary(reserved + starts + tuple(map(str, range(PIECES - len(starts) - len(reserved)))))
+    vocabulary = _common.made_up_vocabulary()
     chance, draw = random.Random(1), np.random.default_rng(1)
     sentences = []
     for length in LENGTHS:
-        words = [str(chance.randrange(len(starts))) for _ in range(length)]
+        words = _common.made_up_words(length, chance)
         heads = different_samples(draw.normal(size=(length + 1, length + 1)) * SPREAD, TREES, draw).heads
         sentences.append([(words, tree) for tree in heads.tolist()])
     with _common.benchmark("scoring", "How much faster are many trees of a sentence scored as a trie?") as report:

@@ -31,23 +31,18 @@ from dtglib.processes import has_bfloat16_units
 from dtglib.readings import READINGS
 from dtglib.record import peak_memory, read_record
 from dtglib.structure import dense
-from dtglib.vocab import MARK, Vocabulary, reserved_entries
+from dtglib.vocab import Vocabulary
 
-SENTENCES, WORDS, PIECES = 16, 25, 8000
+SENTENCES, WORDS = 16, 25
 SIZE = {"layers": 6, "width": 256, "heads": 8, "inner": 1024}
 SEEDS = (1, 2, 3)
 
 
 def main() -> None:
     torch.set_num_threads(2)
-    reserved = reserved_entries(31)
-    starts = tuple(f"{MARK}{number}" for number in range(5000))
-    vocabulary = Vocabulary(reserved + starts + tuple(map(str, range(PIECES - len(starts) - len(reserved)))))
+    vocabulary = _common.made_up_vocabulary()
     chance = random.Random(1)
-    sentences = [
-        ([str(chance.randrange(len(starts))) for _ in range(WORDS)], _common.random_tree(WORDS, chance))
-        for _ in range(SENTENCES)
-    ]
+    sentences = [(_common.made_up_words(WORDS, chance), _common.random_tree(WORDS, chance)) for _ in range(SENTENCES)]
     question = "How close does training on a CPU come to what the CPU can do?"
     with _common.benchmark("training", question, SEEDS) as report:
         rates = {dtype: report_rate(report, dtype) for dtype in (torch.float32, torch.bfloat16)}

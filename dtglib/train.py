@@ -110,6 +110,7 @@ def train(
         if not ours.is_first:
             with quiet():
                 training.go_on(None)
+            ours.total([0])  # until the first has written everything
             return
         keep = training.standing.lines
         question = f"How many nats a transition does this model need on {len(held_out.lengths)} held-out sentences?"
@@ -119,6 +120,7 @@ def train(
                 run.metric(part="about", steps=len(training.steps), **(about or {}))
             training.go_on(run)
         (folder / CHECKPOINT_FILE).unlink(missing_ok=True)
+        ours.total([0])
 
 
 def is_finished(folder: Path, identity: Mapping[str, Any]) -> bool:

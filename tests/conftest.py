@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +16,12 @@ def data() -> Path:
     if not Path(folder).is_dir():
         pytest.skip(f"DTG_DATA names {folder}, which is not a folder")
     return Path(folder).resolve()
+
+
+@pytest.fixture
+def one_thread():
+    """Products this small only wait for a second thread, above all where the cores have other work."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -8,11 +8,13 @@ import subprocess
 import sys
 
 import pytest
-from test_train import TINY, one_thread, written  # noqa: F401
+from test_train import TINY, written
 
 from dtglib.cli import main
 from dtglib.model import Model
 from dtglib.record import read_record
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 DIFFERENCE = (
     "# sent_id = one\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from test_imports import PACKAGE, imports_of
-from test_train import TINY, bits, elsewhere, lines, one_thread, written  # noqa: F401
+from test_train import TINY, bits, elsewhere, lines, written
 
 import dtglib.experiment
 from dtglib.errors import UserError
@@ -15,6 +15,8 @@ from dtglib.experiment import CODE, prepare, read_settings, trained
 from dtglib.model import Model
 from dtglib.record import read_record
 from dtglib.treebank import Sentence, sentence_from_rows, write_conllu
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 QUICK = {"model": "txl-tokens", "epochs": 1}
 

@@ -52,13 +52,7 @@ in_every_dtg = pytest.mark.parametrize("name", DTG)
 with_both_outputs = pytest.mark.parametrize("output", ["single", "factored"])
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Products this small only wait for a second thread, above all where the cores have other work."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def small_model(name: str, speaks: Vocabulary | None = None, seed: int = 1, **config) -> Model:

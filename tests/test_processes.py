@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -20,12 +21,12 @@ from test_train import (
     TINY,
     WEIGHTS_FILE,
     Bad,
+    Bigrams,
     Ends,
     Fragile,
     Letters,
     elsewhere,
     lines,
-    one_thread,  # noqa: F401
     run,
     tensors,
     written,
@@ -39,6 +40,8 @@ from dtglib.processes import has_bfloat16_units, processes
 from dtglib.record import read_record
 from dtglib.schedule import TrainConfig, all_steps
 from dtglib.train import Interrupted
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 TOGETHER = replace(CONFIG, batches_per_step=2, evaluate_every=2)
 
@@ -136,6 +139,21 @@ def test_several_processes_come_to_the_same_losses_as_one(count, batches_per_ste
 def test_more_processes_than_batches_a_step_are_refused(tmp_path):
     assert together(2, tmp_path, train_toy, tmp_path / "run", replace(TOGETHER, batches_per_step=1)) == [1, 1]
     assert not (tmp_path / "run" / "record.json").exists()
+
+
+class SlowToSave(Bigrams):
+    def save(self, folder: Path) -> None:
+        time.sleep(1)
+        super().save(folder)
+
+
+def train_and_look_for_the_model(folder: Path) -> None:
+    run(folder, replace(TOGETHER, epochs=1, evaluate_every=None), SlowToSave())
+    sys.exit(0 if (folder / WEIGHTS_FILE).exists() else 1)
+
+
+def test_no_process_goes_on_before_the_first_one_has_saved_the_model(tmp_path):
+    assert together(2, tmp_path, train_and_look_for_the_model, tmp_path / "run") == [0, 0]
 
 
 def test_processes_that_are_done_end(tmp_path):

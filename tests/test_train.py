@@ -54,13 +54,7 @@ ELSEWHERE = multiprocessing.get_context("forkserver")
 ELSEWHERE.set_forkserver_preload(["dtglib.experiment", "torch._dynamo"])
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Products this small only wait for a second thread, above all where the cores have other work."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 # ---- The toy, also for the tests of checkpoints and of several processes

@@ -37,13 +37,7 @@ with_both_outputs = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Products this small only wait for a second thread."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 # ---- Sentences and models
