@@ -9,11 +9,12 @@ nothing is trained twice, and nothing stale is ever taken for new.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
+from torch import nn
 
 from dtglib.config import (
     CorpusConfig,
@@ -101,22 +102,52 @@ def treebank(config: CorpusConfig, part: str) -> Treebank:
 
 def train_into(settings: Settings, prepared: Prepared, folder: Path) -> None:
     """Train the model, or go on with it; the folder then holds it."""
-    weights, record = folder / WEIGHTS_FILE, folder / "record.json"
-    if weights.exists() and not record.exists():
+
+    def build() -> Model:
+        return Model(settings.model, prepared.vocabulary)
+
+    train_network(folder / WEIGHTS_FILE, build, prepared, settings.train, settings.run, identity_of(settings, prepared))
+
+
+class _Examples(Protocol):
+    """What is said of the sentences that a model is trained on, besides what training needs of them."""
+
+    summary: str
+    too_long: list[str]
+    checksum: str
+
+
+class _Parts(Protocol):
+    """The sentences that a model is trained on, and tested on while it is."""
+
+    train: _Examples
+    dev: _Examples
+
+
+def train_network(
+    weights: Path,
+    build: Callable[[], nn.Module],
+    parts: _Parts,
+    config: TrainConfig,
+    run: RunConfig,
+    identity: Mapping[str, Any],
+) -> None:
+    """Build and train whatever has a loss; its weights are then in that file, and all else beside it."""
+    folder = weights.parent
+    if weights.exists() and not (folder / "record.json").exists():
         raise UserError(f"{folder}: holds a model without the record of its training; choose another folder")
-    torch.manual_seed(settings.run.seed)
+    torch.manual_seed(run.seed)
     try:
-        model = Model(settings.model, prepared.vocabulary)
+        model = build()
     except (RuntimeError, MemoryError) as error:
         raise UserError(f"there is not enough memory for this model ({str(error).splitlines()[0]})") from error
     about = {
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
-        "train": prepared.train.summary,
-        "dev": prepared.dev.summary,
-        "too_long": [*prepared.train.too_long, *prepared.dev.too_long],
+        "train": parts.train.summary,
+        "dev": parts.dev.summary,
+        "too_long": [*parts.train.too_long, *parts.dev.too_long],
     }
-    identity = identity_of(settings, prepared)
-    train(model, prepared.train, prepared.dev, settings.train, folder, settings.run.seed, identity, about)
+    train(model, parts.train, parts.dev, config, folder, run.seed, identity, about)
     if not weights.exists():
         raise UserError(f"{folder}: its training is finished, but {weights.name} is gone; delete it to train anew")
 
@@ -141,9 +172,13 @@ CODE = (
 def trained(settings: Settings, prepared: Prepared | None = None) -> Path:
     """The folder of the trained model, trained now if there is none yet: runs/models/dtg-1a2b3c4d5e6f."""
     prepared = prepared or prepare(settings)
-    code = [sha256(Path(__file__).with_name(f"{module}.py")) for module in CODE]
-    parts = [str(sorted(identity_of(settings, prepared).items())), *code]
-    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
-    folder = repository() / "runs" / "models" / f"{settings.model.model}-{digest}"
+    folder = folder_of("models", settings.model.model, identity_of(settings, prepared), CODE)
     train_into(settings, prepared, folder)
     return folder
+
+
+def folder_of(kind: str, name: str, identity: Mapping[str, Any], code: Sequence[str]) -> Path:
+    """Where a trained model lies, by what it depends on."""
+    checksums = [sha256(Path(__file__).parent / f"{module}.py") for module in code]
+    digest = hashlib.sha256("\n".join([str(sorted(identity.items())), *checksums]).encode()).hexdigest()[:12]
+    return repository() / "runs" / kind / f"{name}-{digest}"

@@ -12,7 +12,6 @@ Sizes, initialisation and what is shared (the biases u and v of the attention by
 relative positions a layer) are those of the paper; at its size there are 252 million parameters.
 """
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,10 +19,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
-import safetensors
-import safetensors.torch
 import torch
-from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from dtglib.attention import AnyStructure, Heads, Table, attend, sinusoids
@@ -35,6 +31,7 @@ from dtglib.output import Factored, Legal, Single
 from dtglib.shapes import Float, Int
 from dtglib.structure import Flex, Structure, Vectors, vectors_of
 from dtglib.vocab import PAD, Vocabulary
+from dtglib.weights import read_weights, save_weights
 
 
 @dataclass(frozen=True)
@@ -148,7 +145,6 @@ class Block(nn.Module):
 
 
 CONFIG_FILE, WEIGHTS_FILE = "model.yaml", "model.safetensors"
-MADE_FOR = "made for"  # one entry in the header of the weights: of several, the order would differ from file to file
 
 
 @dataclass(frozen=True)
@@ -231,9 +227,7 @@ class Model(nn.Module):
         self.vocabulary.save(folder)
         with write_atomically(folder / CONFIG_FILE) as file:
             file.write(as_yaml(self.config, Speaks(self.vocabulary.fingerprint)))
-        weights = {name: tensor.cpu().contiguous() for name, tensor in self.state_dict().items()}
-        with write_atomically(folder / WEIGHTS_FILE, binary=True) as file:
-            file.write(safetensors.torch.save(weights, {MADE_FOR: json.dumps(self._meaning())}))
+        save_weights(folder / WEIGHTS_FILE, self, self._meaning())
 
     @classmethod
     def load(cls, folder: str | Path, device: torch.device | str = "cpu") -> Self:
@@ -248,36 +242,10 @@ class Model(nn.Module):
             )
         with torch.device("meta"):
             model = cls(config, vocabulary)
-        model.load_state_dict(_read_weights(folder / WEIGHTS_FILE, model), assign=True)
+        model.load_state_dict(read_weights(folder / WEIGHTS_FILE, model, model._meaning()), assign=True)
         return model.to(device).eval()
 
     def _meaning(self) -> dict[str, str]:
         """What a model's numbers depend on besides its weights, which carry this along; dropout is for training."""
         config = fingerprint(replace(self.config, dropout=0.0))
         return {"config": config, "vocabulary": self.vocabulary.fingerprint}
-
-
-def _read_weights(path: Path, model: Model) -> dict[str, Tensor]:
-    """The tensors of a file, if they are just those of the model."""
-    try:
-        with safetensors.safe_open(path, "pt") as file:
-            names, about = file.keys(), file.metadata() or {}
-            weights = {name: file.get_tensor(name) for name in names}
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror or error}; a saved model has one") from error
-    except SafetensorError as error:
-        raise UserError(f"{path}: damaged, or only half of it ({error}); save or train the model again") from error
-    made_for = json.loads(about.get(MADE_FOR, "{}"))
-    for what, belongs in model._meaning().items():
-        if made_for.get(what) != belongs:
-            raise UserError(f"{path}: these weights belong to another {what} than the one beside them; restore both")
-    expected = model.state_dict()
-    if odd := sorted(weights.keys() ^ expected.keys()):
-        raise UserError(f"{path}: {odd[0]} is in {'it' if odd[0] in weights else CONFIG_FILE} alone; not this model's")
-    for name, tensor in weights.items():
-        if tensor.shape != expected[name].shape:
-            shapes = f"{tuple(tensor.shape)}, but {tuple(expected[name].shape)} by {CONFIG_FILE}"
-            raise UserError(f"{path}: {name} has the shape {shapes}; the two do not belong together")
-        if tensor.dtype != expected[name].dtype:
-            raise UserError(f"{path}: {name} is {tensor.dtype}, not {expected[name].dtype}; save the model again")
-    return weights

@@ -9,18 +9,19 @@ PACKAGE = Path(__file__).parent.parent / "dtglib"
 LAYERS = """
 errors progress shapes
 files
-conllu_rows projectivity text config record
+conllu_rows projectivity text config record weights
 transitions
 treebank registry naive schedule
 brackets stats vocab plot download
-compile minilang proposals
+compile minilang
 batches structure readings
-attention output
+attention output proposals
 model processes checkpoint
 show examples train decode
 scores
 corpora
 experiment
+parsers
 reproduce
 cli
 """.strip().splitlines()

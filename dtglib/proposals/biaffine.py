@@ -1,0 +1,126 @@
+"""A biaffine parser (Dozat and Manning 2017): supar's network, and how it reads words.
+
+    parser.arc_scores([["There", "is", "a", "difference"]])    [scores], scores[h, d] of the arc from h to d, 5 x 5
+    parser.parse(treebank.sentences)                            the same sentences with their best projective trees
+
+The network reads words and their characters, or the pieces of a pre-trained encoder, and scores every arc by itself.
+What trees these scores stand for is the business of projective.py: of a tree, their sum.
+
+supar is old. Everything that it is needed for stands in this folder: its network, its fields (which turn words into
+numbers), and the files that it publishes.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from supar.models import BiaffineDependencyModel
+from supar.utils.field import Field, SubwordField
+from torch import Tensor, nn
+
+from dtglib.errors import UserError, require
+from dtglib.progress import progress
+from dtglib.proposals.projective import best_tree
+from dtglib.shapes import Float
+from dtglib.treebank import Sentence, with_tree
+
+Words = Sequence[str]
+
+SCORES = 4_000_000  # arcs with their labels that are scored at once: 16 MB, or one long sentence
+
+
+class Biaffine(nn.Module):
+    """A network with the fields through which it reads, and the labels that it knows."""
+
+    def __init__(self, name: str, network: BiaffineDependencyModel, fields: Sequence[Field], labels: Sequence[str]):
+        super().__init__()
+        self.name, self.network, self.fields, self.labels = name, network, list(fields), list(labels)
+
+    def arc_scores(self, sentences: Sequence[Words]) -> list[np.ndarray]:
+        """Of each sentence the score of every arc from h to d, as scores[h, d]; 0 is ROOT."""
+        found: list = [None] * len(sentences)
+        for numbers, arcs, _ in self._scored(sentences, "scoring arcs"):
+            for number, scores in zip(numbers, arcs, strict=True):
+                found[number] = scores
+        return found
+
+    def parse(self, sentences: Sequence[Sentence]) -> list[Sentence]:
+        """The sentences with their best projective trees, and the best label of each arc."""
+        found: list = [None] * len(sentences)
+        for numbers, arcs, labels in self._scored([sentence.words for sentence in sentences], "parsing"):
+            for number, scores, of_arc in zip(numbers, arcs, labels, strict=True):
+                heads = best_tree(scores)
+                chosen = of_arc[1 + np.arange(len(heads)), heads]
+                tree = heads.tolist(), [self.labels[label] for label in chosen.tolist()]
+                found[number] = with_tree(sentences[number], *tree)
+        return found
+
+    def encode(self, sentences: Sequence[Words]) -> tuple[Tensor, list[Tensor]]:
+        """The words, <bos> before them, as numbers; and what else the network wants to know of them."""
+        device = next(self.network.parameters()).device
+        columns = (_column(field, sentences) for field in self.fields)
+        words, *features = (torch.from_numpy(column).to(device) for column in columns)
+        return words, features
+
+    def scores(self, sentences: Sequence[Words]) -> tuple[Float[Tensor, "B T T"], Float[Tensor, "B T T R"]]:
+        """Of each word d and its head h: the arc's score [d, h], and those of its labels."""
+        words, features = self.encode(sentences)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what PyTorch has renamed since supar was written
+            return self.network(words, features)
+
+    @torch.no_grad()
+    def _scored(
+        self, sentences: Sequence[Words], what: str
+    ) -> Iterator[tuple[list[int], list[np.ndarray], list[np.ndarray]]]:
+        """In batches: numbers of sentences, arc scores [h, d] of each, and the best label of each arc [d, h]."""
+        for number, words in enumerate(sentences, start=1):
+            require(len(words), f"sentence {number} has no words; leave it out")
+        self.eval()
+        order = sorted(range(len(sentences)), key=lambda number: len(sentences[number]))
+        with progress(None, what, "sentence", total=len(order)) as bar:
+            while order:
+                longest = len(sentences[order[-1]]) + 1
+                count = max(1, SCORES // (longest**2 * len(self.labels)))
+                numbers = order[-count:]  # the longest first: who runs out of memory does it at once
+                del order[-count:]
+                arcs, labels = self.scores([sentences[number] for number in numbers])
+                lengths = [len(sentences[number]) + 1 for number in numbers]
+                best = labels.argmax(-1).cpu().numpy()
+                arcs = arcs.double().cpu().numpy()
+                matrices = [scores[:n, :n].T for n, scores in zip(lengths, arcs, strict=True)]
+                for number, scores in zip(numbers, matrices, strict=True):
+                    if not np.isfinite(scores).all():
+                        text = " ".join(sentences[number])
+                        raise UserError(
+                            f"parser {self.name}: its scores of {text[:80]!r} are no numbers; train it anew"
+                        )
+                yield numbers, matrices, [of_arc[:n, :n] for n, of_arc in zip(lengths, best, strict=True)]
+                bar.update(len(numbers))
+
+
+def _column(field: Field, sentences: Sequence[Words]) -> np.ndarray:
+    """<bos> and the words of each sentence as numbers: (sentences, words), or with the pieces of each as a third axis.
+
+    What a field does itself, but for its padding: that takes an element at a time, and PyTorch will soon refuse it.
+    """
+
+    def looked_up(entries: Sequence[str]) -> list[int]:
+        known = field.vocab  # supar's, or a dict
+        return [known[entry] if entry in known else field.unk_index for entry in entries]  # noqa: SIM401
+
+    has_pieces = isinstance(field, SubwordField)
+    rows = []
+    for words in sentences:
+        if has_pieces:
+            pieces = (looked_up(field.preprocess(word))[: field.fix_len or None] for word in words)
+            rows.append([[field.bos_index], *(numbers or [field.unk_index] for numbers in pieces)])
+        else:
+            rows.append([[field.bos_index], *([number] for number in looked_up(field.preprocess(words)))])
+    longest = max(len(word) for row in rows for word in row)
+    column = np.full((len(rows), max(map(len, rows)), longest), field.pad_index)
+    for number, row in enumerate(rows):
+        for place, word in enumerate(row):
+            column[number, place, : len(word)] = word
+    return column if has_pieces else column[:, :, 0]

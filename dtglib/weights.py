@@ -1,0 +1,52 @@
+"""The tensors of a network as one file, which says for what they were made.
+
+Files that lie side by side get mixed up, and a config edited by hand may still fit all shapes. So the header carries
+checksums of everything else that the numbers depend on, and a file that belongs to something else is refused.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import safetensors
+import safetensors.torch
+from safetensors import SafetensorError
+from torch import Tensor, nn
+
+from dtglib.errors import UserError
+from dtglib.files import write_atomically
+
+MADE_FOR = "made for"  # one entry in the header: of several, the order would differ from file to file
+
+
+def save_weights(path: Path, network: nn.Module, made_for: Mapping[str, str]) -> None:
+    """Write all tensors of a network, and the checksum of each thing that they were made for."""
+    tensors = {name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()}
+    with write_atomically(path, binary=True) as file:
+        file.write(safetensors.torch.save(tensors, {MADE_FOR: json.dumps(dict(made_for))}))
+
+
+def read_weights(path: Path, network: nn.Module, made_for: Mapping[str, str]) -> dict[str, Tensor]:
+    """The tensors of a file, if they are just those of the network, and were made for the same."""
+    try:
+        with safetensors.safe_open(path, "pt") as file:
+            names, about = file.keys(), file.metadata() or {}
+            weights = {name: file.get_tensor(name) for name in names}
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}; a saved model has one") from error
+    except SafetensorError as error:
+        raise UserError(f"{path}: damaged, or only half of it ({error}); save or train the model again") from error
+    found = json.loads(about.get(MADE_FOR, "{}"))
+    for what, checksum in made_for.items():
+        if found.get(what) != checksum:
+            raise UserError(f"{path}: these weights belong to another {what} than the one beside them; restore both")
+    expected = network.state_dict()
+    if odd := sorted(weights.keys() ^ expected.keys()):
+        raise UserError(f"{path}: {odd[0]} is in {'it' if odd[0] in weights else 'the config'} alone; not this model's")
+    for name, tensor in weights.items():
+        if tensor.shape != expected[name].shape:
+            shapes = f"{tuple(tensor.shape)}, but {tuple(expected[name].shape)} by the config"
+            raise UserError(f"{path}: {name} has the shape {shapes}; the two do not belong together")
+        if tensor.dtype != expected[name].dtype:
+            raise UserError(f"{path}: {name} is {tensor.dtype}, not {expected[name].dtype}; save the model again")
+    return weights
