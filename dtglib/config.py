@@ -73,6 +73,17 @@ class VocabularyConfig:
         require_positive(self, "pieces")
 
 
+@dataclass(frozen=True)
+class EvaluationConfig:
+    """How closely a trained model is looked at."""
+
+    trees: int = 300
+    scored_sentences: int | None = None  # spread evenly over the test part; null: all of them
+
+    def __post_init__(self) -> None:
+        require_positive(self, "trees", "scored_sentences")
+
+
 class _Setting(NamedTuple):
     """One value as it was written, and where: "smoke.yaml:3", or "--set seed=x"."""
 

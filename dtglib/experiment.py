@@ -18,6 +18,7 @@ from torch import nn
 
 from dtglib.config import (
     CorpusConfig,
+    EvaluationConfig,
     RunConfig,
     VocabularyConfig,
     as_dict,
@@ -36,13 +37,14 @@ from dtglib.vocab import Vocabulary
 
 
 class Settings(NamedTuple):
-    """All that a run is told; a config file holds the fields of all five side by side."""
+    """All that a run is told; a config file holds the fields of all six side by side."""
 
     run: RunConfig
     corpus: CorpusConfig
     vocabulary: VocabularyConfig
     model: ModelConfig
     train: TrainConfig
+    evaluation: EvaluationConfig
 
 
 def read_settings(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Settings:
@@ -153,8 +155,9 @@ def train_network(
 
 
 def identity_of(settings: Settings, prepared: Prepared) -> dict[str, Any]:
-    """What a training depends on: all settings but for how much there is to be tested on, and all that it reads."""
-    told = {key: value for key, value in as_dict(*settings).items() if key != "test_sentences"}
+    """What a training depends on: all settings but for how the model will be tested, and all that it reads."""
+    told = as_dict(*(part for part in settings if part is not settings.evaluation))
+    del told["test_sentences"]
     return told | {
         "checksum_of_vocabulary": prepared.vocabulary.fingerprint,
         "checksum_of_train": prepared.train.checksum,

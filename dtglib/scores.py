@@ -20,12 +20,14 @@ import numpy as np
 import torch
 
 from dtglib.batches import pad
+from dtglib.compile import TooFar
 from dtglib.decode.trie import joint_log_probs
 from dtglib.errors import require
 from dtglib.model import Model, batch_of
 from dtglib.proposals.projective import best_trees
-from dtglib.readings import READINGS, SYSTEM_OF
+from dtglib.readings import READINGS, SYSTEM_OF, Reading, Tree
 from dtglib.structure import dense
+from dtglib.vocab import Vocabulary
 
 MOST_WORDS = 8  # of a sentence whose trees are all enumerated; there are 21,318 of 8 words, 120,175 of 9
 
@@ -71,9 +73,28 @@ def score_trees(model: Model, words: Sequence[str], trees: np.ndarray) -> Scored
     """log p(words, tree) for each row of heads."""
     name = model.config.model
     require(name in SYSTEM_OF, f"{name} has no trees that could be scored; ask score_words")
+    require(len(words), "a sentence without words has no probability; leave it out")
     trees = np.asarray(trees)
-    sequences = READINGS[name](model.vocabulary, [(words, heads) for heads in trees.tolist()])
-    return Scored(trees, joint_log_probs(model, sequences).numpy())
+    pairs = [(words, heads) for heads in trees.tolist()]
+    log_probs = np.full(len(pairs), -np.inf)
+    within = _within_reach(READINGS[name], model.vocabulary, pairs)
+    if len(within):
+        sequences = READINGS[name](model.vocabulary, [pairs[number] for number in within])
+        log_probs[within] = joint_log_probs(model, sequences).numpy()
+    return Scored(trees, log_probs)
+
+
+def _within_reach(reading: Reading, vocabulary: Vocabulary, pairs: Sequence[Tree]) -> list[int]:
+    """The trees for all of whose arcs there are transitions; the others have no probability (arc-swift alone)."""
+    within, first = [], 0
+    while first < len(pairs):
+        try:
+            reading(vocabulary, pairs[first:])
+            return [*within, *range(first, len(pairs))]
+        except TooFar as error:
+            within += range(first, first + error.sentence)
+            first += error.sentence + 1
+    return within
 
 
 @torch.no_grad()

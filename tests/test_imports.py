@@ -19,6 +19,7 @@ attention output proposals
 model processes checkpoint
 show examples train decode
 scores
+evaluate
 corpora
 experiment
 parsers
