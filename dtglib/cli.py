@@ -6,6 +6,10 @@
     dtglib data                                     fetch the public data
     dtglib structure --system arc-eager --words "There is a difference" --heads "2 0 4 2"
     dtglib train configs/mini.yaml --model dtg-eager --set seed=2 --out DIR
+    dtglib train-parser configs/parsers/strong.yaml --out DIR
+    dtglib parse --parser DIR mine.txt --out mine.conllu
+    dtglib trees --parser DIR mine.txt -k 300       the trees that a parser proposes
+    dtglib score --model DIR --parser DIR mine.txt  log p of each sentence, perplexities of all
     dtglib reproduce --size mini                    run the notebooks
 
 Results go to standard output, as a table or with `--json` as one JSON object; progress and complaints go to standard
@@ -14,14 +18,12 @@ error. A mistake of the user's is one line and exit status 2.
 
 import argparse
 import contextlib
-import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
-from dtglib import __version__
+from dtglib import __version__, commands
 from dtglib.errors import UserError
 from dtglib.progress import quiet
 
@@ -60,30 +62,30 @@ def _forget_output() -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="dtglib", description="Dependency Transformer Grammars.")
     parser.add_argument("--version", action="version", version=f"dtglib {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
 
     def add(name: str, command: Callable, what: str) -> argparse.ArgumentParser:
-        sub = commands.add_parser(name, help=what, description=what[0].upper() + what[1:] + ".")
+        sub = subparsers.add_parser(name, help=what, description=what[0].upper() + what[1:] + ".")
         sub.set_defaults(command=command)
         return sub
 
-    sub = add("corpora", _corpora, "list the corpora that have a name, and where they are")
+    sub = add("corpora", commands.corpora, "list the corpora that have a name, and where they are")
     sub.add_argument("--json", action="store_true", help="one JSON object instead of a table")
 
-    sub = add("stats", _stats, "count sentences, words, trees and lengths of corpora and files")
+    sub = add("stats", commands.stats, "count sentences, words, trees and lengths of corpora and files")
     sub.add_argument("corpora", nargs="+", metavar="CORPUS_OR_PATH", help="a corpus by name, a file or a folder")
     sub.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     sub.add_argument("--skip-broken", action="store_true", help="leave broken sentences out and count them by reason")
 
-    sub = add("minilang", _minilang, "write the embedded corpus: treebank, brackets, minimal pairs and suites")
+    sub = add("minilang", commands.minilang, "write the embedded corpus: treebank, brackets, minimal pairs and suites")
     sub.add_argument("--out", required=True, type=Path, metavar="DIR", help="the folder to write into")
     sub.add_argument("--sentences", type=_count, metavar="N", help="of train (default: 20000); the rest in proportion")
     sub.add_argument("--seed", type=int, default=0, metavar="N", help="another seed, other sentences (default: 0)")
 
-    sub = add("data", _data, "fetch UD English, BLiMP and the SG suites into $DTG_DATA, checked and resumed")
+    sub = add("data", commands.data, "fetch UD English, BLiMP and the SG suites into $DTG_DATA, checked and resumed")
     sub.add_argument("collections", nargs="*", metavar="NAME", help="ud-english, blimp, sg (default: all)")
 
-    sub = add("structure", _structure, "show what every position of a sentence sees, in a transition system")
+    sub = add("structure", commands.structure, "show what every position of a sentence sees, in a transition system")
     sub.add_argument("--system", required=True, metavar="NAME", help="arc-standard, arc-hybrid, arc-eager or arc-swift")
     sub.add_argument("--words", required=True, metavar="WORDS", help='the sentence, as in "There is a difference"')
     sub.add_argument(
@@ -96,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     form.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     form.add_argument("--svg", type=Path, metavar="FILE", help="the mask as a picture")
 
-    sub = add("train", _train, "train a model, or go on with one whose training was stopped")
+    sub = add("train", commands.train, "train a model, or go on with one whose training was stopped")
     sub.add_argument("config", type=Path, metavar="CONFIG", help="a YAML file, such as configs/mini.yaml")
     sub.add_argument("--model", metavar="NAME", help="dtg, dtg-eager, dtg-swift, txl-trans or txl-tokens")
     sub.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="another value for a key")
@@ -104,7 +106,34 @@ def _parser() -> argparse.ArgumentParser:
         "--out", required=True, type=_folder, metavar="DIR", help="the folder for the model and its record"
     )
 
-    sub = add("reproduce", _reproduce, "run the notebooks in order and keep them, executed, in runs/SIZE")
+    sub = add("train-parser", commands.train_parser, "train a parser, or go on with one whose training was stopped")
+    sub.add_argument("config", type=Path, metavar="CONFIG", help="a YAML file, such as configs/parsers/strong.yaml")
+    sub.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="another value for a key")
+    sub.add_argument(
+        "--out", required=True, type=_folder, metavar="DIR", help="the folder for the parser and its record"
+    )
+
+    sub = add("parse", commands.parse, "give the sentences of a file their best projective trees")
+    _add_sentences(sub)
+    sub.add_argument("--parser", required=True, metavar="DIR", help=PARSER_HELP)
+    sub.add_argument("--out", required=True, type=Path, metavar="FILE", help="the CoNLL-U file to write")
+
+    sub = add("trees", commands.trees, "list the trees that a parser proposes for the sentences of a file")
+    _add_sentences(sub)
+    sub.add_argument("--parser", required=True, metavar="DIR", help=PARSER_HELP)
+    sub.add_argument("-k", "--trees", type=_count, default=300, metavar="K", help="of a sentence (default: 300)")
+    _add_choice_of_trees(sub)
+    sub.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+
+    sub = add("score", commands.score, "score the sentences of a file: log p of each, perplexities of all")
+    _add_sentences(sub)
+    sub.add_argument("--model", required=True, type=Path, metavar="DIR", help="the folder of a trained model")
+    sub.add_argument("--parser", metavar="DIR", help=f"{PARSER_HELP}; not needed for txl-tokens")
+    sub.add_argument("--trees", type=_count, default=300, metavar="K", help="of a sentence (default: 300)")
+    _add_choice_of_trees(sub)
+    sub.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+
+    sub = add("reproduce", commands.reproduce, "run the notebooks in order and keep them, executed, in runs/SIZE")
     sub.add_argument(
         "--size", default="mini", metavar="SIZE", help="smoke, mini, open or paper: a file in configs/ (default: mini)"
     )
@@ -112,9 +141,24 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+PARSER_HELP = "the folder of a trained parser, a file of supar's, or the name of one that supar publishes"
+
+
+def _add_sentences(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("file", metavar="FILE", help="CoNLL-U, brackets, or raw text, one sentence a line; or a corpus")
+    sub.add_argument("--split", metavar="NAME", help="of a corpus that has several: train, dev or test")
+    sub.add_argument("--sentences", type=_count, metavar="N", help="the first so many (default: all)")
+
+
+def _add_choice_of_trees(sub: argparse.ArgumentParser) -> None:
+    choice = "drawn without replacement, as in the paper, or the most probable ones (default: sample)"
+    sub.add_argument("--method", choices=("sample", "best"), default="sample", help=choice)
+    sub.add_argument("--seed", type=int, default=1, metavar="N", help="of what is drawn (default: 1)")
+
+
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of sentences")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
     return int(text)
 
 
@@ -122,104 +166,3 @@ def _folder(text: str) -> Path:
     if not text:
         raise argparse.ArgumentTypeError("no folder is named; is a variable empty?")
     return Path(text)
-
-
-def print_table(rows: Sequence[dict[str, object]]) -> None:
-    """Rows with the same keys as aligned columns, numbers to the right."""
-    columns = []
-    for name in rows[0]:
-        values = [row[name] for row in rows]
-        side = ">" if all(isinstance(value, int | float) for value in values) else "<"
-        width = max(len(str(value)) for value in [name, *values])
-        columns.append([f"{value!s:{side}{width}}" for value in [name, *values]])
-    for line in zip(*columns, strict=True):
-        print("  ".join(line).rstrip())
-
-
-# The commands. Their imports stand inside: `dtglib --version` need not wait for NumPy.
-
-
-def _corpora(options: argparse.Namespace) -> None:
-    from dtglib.corpora import corpora
-
-    rows = [corpus._asdict() for corpus in corpora()]
-    if options.json:
-        print(json.dumps({"corpora": rows}, indent=2))
-    else:
-        print_table(rows)
-
-
-def _stats(options: argparse.Namespace) -> None:
-    from dtglib.corpora import load, splits
-    from dtglib.stats import row_of, stats_of
-
-    found = [
-        (name, split, stats_of(load(name, split, strict=not options.skip_broken)))
-        for name in options.corpora
-        for split in splits(name)
-    ]
-    if options.json:
-        print(json.dumps({"stats": [{"corpus": c, "split": s, **asdict(stats)} for c, s, stats in found]}, indent=2))
-        return
-    print_table([{"corpus": name, "split": split, **row_of(stats)} for name, split, stats in found])
-
-
-def _minilang(options: argparse.Namespace) -> None:
-    from dtglib.minilang import write
-
-    for path, what in write(options.out, options.sentences, options.seed):
-        print(f"{path}  {what}")
-
-
-def _data(options: argparse.Namespace) -> int:
-    from dtglib.download import COLLECTIONS, FAILED, fetch, summary
-
-    results = fetch(options.collections or COLLECTIONS)
-    print(summary(results))
-    return 1 if any(result.outcome == FAILED for result in results) else 0
-
-
-def _structure(options: argparse.Namespace) -> None:
-    from dtglib.show import as_json, as_rows, numbers, show
-
-    pieces = None if options.pieces is None else numbers(options.pieces, "pieces")
-    seen = show(options.system, options.words.split(), numbers(options.heads, "heads"), pieces)
-    if options.json:
-        print(json.dumps(as_json(seen)))
-    elif options.svg:
-        if options.svg.is_dir():
-            raise UserError(f"--svg: {options.svg} is a folder; name a file in it")
-        from dtglib.files import write_atomically
-        from dtglib.plot import Labelled, draw_mask
-
-        picture = draw_mask(Labelled(seen.inputs, seen.kinds, seen.visible, seen.relpos), options.system)
-        with write_atomically(options.svg) as file:
-            file.write(picture._repr_svg_())
-    else:
-        print("actions:", *seen.actions)
-        print_table(as_rows(seen))
-
-
-def _train(options: argparse.Namespace) -> None:
-    from dtglib.config import parse_override
-    from dtglib.experiment import prepare, read_settings, train_into
-    from dtglib.record import read_record
-
-    overrides = dict(map(parse_override, options.set))
-    if options.model:
-        overrides["model"] = options.model
-    settings = read_settings(options.config, overrides)
-    prepared = prepare(settings)
-    speaks = os.environ.get("RANK", "0") == "0"  # one of the processes that torchrun starts
-    if speaks:
-        print(f"train: {prepared.train.summary}\ndev: {prepared.dev.summary}", flush=True)
-    train_into(settings, prepared, options.out)
-    if speaks:
-        best = min(line["nats_per_transition"] for line in read_record(options.out).metrics if line["part"] == "dev")
-        print(f"{options.out}: {best:.4f} nats a transition on dev, at its best")
-
-
-def _reproduce(options: argparse.Namespace) -> None:
-    from dtglib.reproduce import reproduce
-
-    reproduce(options.size, again=options.again)

@@ -24,6 +24,7 @@ corpora
 experiment
 parsers
 reproduce
+commands
 cli
 """.strip().splitlines()
 LEVEL = {module: level for level, line in enumerate(LAYERS) for module in line.split()}

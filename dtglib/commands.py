@@ -1,0 +1,230 @@
+"""What each command of `dtglib` does: from the options that cli.py has read to what is printed.
+
+Imports stand inside of the functions: `dtglib --version` need not wait for NumPy.
+"""
+
+import argparse
+import json
+import math
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from dtglib.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dtglib.model import Model
+    from dtglib.treebank import Sentence
+
+
+def print_table(rows: Sequence[dict[str, object]]) -> None:
+    """Rows with the same keys as aligned columns, numbers to the right."""
+    columns = []
+    for name in rows[0]:
+        values = [row[name] for row in rows]
+        side = ">" if all(isinstance(value, int | float) for value in values) else "<"
+        width = max(len(str(value)) for value in [name, *values])
+        columns.append([f"{value!s:{side}{width}}" for value in [name, *values]])
+    for line in zip(*columns, strict=True):
+        print("  ".join(line).rstrip())
+
+
+def corpora(options: argparse.Namespace) -> None:
+    from dtglib.corpora import corpora
+
+    rows = [corpus._asdict() for corpus in corpora()]
+    if options.json:
+        print(json.dumps({"corpora": rows}, indent=2))
+    else:
+        print_table(rows)
+
+
+def stats(options: argparse.Namespace) -> None:
+    from dtglib.corpora import load, splits
+    from dtglib.stats import row_of, stats_of
+
+    found = [
+        (name, split, stats_of(load(name, split, strict=not options.skip_broken)))
+        for name in options.corpora
+        for split in splits(name)
+    ]
+    if options.json:
+        print(json.dumps({"stats": [{"corpus": c, "split": s, **asdict(stats)} for c, s, stats in found]}, indent=2))
+        return
+    print_table([{"corpus": name, "split": split, **row_of(stats)} for name, split, stats in found])
+
+
+def minilang(options: argparse.Namespace) -> None:
+    from dtglib.minilang import write
+
+    for path, what in write(options.out, options.sentences, options.seed):
+        print(f"{path}  {what}")
+
+
+def data(options: argparse.Namespace) -> int:
+    from dtglib.download import COLLECTIONS, FAILED, fetch, summary
+
+    results = fetch(options.collections or COLLECTIONS)
+    print(summary(results))
+    return 1 if any(result.outcome == FAILED for result in results) else 0
+
+
+def structure(options: argparse.Namespace) -> None:
+    from dtglib.show import as_json, as_rows, numbers, show
+
+    pieces = None if options.pieces is None else numbers(options.pieces, "pieces")
+    seen = show(options.system, options.words.split(), numbers(options.heads, "heads"), pieces)
+    if options.json:
+        print(json.dumps(as_json(seen)))
+    elif options.svg:
+        if options.svg.is_dir():
+            raise UserError(f"--svg: {options.svg} is a folder; name a file in it")
+        from dtglib.files import write_atomically
+        from dtglib.plot import Labelled, draw_mask
+
+        picture = draw_mask(Labelled(seen.inputs, seen.kinds, seen.visible, seen.relpos), options.system)
+        with write_atomically(options.svg) as file:
+            file.write(picture._repr_svg_())
+    else:
+        print("actions:", *seen.actions)
+        print_table(as_rows(seen))
+
+
+def train(options: argparse.Namespace) -> None:
+    from dtglib.config import parse_override
+    from dtglib.experiment import prepare, read_settings, train_into
+    from dtglib.record import read_record
+
+    overrides = dict(map(parse_override, options.set))
+    if options.model:
+        overrides["model"] = options.model
+    settings = read_settings(options.config, overrides)
+    prepared = prepare(settings)
+    speaks = os.environ.get("RANK", "0") == "0"  # one of the processes that torchrun starts
+    if speaks:
+        print(f"train: {prepared.train.summary}\ndev: {prepared.dev.summary}", flush=True)
+    train_into(settings, prepared, options.out)
+    if speaks:
+        best = min(line["nats_per_transition"] for line in read_record(options.out).metrics if line["part"] == "dev")
+        print(f"{options.out}: {best:.4f} nats a transition on dev, at its best")
+
+
+def train_parser(options: argparse.Namespace) -> None:
+    from dtglib.config import parse_override
+    from dtglib.parsers import prepare_parser, read_parser_settings, train_parser_into
+    from dtglib.record import read_record
+
+    settings = read_parser_settings(options.config, dict(map(parse_override, options.set)))
+    prepared = prepare_parser(settings)
+    print(f"train: {prepared.train.summary}\ndev: {prepared.dev.summary}", flush=True)
+    train_parser_into(settings, prepared, options.out)
+    best = min(line["nats_per_transition"] for line in read_record(options.out).metrics if line["part"] == "dev")
+    print(f"{options.out}: {best:.4f} nats a word (its head and label) on dev, at its best")
+
+
+def parse(options: argparse.Namespace) -> None:
+    from dtglib.evaluate.attachment import attached, every_word, is_no_punctuation
+    from dtglib.proposals.parser import load_parser
+    from dtglib.treebank import write_conllu
+
+    parser, sentences = load_parser(options.parser), _sentences(options)
+    parsed = parser.parse(sentences)
+    write_conllu(options.out, parsed)
+    print(f"{options.out}: {len(parsed)} sentences, {sum(len(sentence.words) for sentence in parsed)} words")
+    with_trees = [pair for pair in zip(sentences, parsed, strict=True) if pair[0].heads is not None]
+    if with_trees:
+        gold, trees = [pair[0] for pair in with_trees], [pair[1].heads for pair in with_trees]
+        for what, counts in (("with punctuation", every_word), ("without punctuation", is_no_punctuation)):
+            right = attached(gold, trees, counts)
+            if right.words.sum():
+                print(f"UAS {what}: {100 * right.uas:.2f} ({right.right.sum()} of {right.words.sum()} words)")
+
+
+def trees(options: argparse.Namespace) -> None:
+    from dtglib.proposals.parser import load_parser
+    from dtglib.proposals.propose import METHODS, propose
+
+    parser, sentences = load_parser(options.parser), [sentence.words for sentence in _sentences(options)]
+    proposed = propose(parser, sentences, options.trees, METHODS[options.method], options.seed)
+    if options.json:
+        found = [
+            {"words": words, "trees": [
+                {"log_q": log_q, "heads": heads}
+                for log_q, heads in zip(chosen.log_probs.tolist(), chosen.heads.tolist(), strict=True)
+            ]}
+            for words, chosen in zip(sentences, proposed, strict=True)
+        ]  # fmt: skip
+        print(json.dumps({"sentences": found}))
+        return
+    for words, chosen in zip(sentences, proposed, strict=True):
+        mass = math.fsum(map(math.exp, chosen.log_probs))
+        print(f"{' '.join(words)}\n  {len(chosen.heads)} trees, {mass:.6f} of all probability")
+        for log_q, heads in zip(chosen.log_probs, chosen.heads.tolist(), strict=True):
+            print(f"  {log_q:10.4f}  {' '.join(map(str, heads))}")
+
+
+def score(options: argparse.Namespace) -> None:
+    from dtglib.evaluate.perplexity import by_trees, exactly, perplexity
+    from dtglib.model import Model
+    from dtglib.progress import progress
+    from dtglib.readings import SYSTEM_OF
+
+    model = Model.load(options.model)
+    sentences = [sentence.words for sentence in _sentences(options)]
+    if model.config.model in SYSTEM_OF:
+        scores = by_trees(model, sentences, _proposed(options, model, sentences))
+        scores = list(progress(scores, "scoring", "sentence", total=len(sentences)))
+    else:
+        scores = exactly(model, sentences)
+    total = perplexity(scores)
+    totals = {**total._asdict(), "perplexity_per_piece": total.per_piece, "perplexity_per_word": total.per_word}
+    if options.json:
+        rows = [{"text": " ".join(words), **row._asdict()} for words, row in zip(sentences, scores, strict=True)]
+        print(json.dumps({"sentences": rows, "totals": totals}))
+        return
+    print_table(
+        [
+            {
+                "words": row.words, "pieces": row.pieces, "trees": row.trees, "log p": round(row.log_prob, 4),
+                "best tree": " ".join(map(str, row.best or ())), "sentence": " ".join(words),
+            }
+            for words, row in zip(sentences, scores, strict=True)
+        ]
+    )  # fmt: skip
+    print(f"\n{total.sentences} sentences, {total.words} words, {total.pieces} pieces, {total.nats:.3f} nats")
+    kind = "at most " if model.config.model in SYSTEM_OF else ""
+    print(f"perplexity: {kind}{total.per_piece:.3f} per piece, {kind}{total.per_word:.3f} per word, ends included")
+
+
+def _proposed(options: argparse.Namespace, model: "Model", sentences: list[tuple[str, ...]]) -> Iterator["np.ndarray"]:
+    """The trees over which a model with trees is summed."""
+    from dtglib.proposals.parser import load_parser
+    from dtglib.proposals.propose import METHODS, propose
+
+    if not options.parser:
+        raise UserError(f"{model.config.model} sums over trees, which a parser proposes; name one with --parser")
+    parser = load_parser(options.parser)
+    chosen = propose(parser, sentences, options.trees, METHODS[options.method], options.seed)
+    return (trees.heads for trees in chosen)
+
+
+def _sentences(options: argparse.Namespace) -> list["Sentence"]:
+    """The sentences that a command is asked about; what is left out of them is said."""
+    from dtglib.corpora import load
+
+    treebank = load(options.file, options.split, options.sentences)
+    for reason, count in treebank.excluded.items():
+        print(f"dtglib: {options.file}: {count} left out: {reason}", file=sys.stderr)
+    if not treebank.sentences:
+        raise UserError(f"{options.file}: holds no sentence")
+    return treebank.sentences
+
+
+def reproduce(options: argparse.Namespace) -> None:
+    from dtglib.reproduce import reproduce
+
+    reproduce(options.size, again=options.again)
