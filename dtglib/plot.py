@@ -203,6 +203,27 @@ def draw_curves(series: Mapping[str, tuple[Sequence[float], Sequence[float]]], x
     return picture
 
 
+def draw_growth(
+    series: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    level: tuple[str, float, float, float],
+    xlabel: str,
+    ylabel: str,
+) -> Picture:
+    """Named curves over a logarithmic axis, and a level with what it might be: its name, middle, low and high."""
+    picture = Picture(figsize=(7, 3.6))
+    axes = picture.add_subplot()
+    name, middle, low, high = level
+    axes.axhspan(low, high, color="#dddddd", linewidth=0)
+    axes.axhline(middle, color="#888888", linewidth=1, label=name)
+    for (name, (x, y)), colour in zip(series.items(), seaborn.color_palette("colorblind", len(series)), strict=True):
+        axes.plot(x, y, label=name, color=colour, marker="o", markersize=3)
+    axes.set_xscale("log")
+    axes.set(xlabel=xlabel, ylabel=ylabel)
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
+    return picture
+
+
 def draw_lengths(lengths: Mapping[str, Sequence[int]]) -> Picture:
     """For each corpus the share of its sentences that have at most so many words."""
     figure = Picture(figsize=(7, 3.6))

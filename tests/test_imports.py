@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parent.parent / "dtglib"
 LAYERS = """
 errors progress shapes
 files
-conllu_rows projectivity text config record weights
+conllu_rows projectivity text config kept record weights
 transitions
 treebank registry naive schedule
 brackets stats vocab plot download
@@ -23,6 +23,7 @@ evaluate
 corpora
 experiment
 parsers
+evaluation
 reproduce
 commands
 cli

@@ -1,8 +1,8 @@
 """Parse reranking (the paper's section 4.3): does the language model pick better trees than the parser that drew them?
 
     trees = list(propose(parser, words, 300, METHODS["sample"]))
-    log_probs = [score_trees(model, w, t.heads).log_probs for w, t in zip(words, trees)]
-    rows = reranked(sentences, trees, {"DTG": log_probs})           a table, one row a way of choosing
+    scores = by_trees(model, words, [chosen.heads for chosen in trees])
+    rows = reranked(sentences, trees, {"DTG": [score.best for score in scores]})       a table, one row a chooser
 
 Between the proposal's best tree and the oracle's, the best that is among the K, lies what a reranker can win.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dtglib.evaluate.attachment import attached, every_word, is_no_punctuation
+from dtglib.evaluate.attachment import Heads, attached, every_word, is_no_punctuation
 from dtglib.evaluate.bootstrap import ratio_interval
 from dtglib.proposals.projective import Trees
 from dtglib.treebank import Sentence
@@ -21,16 +21,16 @@ PROPOSAL, ORACLE = "proposal", "oracle"
 
 
 def reranked(
-    sentences: Sequence[Sentence], trees: Sequence[Trees], log_probs: Mapping[str, Sequence[np.ndarray]], seed: int = 1
+    sentences: Sequence[Sentence], trees: Sequence[Trees], choices: Mapping[str, Sequence[Heads]], seed: int = 1
 ) -> list[dict[str, Any]]:
     """For the proposal, each model and the oracle the UAS of the tree that it chooses among those of each sentence.
 
-    `log_probs` has, for each model, log p(words, tree) of all trees of each sentence. "over proposal" is how much more
-    is right than of the proposal's own choice, on the same sentences, with punctuation.
+    `choices` has, for each model, its best tree of each sentence. "over proposal" is how much more is right than of the
+    proposal's own choice, on the same sentences, with punctuation.
     """
     chosen = {
         PROPOSAL: [proposed.heads[proposed.log_probs.argmax()] for proposed in trees],
-        **{name: _likeliest(trees, of_model) for name, of_model in log_probs.items()},
+        **choices,
         ORACLE: [_nearest(sentence, proposed.heads) for sentence, proposed in zip(sentences, trees, strict=True)],
     }
     first = attached(sentences, chosen[PROPOSAL])
@@ -45,10 +45,6 @@ def reranked(
         row["over proposal, 95 %"] = ratio_interval(here.right - first.right, first.words, np.random.default_rng(seed))
         rows.append(row)
     return rows
-
-
-def _likeliest(trees: Sequence[Trees], log_probs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    return [proposed.heads[of_tree.argmax()] for proposed, of_tree in zip(trees, log_probs, strict=True)]
 
 
 def _nearest(sentence: Sentence, heads: np.ndarray) -> np.ndarray:

@@ -1,0 +1,151 @@
+"""From trained models to what they are judged by; every number is computed once, and found again in runs/scores.
+
+    sentences = test_sentences(settings)                                   spread evenly over the test part
+    scores = scores_of(folder_of_model, sentences, folder_of_parser, trees=300)
+    rows = tightness_of(folder_of_model, sentences, folder_of_parser, trees=3000)
+
+What is found again must depend on nothing else than what was given: a file is known by the weights of the model and of
+the parser, the words, how many trees are chosen and how, and the code of the package.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dtglib.evaluate.perplexity import SentenceScore, by_trees, exactly, interval_per_word, perplexity
+from dtglib.evaluate.tightness import tightness
+from dtglib.experiment import Settings, treebank
+from dtglib.files import repository, sha256
+from dtglib.kept import Row, kept_rows
+from dtglib.model import WEIGHTS_FILE, Model
+from dtglib.proposals.parser import load_parser
+from dtglib.proposals.propose import METHODS, propose
+from dtglib.proposals.trained import WEIGHTS_FILE as PARSER_FILE
+from dtglib.readings import SYSTEM_OF
+from dtglib.treebank import Sentence
+
+# For which numbers of trees the bounds are kept.
+COUNTS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000)
+
+
+def test_sentences(settings: Settings) -> list[Sentence]:
+    """So many sentences of the test part as the settings ask for, spread over it evenly."""
+    return spread(treebank(settings.corpus, "test").sentences, settings.evaluation.scored_sentences)
+
+
+def spread(sentences: Sequence[Sentence], count: int | None) -> list[Sentence]:
+    """So many of the sentences (None: all), at even distances."""
+    count = min(count or len(sentences), len(sentences))
+    return [sentences[number * len(sentences) // count] for number in range(count)]
+
+
+def scores_of(
+    model_folder: Path,
+    sentences: Sequence[Sentence],
+    parser_folder: Path | None = None,
+    trees: int = 300,
+    method: str = "sample",
+    seed: int = 1,
+) -> list[SentenceScore]:
+    """What a trained model says of each sentence; a model with trees needs a parser that proposes them."""
+    words = [sentence.words for sentence in sentences]
+
+    def rows_from(first: int) -> Iterator[Row]:
+        model = Model.load(model_folder)
+        if model.config.model not in SYSTEM_OF:
+            return (score._asdict() for score in exactly(model, words[first:]))
+        chosen = propose(load_parser(parser_folder), words, trees, METHODS[method], seed)
+        heads = (proposed.heads for proposed in islice(chosen, first, None))
+        return (score._asdict() for score in by_trees(model, words[first:], heads))
+
+    about = {"what": "log p", "trees": trees, "method": method, "seed": seed}
+    rows = _kept("scores", model_folder, parser_folder, words, about, rows_from)
+    return [SentenceScore(**{**row, "best": row["best"] and tuple(row["best"])}) for row in rows]
+
+
+def tightness_of(
+    model_folder: Path, sentences: Sequence[Sentence], parser_folder: Path, trees: int = 3000, seed: int = 1
+) -> list[Row]:
+    """How the bound of each sentence grows with its trees, as a row for a table; see evaluate/tightness.py."""
+    words = [sentence.words for sentence in sentences]
+
+    def rows_from(first: int) -> Iterator[Row]:
+        model, arc_scores = Model.load(model_folder), load_parser(parser_folder).arc_scores(words)
+        for number in range(first, len(words)):
+            random = np.random.default_rng([seed, number])
+            found = tightness(model, words[number], arc_scores[number], trees, random)
+            counts = [count for count in COUNTS if count <= trees]
+            yield {
+                "words": len(words[number]),
+                # Where there are fewer trees than are asked for, the bound of all is the bound of more.
+                "best": {count: float(found.best[:count][-1]) for count in counts},
+                "sample": {count: float(found.sampled[:count][-1]) for count in counts},
+                "trees": len(found.best),
+                **{f"estimate_{name}": value for name, value in found.estimate._asdict().items()},
+                **{name: getattr(found, name) for name in ("exact", "entropy", "unseen")},
+            }
+
+    about = {"what": "tightness", "trees": trees, "seed": seed}
+    return _kept("tightness", model_folder, parser_folder, words, about, rows_from)
+
+
+def perplexity_row(scores: Sequence[SentenceScore]) -> Row:
+    """Perplexities of a test set, as a row for a table; the interval is that of the bootstrap over its sentences."""
+    total = perplexity(scores)
+    low, high = interval_per_word(scores, np.random.default_rng(1))
+    return {
+        "sentences": total.sentences,
+        "words": total.words,
+        "pieces": total.pieces,
+        "nats": total.nats,
+        "per piece": total.per_piece,
+        "per word": total.per_word,
+        "per word, low": low,
+        "per word, high": high,
+        "trees": float(np.mean([score.trees for score in scores])),
+    }
+
+
+def missing(rows: Sequence[Row], way: str, count: int) -> tuple[float, float]:
+    """How many nats a word the bound of so many trees lacks, over all sentences of a study; and 1.96 of its errors.
+
+    Where a sentence's exact value is known, it counts; else the estimate does, with its error.
+    """
+    events = sum(row["words"] + 1 for row in rows)
+    lacking, variance = [], 0.0
+    for row in rows:
+        truth = row["exact"]
+        if truth is None:
+            truth = row["estimate_log_prob"]
+            variance += ((row["estimate_high"] - row["estimate_low"]) / 2) ** 2
+        lacking.append(truth - row[way][str(count)])
+    return math.fsum(lacking) / events, math.sqrt(variance) / events
+
+
+def _kept(
+    name: str, model: Path, parser: Path | None, words: Sequence[Sequence[str]], about: Mapping[str, Any], rows_from
+) -> list[Row]:
+    identity = {
+        **about,
+        "model": sha256(model / WEIGHTS_FILE),
+        "parser": parser and sha256(parser / PARSER_FILE),
+        "sentences": hashlib.sha256(json.dumps(words).encode()).hexdigest(),
+        "code": _checksum_of_code(),
+    }
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:12]
+    path = repository() / "runs" / "scores" / f"{name}-{model.name}-{digest}.jsonl"
+    return kept_rows(path, identity, len(words), rows_from)
+
+
+@cache
+def _checksum_of_code() -> str:
+    """Of the whole package: which of its modules a number depends on is hard to say, and soon out of date."""
+    files = sorted(Path(__file__).parent.rglob("*.py"))
+    return hashlib.sha256("".join(map(sha256, files)).encode()).hexdigest()[:12]

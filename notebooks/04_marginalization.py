@@ -1,0 +1,205 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,-all
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: kernelspec,jupytext,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#       jupytext_version: 1.19.6
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # How probable is a sentence?
+#
+# A Dependency Transformer Grammar gives a probability to a sentence *together with* a tree. That of the sentence alone
+# is a sum over all its trees, and there are too many of them. The paper sums over 300, which a parser proposes, and
+# leaves open how much is missing: *"it requires nontrivial work to distinguish between the two possibilities and we
+# leave it for future work"* (section 4.1). Here we do that work.
+
+# %% tags=["parameters"]
+size = "smoke"
+
+# %%
+import numpy as np
+import pandas as pd
+
+from dtglib import evaluation, plot
+from dtglib.evaluate.rerank import reranked
+from dtglib.experiment import prepare, read_corpus, read_size, trained
+from dtglib.model import Model
+from dtglib.parsers import trained_parser
+from dtglib.proposals.parser import load_parser
+from dtglib.proposals.projective import best_trees
+from dtglib.proposals.propose import METHODS, propose
+from dtglib.scores import all_trees, score_trees
+from dtglib.treebank import with_tree
+
+NAMES = {
+    "txl-tokens": "TXL (tokens)",
+    "txl-trans": "TXL (trans)",
+    "dtg": "DTG",
+    "dtg-eager": "DTG-eager",
+    "dtg-swift": "DTG-swift",
+}
+settings = {model: read_size(size, model=model) for model in NAMES}
+trees = settings["dtg"].evaluation.trees
+
+# %% [markdown]
+# ## How many trees there are
+#
+# Projective trees with one root, by the number of words. All of them can be looked at up to six words or so.
+
+# %%
+# NBVAL_CHECK_OUTPUT
+print(*(len(all_trees(words)) for words in range(1, 8)))
+nothing_known = np.zeros((5, 5))
+print(best_trees(nothing_known, 1000).heads.shape, "trees of four words, however many are asked for")
+
+# %% [markdown]
+# ## Where the trees come from
+#
+# A biaffine parser scores every arc; a tree's score is the sum of its arcs', and so the parser becomes a distribution
+# q over trees. `projective.py` takes from it, exactly, the K best trees or K different draws. We train two parsers on
+# the same sentences as the models: a strong one, and a weak one that has to show what its quality is worth.
+
+# %%
+corpus = read_corpus(settings["dtg"])
+models = {model: trained(settings[model], prepare(settings[model], corpus)) for model in NAMES}
+parsers = {name: trained_parser(name, settings["dtg"]) for name in ("strong", "weak")}
+sentences = evaluation.test_sentences(settings["dtg"])
+words = [sentence.words for sentence in sentences]
+proposed = {name: list(propose(load_parser(parsers[name]), words, trees, METHODS["sample"])) for name in parsers}
+
+# %% [markdown]
+# Of the test sentences that are short enough to be drawn, this is the one about which the strong parser is least sure.
+# Its two best trees; above each the parser's probability, and the model's (of the tree, given the words).
+
+# %%
+short = [number for number, sentence in enumerate(sentences) if 6 <= len(sentence.words) <= 12]
+number = min(short, key=lambda number: proposed["strong"][number].log_probs.max())
+example, model = sentences[number], Model.load(models["dtg"])
+arc_scores = load_parser(parsers["strong"]).arc_scores([example.words])[0]
+best = best_trees(arc_scores, trees)
+scored = score_trees(model, example.words, best.heads)
+
+
+def drawn(place):
+    """One of the parser's best trees."""
+    title = f"parser {np.exp(best.log_probs[place]):.3f}, DTG {scored.posterior[place]:.3f}"
+    return plot.draw_tree(with_tree(example, best.heads[place].tolist()), title)
+
+
+drawn(0)
+
+# %%
+drawn(1)
+
+# %% [markdown]
+# ## The bound grows with every tree
+#
+# The sum over K different trees is a bound from below: every further tree can only add. The grey level is log p(words)
+# itself, as far as draws with replacement can tell (with its 95 % interval): the mean of p(words, tree) / q(tree).
+
+# %%
+(row,) = evaluation.tightness_of(models["dtg"], [example], parsers["strong"], trees=10 * trees)
+counts = [count for count in evaluation.COUNTS if count <= 10 * trees]
+curves = {way: (counts, list(row[way].values())) for way in ("best", "sample")}
+level = ("estimate", row["estimate_log_prob"], row["estimate_low"], row["estimate_high"])
+plot.save(plot.draw_growth(curves, level, "trees", "log p(words), nats"), "04_bound")
+
+# %% [markdown]
+# ## Perplexity
+#
+# Of the test sentences, ends included, over trees that are drawn without replacement, as in the paper. Of the models
+# with trees it is an upper bound; TXL (tokens) is exact. No sentence is left out because its own tree is no projective
+# one: that tree is not looked at. The interval is a bootstrap over sentences; it says nothing about other seeds.
+
+# %%
+scores = {
+    model: evaluation.scores_of(
+        models[model], sentences, None if model == "txl-tokens" else parsers["strong"], trees=trees
+    )
+    for model in NAMES
+}
+table = pd.DataFrame([{"model": NAMES[model], **evaluation.perplexity_row(scores[model])} for model in NAMES])
+table.set_index("model").round(2)
+
+# %% [markdown]
+# ## Do the models choose better trees than the parser?
+#
+# The paper's Table 3: of the proposed trees each model takes its favourite. `oracle` takes the one that is nearest to
+# the treebank's, which is all that reranking could ever reach. `over proposal` counts words on the same sentences.
+
+# %%
+
+
+def reranking(parser):
+    """The paper's Table 3, with the trees of one parser."""
+    of_parser = {
+        NAMES[model]: evaluation.scores_of(models[model], sentences, parsers[parser], trees=trees)
+        for model in NAMES
+        if model != "txl-tokens"
+    }
+    choices = {name: [score.best for score in found] for name, found in of_parser.items()}
+    return pd.DataFrame(reranked(sentences, proposed[parser], choices)).set_index("chosen by")
+
+
+def in_percent(value):
+    return tuple(round(100 * part, 2) for part in value) if isinstance(value, tuple) else round(100 * value, 2)
+
+
+reranking("strong").map(in_percent)
+
+# %%
+reranking("weak").map(in_percent)
+
+# %% [markdown]
+# ## Is the bound tight?
+#
+# For some of the test sentences we take ten times as many trees, and ask how much the bound of the first K lacks, on
+# average over all words: against the exact value where the sentence has at most six words, else against the estimate.
+
+# %%
+some = evaluation.spread(sentences, max(5, len(sentences) // 5))
+studies = {name: evaluation.tightness_of(models["dtg"], some, parsers[name], trees=10 * trees) for name in parsers}
+curves = {
+    f"{way}, {name} parser": (counts, [evaluation.missing(rows, way, count)[0] for count in counts])
+    for name, rows in studies.items()
+    for way in ("best", "sample")
+}
+plot.save(plot.draw_growth(curves, ("nothing", 0, 0, 0), "trees", "missing, nats a word"), "04_missing")
+
+# %%
+rows = []
+for name, study in studies.items():
+    for way in ("best", "sample"):
+        for count in (1, 10, trees, 10 * trees):
+            lacks, error = evaluation.missing(study, way, count)
+            rows.append({"parser": name, "trees are": way, "K": count, "missing, nats a word": lacks, "±": error})
+pd.DataFrame(rows).set_index(["parser", "trees are", "K"]).round(5)
+
+# %% [markdown]
+# How sure the model is of its trees: the entropy of its posterior, in nats (0 where one tree has everything), and how
+# many draws from the model's own posterior the parser's are worth. Few, and the estimate is not to be trusted.
+
+# %%
+pd.DataFrame(
+    [
+        {
+            "parser": name,
+            "sentences": len(study),
+            "words": np.mean([row["words"] for row in study]),
+            "entropy": np.mean([row["entropy"] for row in study]),
+            "effective samples, median": np.median([row["estimate_effective_samples"] for row in study]),
+            "effective samples, least": np.min([row["estimate_effective_samples"] for row in study]),
+        }
+        for name, study in studies.items()
+    ]
+).set_index("parser").round(2)
