@@ -2,12 +2,15 @@
 
     python benchmarks/scoring.py
 
-Sentences of 12 and of 25 words out of a vocabulary of 8,000 pieces, 300 different trees drawn from random arc scores;
-d 256, 6 layers, 8 heads, inner width 1024. The sequences are scored in rows of about the same length, 16, 32 or 64 at
-once, whichever is fastest ("rows", "rows_seconds"); "seconds" is the time of the trie. "sharing" is how many positions
-the sequences have, over those that the tries compute; "faster" is the one time over the other, and "share" is how much
-of the sharing that is. "difference" is the largest one between the two log-probabilities of a tree. The count is of
-trees.
+Two sentences of 12 and of 25 made-up words out of a vocabulary of 8,000 pieces, with 300 different trees drawn from
+random arc scores; and eight sentences of the dev part of minilang and, where the data folder holds it, of UD English,
+with the 300 different trees that a trained parser proposes (trained now, in minutes, if it was not before). The models
+have random weights: d 256, 6 layers, 8 heads, inner width 1024.
+
+The sequences are scored in rows of about the same length, 16, 32 or 64 at once, whichever is fastest ("rows",
+"rows_seconds"); "seconds" is the time of the trie. "sharing" is how many positions the sequences have, over those that
+the tries compute; "faster" is the one time over the other, and "share" is how much of the sharing that is. "difference"
+is the largest one between the two log-probabilities of a tree. The count is of trees.
 """
 
 import os
@@ -16,7 +19,7 @@ os.environ["OMP_NUM_THREADS"] = "2"
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import _common
 import numpy as np
@@ -24,53 +27,85 @@ import torch
 
 from dtglib.batches import pad
 from dtglib.compile import Sequences
+from dtglib.corpora import UD_ENGLISH, ud_folder
 from dtglib.decode.trie import POSITIONS, groups, grow, joint_log_probs
+from dtglib.evaluation import spread
+from dtglib.experiment import Settings, read_corpus, read_size
 from dtglib.model import Model, ModelConfig, batch_of
+from dtglib.parsers import trained_parser
+from dtglib.proposals.parser import load_parser
 from dtglib.proposals.projective import different_samples
+from dtglib.proposals.propose import METHODS, propose
 from dtglib.readings import READINGS
 from dtglib.structure import dense
+from dtglib.vocab import Vocabulary
 
-LENGTHS, TREES = (12, 25), 300
+LENGTHS, TREES, SENTENCES = (12, 25), 300, 8
 SPREAD = 3  # of the arc scores: a parser that has an idea, but is not sure
 SIZE = {"layers": 6, "width": 256, "heads": 8, "inner": 1024}
 MODELS = ("dtg", "dtg-eager", "dtg-swift", "txl-trans")
 ROWS = (16, 32, 64)
 
 
+# The trees of one sentence, each with its words.
+Trees = list[tuple[Sequence[str], list[int]]]
+
+
 def main() -> None:
     torch.set_num_threads(2)
-    vocabulary = _common.made_up_vocabulary()
-    chance, draw = random.Random(1), np.random.default_rng(1)
-    sentences = []
-    for length in LENGTHS:
-        words = _common.made_up_words(length, chance)
-        heads = different_samples(draw.normal(size=(length + 1, length + 1)) * SPREAD, TREES, draw).heads
-        sentences.append([(words, tree) for tree in heads.tolist()])
+    settings = {"minilang": read_size("mini")}
+    if all(ud_folder(name).is_dir() for name in UD_ENGLISH):
+        settings["UD English"] = read_size("open-small")
+    made_up = _common.made_up_vocabulary()
+    sets = {f"{length} made-up words": (made_up, [random_trees(length)]) for length in LENGTHS}
+    sets |= {f"{name}, dev": proposed_trees(chosen) for name, chosen in settings.items()}
     with _common.benchmark("scoring", "How much faster are many trees of a sentence scored as a trie?") as report:
-        for name in MODELS:
-            torch.manual_seed(1)
-            model = Model(ModelConfig(model=name, **SIZE), vocabulary).eval()
-            for trees in sentences:
-                report_one(report, model, READINGS[name](vocabulary, trees), f"{name}, {len(trees[0][0])} words")
+        for what, (vocabulary, sentences) in sets.items():
+            for name in MODELS:
+                torch.manual_seed(1)
+                model = Model(ModelConfig(model=name, **SIZE), vocabulary).eval()
+                report_one(report, model, [READINGS[name](vocabulary, trees) for trees in sentences], f"{what}, {name}")
 
 
-def report_one(report, model: Model, sequences: Sequences, what: str) -> None:
+def random_trees(length: int) -> Trees:
+    """Different trees of a made-up sentence."""
+    chance, draw = random.Random(length), np.random.default_rng(length)
+    words = _common.made_up_words(length, chance)
+    heads = different_samples(draw.normal(size=(length + 1, length + 1)) * SPREAD, TREES, draw).heads
+    return [(words, tree) for tree in heads.tolist()]
+
+
+def proposed_trees(settings: Settings) -> tuple[Vocabulary, list[Trees]]:
+    """The vocabulary of a corpus, and the trees of a parser for some sentences of its dev part."""
+    corpus = read_corpus(settings)
+    parser = load_parser(trained_parser("strong", settings))
+    words = [sentence.words for sentence in spread(corpus.dev.sentences, SENTENCES)]
+    proposed = propose(parser, words, TREES, METHODS["sample"])
+    return corpus.vocabulary, [
+        [(sentence, heads) for heads in trees.heads.tolist()] for sentence, trees in zip(words, proposed, strict=True)
+    ]
+
+
+def report_one(report, model: Model, sentences: list[Sequences], what: str) -> None:
     """The same trees, scored both ways."""
-    seconds = {rows: seconds_of(lambda r=rows: in_rows(model, sequences, r)) for rows in ROWS}
+    seconds = {rows: seconds_of(lambda r=rows: [in_rows(model, trees, r) for trees in sentences]) for rows in ROWS}
     rows = min(ROWS, key=seconds.get)
+
+    def as_tries() -> list[torch.Tensor]:
+        return [joint_log_probs(model, trees) for trees in sentences]
+
+    def in_best_rows() -> list[torch.Tensor]:
+        return [in_rows(model, trees, rows) for trees in sentences]
+
     # One after the other, so that whatever else the machine does slows both.
-    pairs = [both(model, sequences, rows) for _ in range(_common.RUNS)]
+    pairs = [(seconds_of(in_best_rows), seconds_of(as_tries)) for _ in range(_common.RUNS)]
     slow, fast = (min(times) for times in zip(*pairs, strict=True))
-    positions = sum(len(grow(pad(sequences, numbers)).place) for numbers in groups(sequences, POSITIONS))
-    sharing, faster = int(sequences.starts[-1]) / positions, slow / fast
-    difference = float((in_rows(model, sequences, rows) - joint_log_probs(model, sequences)).abs().max())
+    positions = sum(len(grow(pad(trees, numbers)).place) for trees in sentences for numbers in groups(trees, POSITIONS))
+    sharing, faster = sum(int(trees.starts[-1]) for trees in sentences) / positions, slow / fast
+    pairs = zip(in_best_rows(), as_tries(), strict=True)
+    difference = max(float((one - other).abs().max()) for one, other in pairs)
     more = {"rows": rows, "rows_seconds": slow, "sharing": sharing, "faster": faster, "share": faster / sharing}
-    report(what, len(sequences), lambda: joint_log_probs(model, sequences), **more, difference=difference)
-
-
-def both(model: Model, sequences: Sequences, rows: int) -> tuple[float, float]:
-    """Seconds in rows, and as a trie."""
-    return seconds_of(lambda: in_rows(model, sequences, rows)), seconds_of(lambda: joint_log_probs(model, sequences))
+    report(what, sum(map(len, sentences)), as_tries, **more, difference=difference)
 
 
 def seconds_of(work: Callable[[], object]) -> float:

@@ -10,6 +10,7 @@
     dtglib parse --parser DIR mine.txt --out mine.conllu
     dtglib trees --parser DIR mine.txt -k 300       the trees that a parser proposes
     dtglib score --model DIR --parser DIR mine.txt  log p of each sentence, perplexities of all
+    dtglib evaluate --size mini --seeds 1 2 3 --out results/DATE-mini
     dtglib reproduce --size mini                    run the notebooks
 
 Results go to standard output, as a table or with `--json` as one JSON object; progress and complaints go to standard
@@ -132,6 +133,13 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--trees", type=_count, default=300, metavar="K", help="of a sentence (default: 300)")
     _add_choice_of_trees(sub)
     sub.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+
+    sub = add("evaluate", commands.evaluate, "train and evaluate all models of a size, and record it for the tables")
+    sub.add_argument("--size", default="mini", metavar="SIZE", help="a file in configs/ (default: mini)")
+    sub.add_argument("--seeds", nargs="+", type=int, default=[1], metavar="N", help="one or more (default: 1)")
+    sub.add_argument(
+        "--out", required=True, type=_folder, metavar="DIR", help="a new folder, such as results/DATE-SIZE"
+    )
 
     sub = add("reproduce", commands.reproduce, "run the notebooks in order and keep them, executed, in runs/SIZE")
     sub.add_argument(

@@ -200,6 +200,13 @@ def score(options: argparse.Namespace) -> None:
     print(f"perplexity: {kind}{total.per_piece:.3f} per piece, {kind}{total.per_word:.3f} per word, ends included")
 
 
+def evaluate(options: argparse.Namespace) -> None:
+    from dtglib.recorded import record_evaluation
+
+    record_evaluation(options.size, options.seeds, options.out)
+    print(f"{options.out}: recorded")
+
+
 def _proposed(options: argparse.Namespace, model: "Model", sentences: list[tuple[str, ...]]) -> Iterator["np.ndarray"]:
     """The trees over which a model with trees is summed."""
     from dtglib.proposals.parser import load_parser

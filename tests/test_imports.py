@@ -24,6 +24,7 @@ corpora
 experiment
 parsers
 evaluation
+recorded
 reproduce
 commands
 cli

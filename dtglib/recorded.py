@@ -1,0 +1,96 @@
+"""A recorded run: all models of a size, with several seeds, evaluated and written down where tables can find it.
+
+    dtglib evaluate --size mini --seeds 1 2 3 --out results/2026-11-20-mini
+
+What is trained and scored is kept in runs/, so a run that was stopped begins its record anew but nothing else. The
+record (record.py) has a line of metrics for every number:
+
+    {"part": "perplexity", "seed": 1, "model": "dtg", "parser": "strong", "per word": 22.6, ...}
+    {"part": "reranking",  "seed": 1, "parser": "strong", "chosen by": "dtg", "UAS": 0.98, ...}
+    {"part": "tightness",  "seed": 1, "model": "dtg", "parser": "strong", "way": "best", "trees": 300, "missing": ...}
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dtglib import evaluation
+from dtglib.config import as_dict
+from dtglib.evaluate.rerank import reranked
+from dtglib.experiment import Settings, prepare, read_corpus, read_size, trained
+from dtglib.parsers import read_parser, trained_parser
+from dtglib.proposals.parser import load_parser
+from dtglib.proposals.propose import METHODS, propose
+from dtglib.readings import READINGS, SYSTEM_OF
+from dtglib.record import Run, read_record
+from dtglib.registry import checksums
+from dtglib.treebank import Sentence
+
+PARSERS = ("strong", "weak")
+TREES_IN_STUDY = 10  # times those of the evaluation
+
+
+def record_evaluation(size: str, seeds: Sequence[int], out: Path) -> None:
+    """Train, or find, all models of a size with every seed, and write down what they are worth."""
+    settings = read_size(size)
+    config = {"size": size, **as_dict(*settings)}
+    config |= {f"{name} parser": as_dict(read_parser(name, settings).parser) for name in PARSERS}
+    question = f"How good are the five models of size {size} at predicting sentences, and at choosing trees?"
+    with Run(out, question, config, seeds=seeds, data=checksums()) as run:
+        for seed in seeds:
+            for line in _of_seed(read_size(size, seed=seed)):
+                run.metric(seed=seed, **line)
+
+
+def _of_seed(settings: Settings) -> Iterator[dict[str, Any]]:
+    """The lines of one seed, which decides about the models, the parsers and the trees that are drawn."""
+    corpus = read_corpus(settings)
+    models = {}
+    for model in READINGS:
+        chosen = settings._replace(model=replace(settings.model, model=model))
+        models[model] = trained(chosen, prepare(chosen, corpus))
+        yield {"part": "training", "model": model, **_of_training(models[model])}
+    parsers = {name: trained_parser(name, settings) for name in PARSERS}
+    sentences = evaluation.test_sentences(settings)
+    for name, parser in parsers.items():
+        yield from _of_parser(settings, models, name, parser, sentences)
+
+
+def _of_training(folder: Path) -> dict[str, Any]:
+    lines = read_record(folder).metrics
+    best = min((line for line in lines if line["part"] == "dev"), key=lambda line: line["nats_per_transition"])
+    names = ("nats_per_transition", "nats_per_sentence")
+    return {"folder": folder.name, "parameters": lines[0]["parameters"], **{name: best[name] for name in names}}
+
+
+def _of_parser(
+    settings: Settings, models: Mapping[str, Path], name: str, parser: Path, sentences: list[Sentence]
+) -> Iterator[dict[str, Any]]:
+    """What the models make of the trees that one parser proposes."""
+    trees, seed = settings.evaluation.trees, settings.run.seed
+    words = [sentence.words for sentence in sentences]
+    proposed = list(propose(load_parser(parser), words, trees, METHODS["sample"], seed))
+    choices = {}
+    for model, folder in models.items():
+        has_trees = model in SYSTEM_OF
+        scores = evaluation.scores_of(folder, sentences, parser if has_trees else None, trees, seed=seed)
+        if has_trees:
+            choices[model] = [score.best for score in scores]
+        if has_trees or name == PARSERS[0]:  # TXL (tokens) needs no parser, and is scored once
+            used = name if has_trees else None
+            yield {"part": "perplexity", "model": model, "parser": used, **evaluation.perplexity_row(scores)}
+    for row in reranked(sentences, proposed, choices):
+        yield {"part": "reranking", "parser": name, **row}
+    some = evaluation.spread(sentences, max(5, len(sentences) // 5))
+    study = evaluation.tightness_of(models["dtg"], some, parser, TREES_IN_STUDY * trees, seed)
+    about = {"part": "tightness", "model": "dtg", "parser": name, "sentences": len(some)}
+    for way in ("best", "sample"):
+        for count in map(int, study[0][way]):
+            lacking, error = evaluation.missing(study, way, count)
+            yield {**about, "way": way, "trees": count, "missing": lacking, "error": error}
+    effective = [row["estimate_effective_samples"] for row in study]
+    entropy = float(np.mean([row["entropy"] for row in study]))
+    yield {**about, "entropy": entropy, "effective": float(np.median(effective)), "least effective": min(effective)}
