@@ -40,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return status
     except UserError as error:
         complaint = str(error)
+    except MemoryError:
+        complaint = "there is not enough memory for this; ask for less at once"
     except KeyboardInterrupt as error:
         print(f"dtglib: {str(error) or 'interrupted'}", file=sys.stderr)
         return 130
@@ -136,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
 
     sub = add("evaluate", commands.evaluate, "train and evaluate all models of a size, and record it for the tables")
     sub.add_argument("--size", default="mini", metavar="SIZE", help="a file in configs/ (default: mini)")
-    sub.add_argument("--seeds", nargs="+", type=int, default=[1], metavar="N", help="one or more (default: 1)")
+    sub.add_argument("--seeds", nargs="+", type=_seed, default=[1], metavar="N", help="one or more (default: 1)")
     sub.add_argument(
         "--out", required=True, type=_folder, metavar="DIR", help="a new folder, such as results/DATE-SIZE"
     )
@@ -161,12 +163,18 @@ def _add_sentences(sub: argparse.ArgumentParser) -> None:
 def _add_choice_of_trees(sub: argparse.ArgumentParser) -> None:
     choice = "drawn without replacement, as in the paper, or the most probable ones (default: sample)"
     sub.add_argument("--method", choices=("sample", "best"), default="sample", help=choice)
-    sub.add_argument("--seed", type=int, default=1, metavar="N", help="of what is drawn (default: 1)")
+    sub.add_argument("--seed", type=_seed, default=1, metavar="N", help="of what is drawn (default: 1)")
 
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on")
     return int(text)
 
 

@@ -131,7 +131,10 @@ def parse(options: argparse.Namespace) -> None:
     from dtglib.proposals.parser import load_parser
     from dtglib.treebank import write_conllu
 
-    parser, sentences = load_parser(options.parser), _sentences(options)
+    if options.out.is_dir():
+        raise UserError(f"--out: {options.out} is a folder; name a file in it")
+    sentences = _sentences(options)
+    parser = load_parser(options.parser)
     parsed = parser.parse(sentences)
     write_conllu(options.out, parsed)
     print(f"{options.out}: {len(parsed)} sentences, {sum(len(sentence.words) for sentence in parsed)} words")
@@ -148,7 +151,8 @@ def trees(options: argparse.Namespace) -> None:
     from dtglib.proposals.parser import load_parser
     from dtglib.proposals.propose import METHODS, propose
 
-    parser, sentences = load_parser(options.parser), [sentence.words for sentence in _sentences(options)]
+    sentences = [sentence.words for sentence in _sentences(options)]
+    parser = load_parser(options.parser)
     proposed = propose(parser, sentences, options.trees, METHODS[options.method], options.seed)
     if options.json:
         found = [
@@ -173,8 +177,8 @@ def score(options: argparse.Namespace) -> None:
     from dtglib.progress import progress
     from dtglib.readings import SYSTEM_OF
 
-    model = Model.load(options.model)
     sentences = [sentence.words for sentence in _sentences(options)]
+    model = Model.load(options.model)
     if model.config.model in SYSTEM_OF:
         scores = by_trees(model, sentences, _proposed(options, model, sentences))
         scores = list(progress(scores, "scoring", "sentence", total=len(sentences)))
@@ -184,7 +188,7 @@ def score(options: argparse.Namespace) -> None:
     totals = {**total._asdict(), "perplexity_per_piece": total.per_piece, "perplexity_per_word": total.per_word}
     if options.json:
         rows = [{"text": " ".join(words), **row._asdict()} for words, row in zip(sentences, scores, strict=True)]
-        print(json.dumps({"sentences": rows, "totals": totals}))
+        print(json.dumps({"sentences": list(map(_finite, rows)), "totals": _finite(totals)}, allow_nan=False))
         return
     print_table(
         [
@@ -198,6 +202,11 @@ def score(options: argparse.Namespace) -> None:
     print(f"\n{total.sentences} sentences, {total.words} words, {total.pieces} pieces, {total.nats:.3f} nats")
     kind = "at most " if model.config.model in SYSTEM_OF else ""
     print(f"perplexity: {kind}{total.per_piece:.3f} per piece, {kind}{total.per_word:.3f} per word, ends included")
+
+
+def _finite(values: dict[str, object]) -> dict[str, object]:
+    """JSON has no infinities: null stands for the log-probability of what cannot be."""
+    return {key: None if isinstance(x, float) and not math.isfinite(x) else x for key, x in values.items()}
 
 
 def evaluate(options: argparse.Namespace) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -89,7 +89,7 @@ def tightness_of(
                 "sample": {count: float(found.sampled[:count][-1]) for count in counts},
                 "trees": len(found.best),
                 **{f"estimate_{name}": value for name, value in found.estimate._asdict().items()},
-                **{name: getattr(found, name) for name in ("exact", "entropy", "unseen")},
+                **{name: getattr(found, name) for name in ("exact", "seen", "entropy", "unseen")},
             }
 
     about = {"what": "tightness", "trees": trees, "seed": seed}
@@ -113,20 +113,26 @@ def perplexity_row(scores: Sequence[SentenceScore]) -> Row:
     }
 
 
-def missing(rows: Sequence[Row], way: str, count: int) -> tuple[float, float]:
-    """How many nats a word the bound of so many trees lacks, over all sentences of a study; and 1.96 of its errors.
+class Missing(NamedTuple):
+    """How many nats a word a bound lacks."""
 
-    Where a sentence's exact value is known, it counts; else the estimate does, with its error.
-    """
+    nats: float  # against the exact value where there is one, else against the estimate
+    error: float  # 1.96 of the estimates' errors, as far as the draws know them
+    at_least: float  # against all trees that were looked at, which is no estimate
+
+
+def missing(rows: Sequence[Row], way: str, count: int) -> Missing:
+    """What the bound of so many trees lacks, over all sentences of a study."""
     events = sum(row["words"] + 1 for row in rows)
-    lacking, variance = [], 0.0
+    lacking, known, variance = [], [], 0.0
     for row in rows:
-        truth = row["exact"]
+        bound, truth = row[way][str(count)], row["exact"]
         if truth is None:
             truth = row["estimate_log_prob"]
             variance += ((row["estimate_high"] - row["estimate_low"]) / 2) ** 2
-        lacking.append(truth - row[way][str(count)])
-    return math.fsum(lacking) / events, math.sqrt(variance) / events
+        lacking.append(truth - bound)
+        known.append(row["seen"] - bound)
+    return Missing(math.fsum(lacking) / events, math.sqrt(variance) / events, math.fsum(known) / events)
 
 
 def _kept(

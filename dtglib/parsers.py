@@ -17,7 +17,8 @@ from dtglib.proposals.trained import WEIGHTS_FILE, Entries, ParserConfig, Traine
 from dtglib.schedule import TrainConfig
 
 CODE = (
-    *("batches", "checkpoint", "processes", "proposals/biaffine", "proposals/trained", "schedule", "train", "treebank"),
+    *("batches", "checkpoint", "processes", "schedule", "train", "treebank"),
+    *("proposals/biaffine", "proposals/from_supar", "proposals/trained"),
 )
 
 
@@ -54,10 +55,14 @@ class PreparedParser(NamedTuple):
 
 def prepare_parser(settings: ParserSettings) -> PreparedParser:
     """Read the corpus as the parser reads it."""
-    train_part, dev_part = (treebank(settings.corpus, part) for part in ("train", "dev"))
-    entries = entries_of(train_part, settings.parser.rarest)
-    longest = settings.train.longest
-    return PreparedParser(entries, *(TreebankExamples(entries, part, longest) for part in (train_part, dev_part)))
+    parts = {part: treebank(settings.corpus, part) for part in ("train", "dev")}
+    entries, examples = entries_of(parts["train"], settings.parser.rarest), []
+    for part, sentences in parts.items():
+        try:
+            examples.append(TreebankExamples(entries, sentences, settings.train.longest))
+        except UserError as error:
+            raise UserError(f"{settings.corpus.corpus}, {part}: {error}") from error
+    return PreparedParser(entries, *examples)
 
 
 def train_parser_into(settings: ParserSettings, prepared: PreparedParser, folder: Path) -> None:

@@ -7,7 +7,7 @@ record (record.py) has a line of metrics for every number:
 
     {"part": "perplexity", "seed": 1, "model": "dtg", "parser": "strong", "per word": 22.6, ...}
     {"part": "reranking",  "seed": 1, "parser": "strong", "chosen by": "dtg", "UAS": 0.98, ...}
-    {"part": "tightness",  "seed": 1, "model": "dtg", "parser": "strong", "way": "best", "trees": 300, "missing": ...}
+    {"part": "tightness",  "seed": 1, "model": "dtg", "parser": "strong", "way": "best", "trees": 300, "nats": ...}
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -89,8 +89,8 @@ def _of_parser(
     about = {"part": "tightness", "model": "dtg", "parser": name, "sentences": len(some)}
     for way in ("best", "sample"):
         for count in map(int, study[0][way]):
-            lacking, error = evaluation.missing(study, way, count)
-            yield {**about, "way": way, "trees": count, "missing": lacking, "error": error}
+            lacks = evaluation.missing(study, way, count)
+            yield {**about, "way": way, "trees": count, **lacks._asdict()}
     effective = [row["estimate_effective_samples"] for row in study]
     entropy = float(np.mean([row["entropy"] for row in study]))
     yield {**about, "entropy": entropy, "effective": float(np.median(effective)), "least effective": min(effective)}

@@ -24,7 +24,7 @@ from dtglib.compile import TooFar
 from dtglib.decode.trie import joint_log_probs
 from dtglib.errors import require
 from dtglib.model import Model, batch_of
-from dtglib.proposals.projective import best_trees
+from dtglib.proposals.projective import best_trees, how_many
 from dtglib.readings import READINGS, SYSTEM_OF, Reading, Tree
 from dtglib.structure import dense
 from dtglib.vocab import Vocabulary
@@ -46,7 +46,7 @@ class Scored(NamedTuple):
     @property
     def posterior(self) -> np.ndarray:
         """The probability of each tree, given the words, if there were no others."""
-        return np.exp(self.log_probs - self.bound)
+        return np.exp(self.log_probs - max(self.bound, -1e300))  # of what cannot be: nothing
 
     @property
     def entropy(self) -> float:
@@ -61,7 +61,10 @@ class Scored(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """An estimate of log p(words), with an interval that holds the truth in about 95 of 100 cases."""
+    """An estimate of log p(words), with an interval that holds the truth in about 95 of 100 cases.
+
+    In fewer, where q seldom draws trees that p likes: what was not drawn cannot widen the interval.
+    """
 
     log_prob: float
     low: float
@@ -102,6 +105,8 @@ def score_words(model: Model, sentences: Sequence[Sequence[str]]) -> np.ndarray:
     """log p(words) of each sentence, by a model without trees."""
     name = model.config.model
     require(name not in SYSTEM_OF, f"{name} has trees, over which its probabilities must be summed; ask score_trees")
+    if not sentences:
+        return np.empty(0)
     sequences = READINGS[name](model.vocabulary, [(words, None) for words in sentences])
     found = np.empty(len(sequences))
     device = model.embedding.weight.device
@@ -119,9 +124,7 @@ def all_trees(words: int) -> np.ndarray:
     require(
         1 <= words <= MOST_WORDS, f"the trees of {words} words are too many; at most {MOST_WORDS} words can be asked"
     )
-    # binomial(3n - 2, n - 1) / n: 1, 2, 7, 30, 143, 728, ...
-    count = math.comb(3 * words - 2, words - 1) // words
-    return best_trees(np.zeros((words + 1, words + 1)), count).heads
+    return best_trees(np.zeros((words + 1, words + 1)), how_many(words)).heads
 
 
 def importance_estimate(log_p: np.ndarray, log_q: np.ndarray) -> Estimate:
@@ -129,9 +132,11 @@ def importance_estimate(log_p: np.ndarray, log_q: np.ndarray) -> Estimate:
     require(len(log_p) == len(log_q) > 1, "an estimate needs two samples at least, and both probabilities of each")
     ratios = np.asarray(log_p, np.float64) - log_q
     largest = ratios.max()
+    if largest == -np.inf:
+        return Estimate(-math.inf, -math.inf, -math.inf, 0.0)
     weights = np.exp(ratios - largest)
     mean = weights.mean()
     # Of the logarithm, by its slope at the mean.
-    margin = 1.96 * weights.std(ddof=1) / math.sqrt(len(weights)) / mean
+    margin = float(1.96 * weights.std(ddof=1) / math.sqrt(len(weights)) / mean)
     log_prob = float(largest + np.log(mean))
     return Estimate(log_prob, log_prob - margin, log_prob + margin, float(weights.sum() ** 2 / (weights**2).sum()))

@@ -1,7 +1,7 @@
 """A parser of one's own: it learns its sentences, scores each by itself, and reads whatever a word may be.
 
 The judge is supar: its network, fed sentence by sentence through its own fields, is what our batches must agree with.
-The parser of these tests has sixteen units to either side, and knows forty sentences of minilang by heart.
+The parser of these tests has sixteen units to either side, and knows two dozen sentences of minilang by heart.
 """
 
 import json
@@ -57,7 +57,7 @@ SMALL = ParserConfig(
     rarest=1,
 )  # fmt: skip
 LEARNING = TrainConfig(
-    epochs=60, batch_positions=256, learning_rate=0.02, first_rate=1e-3, last_rate=1e-3, warmup_steps=5,
+    epochs=25, batch_positions=512, learning_rate=0.03, first_rate=1e-3, last_rate=1e-3, warmup_steps=5,
     embedding_rate=1.0, clip=5.0, precision="float32", evaluate_every=60,
 )  # fmt: skip
 SHORT = replace(LEARNING, epochs=2, batch_positions=64, evaluate_every=4)
@@ -92,10 +92,10 @@ def learn(
 
 @pytest.fixture(scope="module")
 def by_heart(tmp_path_factory) -> Trained:
-    """The parser that knows the forty sentences by heart."""
+    """The parser that knows two dozen sentences by heart."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    folder = learn(tmp_path_factory.mktemp("by-heart"), minilang(), how=LEARNING)
+    folder = learn(tmp_path_factory.mktemp("by-heart"), minilang(24), how=LEARNING)
     torch.set_num_threads(threads)
     return Trained.load(folder)
 
@@ -350,7 +350,7 @@ def test_the_checksum_depends_on_all_that_is_read(other):
 
 
 def test_it_learns_its_sentences(by_heart):
-    known = minilang().sentences
+    known = minilang(24).sentences
     parsed = by_heart.parse(known)
     right = attached(known, [sentence.heads for sentence in parsed])
     assert right.uas > 0.97
@@ -362,7 +362,7 @@ def test_it_learns_its_sentences(by_heart):
 
 def test_the_loss_that_is_recorded_is_that_of_a_word(by_heart):
     (dev,) = [line for line in lines(Path(by_heart.name), "dev") if line["is_best"]][-1:]
-    nats, words = by_definition(by_heart, minilang().sentences)
+    nats, words = by_definition(by_heart, minilang(24).sentences)
     assert dev["nats_per_transition"] == pytest.approx(nats / words, rel=1e-3)
     assert nats / words < 0.1
 

@@ -276,8 +276,12 @@ def test_as_many_sentences_are_drawn_as_asked_whatever_the_number(draws):
 
 
 @pytest.fixture
-def settings(tmp_path) -> Settings:
-    path = tmp_path / "tiny.yaml"
+def settings(tmp_path, monkeypatch) -> Settings:
+    """In a repository of their own, where folders of models are named and none is made."""
+    for folder in ("configs", "notebooks"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "configs" / "tiny.yaml"
     path.write_text(TINY.replace("model: dtg", "model: txl-tokens"))
     return read_settings(path)
 

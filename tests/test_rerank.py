@@ -13,12 +13,19 @@ The second is "Yes .", with two trees: 0 1 (gold, 2 of 2) and 2 0 (0 of 2).
 
 import numpy as np
 import pytest
+import torch
 
 from dtglib.errors import UserError
 from dtglib.evaluate.attachment import attached, every_word, is_no_punctuation
+from dtglib.evaluate.perplexity import by_trees
 from dtglib.evaluate.rerank import reranked
+from dtglib.model import Model, ModelConfig
 from dtglib.proposals.projective import Trees, best_trees
+from dtglib.scores import score_trees
 from dtglib.treebank import Sentence
+from dtglib.vocab import Vocabulary
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 DIFFERENCE = Sentence(("There", "is", "a", "difference", "."), heads=(2, 0, 4, 2, 2), id="difference")
 YES = Sentence(("Yes", "."), heads=(0, 1), id="yes")
@@ -117,15 +124,12 @@ PROPOSED = [
     Trees(np.array([WRONG, RIGHT]), np.log([0.9, 0.1])),
 ]
 # A model that likes the chain, and is right about "Yes ."; one that is right about the first sentence alone.
-LOG_PROBS = {
-    "left": [np.array([-10.0, -11.0, -12.0]), np.array([-9.0, -3.0])],
-    "right": [np.array([-np.inf, -11.0, -10.5]), np.array([-3.0, -np.inf])],
-}
+CHOICES = {"left": [CHAIN, RIGHT], "right": [GOOD, WRONG]}
 
 
 @pytest.fixture(scope="module")
 def rows() -> dict[str, dict]:
-    return {row["chosen by"]: row for row in reranked([DIFFERENCE, YES], PROPOSED, LOG_PROBS)}
+    return {row["chosen by"]: row for row in reranked([DIFFERENCE, YES], PROPOSED, CHOICES)}
 
 
 def test_a_row_for_the_parser_each_model_in_their_order_and_the_oracle(rows):
@@ -154,37 +158,39 @@ def test_the_intervals_are_those_of_the_same_draws_of_sentences(rows):
 def test_what_is_won_is_surer_than_either_share_because_the_sentences_are_the_same():
     """One word more is right in every sentence, hard or easy: that is certain, however uncertain both shares are."""
     random = np.random.default_rng(4)
-    sentences, trees, log_probs = [], [], []
-    for _ in range(50):
-        wrong = int(random.integers(1, 9))
-        gold = (0, *[1] * 9)
-        worse = (0, *[1] * (9 - wrong), *range(10 - wrong, 10))  # a chain at the end, its first word not counted
-        better = (*worse[: 10 - wrong + 1], 1, *worse[10 - wrong + 2 :])
-        worse = tuple(head if place < 10 - wrong + 1 else worse[place] for place, head in enumerate(worse))
-        sentences.append(Sentence(tuple("abcdefghij"), heads=gold))
-        trees.append(Trees(np.array([worse, better]), np.log([0.7, 0.3])))
-        log_probs.append(np.array([-2.0, -1.0]))
-    _, model, _ = reranked(sentences, trees, {"model": log_probs})
-    low, high = model["over proposal, 95 %"]
-    whole = model["UAS, 95 %"]
-    assert high - low < 0.5 * (whole[1] - whole[0])
-    assert low > 0
+    sentence = Sentence(tuple("abcdefghij"), heads=(0, *[1] * 9))
+    worse, better = [], []
+    for wrong in random.integers(1, 9, 50).tolist():
+        worse.append((0, *[1] * (9 - wrong), *[2] * wrong))
+        better.append((0, *[1] * (10 - wrong), *[2] * (wrong - 1)))
+    proposed = [Trees(np.array(pair), np.log([0.7, 0.3])) for pair in zip(worse, better, strict=True)]
+    parser, model, _ = reranked([sentence] * 50, proposed, {"model": better})
+    assert model["over proposal, 95 %"] == (pytest.approx(0.1), pytest.approx(0.1))
+    for row in (parser, model):
+        low, high = row["UAS, 95 %"]
+        assert high - low > 0.08
 
 
-def test_no_choice_among_the_same_trees_is_better_than_the_oracles():
-    random = np.random.default_rng(5)
+def at_random(random: np.random.Generator) -> tuple[list[Sentence], list[Trees]]:
+    """Sentences of two to eight words, and 20 trees of each that have nothing to do with its own."""
     sentences, trees = [], []
     for number in range(30):
         size = int(random.integers(2, 9))
         gold = best_trees(random.normal(size=(size + 1, size + 1)), 1).heads[0]
         sentences.append(Sentence(tuple("abcdefgh"[:size]), heads=tuple(gold.tolist()), id=str(number)))
         trees.append(best_trees(random.normal(size=(size + 1, size + 1)), 20))
-    models = {str(n): [random.normal(size=len(chosen.heads)) for chosen in trees] for n in range(8)}
+    return sentences, trees
+
+
+def test_no_choice_among_the_same_trees_is_better_than_the_oracles():
+    random = np.random.default_rng(5)
+    sentences, trees = at_random(random)
+    models = {str(n): [random.choice(proposed.heads) for proposed in trees] for n in range(8)}
     uas = {row["chosen by"]: row["UAS"] for row in reranked(sentences, trees, models)}
     assert uas["oracle"] == max(uas.values()) > sorted(uas.values())[-2]
     nearest = [
-        max(sum(a == b for a, b in zip(sentence.heads, heads, strict=True)) for heads in chosen.heads.tolist())
-        for sentence, chosen in zip(sentences, trees, strict=True)
+        max(sum(a == b for a, b in zip(sentence.heads, heads, strict=True)) for heads in proposed.heads.tolist())
+        for sentence, proposed in zip(sentences, trees, strict=True)
     ]
     assert uas["oracle"] == sum(nearest) / sum(len(sentence.words) for sentence in sentences)
 
@@ -194,7 +200,7 @@ def test_nor_without_punctuation():
     """Two trees with four right heads each; of the words that are no punctuation one has three right, one four."""
     loses_a_word, loses_the_stop = NEAR, (2, 0, 4, 2, 4)
     trees = [Trees(np.array([loses_a_word, loses_the_stop]), np.log([0.7, 0.3]))]
-    rows = reranked([DIFFERENCE], trees, {"model": [np.array([-2.0, -1.0])]})
+    rows = reranked([DIFFERENCE], trees, {"model": [loses_the_stop]})
     uas = {row["chosen by"]: row["UAS without punctuation"] for row in rows}
     assert uas["model"] == 1
     assert uas["oracle"] >= uas["model"]
@@ -206,10 +212,11 @@ def test_without_a_model_there_are_the_parser_and_the_oracle():
 
 
 def test_the_seed_decides_about_the_intervals_and_nothing_else():
-    sentences, trees = [DIFFERENCE, YES] * 20, PROPOSED * 20
-    log_probs = {"model": LOG_PROBS["left"] * 20}
-    first, again, other = (reranked(sentences, trees, log_probs, seed) for seed in (1, 1, 2))
-    assert first == again != other
+    sentences, trees = at_random(np.random.default_rng(5))
+    first, again, other = (reranked(sentences, trees, {}, seed) for seed in (1, 1, 2))
+    assert first == again
+    for key in ("UAS, 95 %", "UAS without punctuation, 95 %", "over proposal, 95 %"):
+        assert [row[key] for row in first] != [row[key] for row in other]
     for key in ("UAS", "UAS without punctuation", "over proposal"):
         assert [row[key] for row in first] == [row[key] for row in other]
 
@@ -219,10 +226,24 @@ def test_a_sentence_without_a_tree_cannot_be_reranked():
         reranked([Sentence(("Yes", "."), id="raw")], PROPOSED[1:], {})
 
 
-@pytest.mark.parametrize("lacking", ["a sentence", "a sentence's trees", "a sentence's log p"])
+@pytest.mark.parametrize("lacking", ["a sentence", "a sentence's trees", "a model's choice"])
 def test_one_sentence_less_here_than_there_is_refused(lacking):
     sentences = [DIFFERENCE, YES][: 1 if lacking == "a sentence" else 2]
     trees = PROPOSED[: 1 if lacking == "a sentence's trees" else 2]
-    log_probs = {"left": LOG_PROBS["left"][: 1 if lacking == "a sentence's log p" else 2]}
+    choices = {"left": CHOICES["left"][: 1 if lacking == "a model's choice" else 2]}
     with pytest.raises(ValueError, match=r"is (shorter|longer)"):
-        reranked(sentences, trees, log_probs)
+        reranked(sentences, trees, choices)
+
+
+def test_what_a_model_likes_best_is_what_it_chooses():
+    """From log p(words, tree) to the table: the choices are the best trees of evaluate.perplexity."""
+    torch.manual_seed(3)
+    vocabulary = Vocabulary.of_words([DIFFERENCE.words, YES.words])
+    model = Model(ModelConfig(model="dtg", layers=1, width=16, heads=2, inner=32), vocabulary).eval()
+    sentences = [DIFFERENCE, YES]
+    scores = list(by_trees(model, [s.words for s in sentences], [proposed.heads for proposed in PROPOSED]))
+    log_probs = [score_trees(model, s.words, t.heads).log_probs for s, t in zip(sentences, PROPOSED, strict=True)]
+    right = [np.array([0, 4, 5]), np.array([0, 2])]  # of each tree, in the order of PROPOSED
+    expected = sum(of_tree[log_p.argmax()] for of_tree, log_p in zip(right, log_probs, strict=True)) / 7
+    _, row, _ = reranked(sentences, PROPOSED, {"dtg": [score.best for score in scores]})
+    assert row["UAS"] == expected

@@ -1,6 +1,7 @@
 """What a model says of a sentence, against sums over all trees; and estimates that are right as often as they claim."""
 
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from dtglib.readings import READINGS, SYSTEM_OF
 from dtglib.scores import Estimate, Scored, all_trees, importance_estimate, score_trees, score_words
 from dtglib.structure import dense
 from dtglib.vocab import Vocabulary
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 WORDS = ["There", "is", "a", "difference"]
 
@@ -82,6 +85,87 @@ def test_the_posterior_is_a_distribution_and_its_entropy_that_of_the_definition(
     assert scored.best.tolist() == [2, 0]
     certain = Scored(scored.trees, np.array([-2000.0, -1.0, -3000.0]))
     assert certain.entropy == 0
+
+
+# ---- Trees that reach too far
+
+
+def reach_of(heads: tuple[int, ...]) -> int:
+    """The largest k of LEFTARC[k] and RIGHTARC[k] that arc-swift needs for a tree.
+
+    An arc passes over the words on the stack between its two ends: below the one to the left, its last dependent so
+    far, the last dependent of that, and so on.
+    """
+    farthest = 1
+    for word, head in enumerate(heads, start=1):
+        left, right = sorted((word, head))
+        k, at = 1, left
+        while head and (after := [d for d in range(at + 1, right) if heads[d - 1] == at]):
+            k, at = k + 1, after[-1]
+        farthest = max(farthest, k)
+    return farthest
+
+
+@cache
+def short_of_reach(name: str, reach: int) -> Model:
+    torch.manual_seed(3)
+    vocabulary = Vocabulary.of_words([WORDS], reach)
+    return Model(ModelConfig(model=name, layers=1, width=16, heads=2, inner=32), vocabulary).eval()
+
+
+def test_in_there_is_a_difference_the_last_arc_reaches_over_one_word_if_a_hangs_from_is():
+    assert reach_of((2, 0, 4, 2)) == 1
+    assert reach_of((2, 0, 2, 2)) == 2  # RIGHTARC[2], from "is" over "a" to "difference"
+    assert reach_of((4, 1, 2, 0)) == 3  # LEFTARC[3], from "difference" over "a" and "is" to "There"
+
+
+@pytest.mark.parametrize("words", [1, 3, 5])
+@pytest.mark.parametrize("reach", [1, 2, 3, 4])
+def test_a_tree_that_reaches_too_far_has_no_probability_and_the_others_have_their_own(words, reach):
+    arc_swift, sentence = short_of_reach("dtg-swift", reach), ["There"] * words
+    scored = score_trees(arc_swift, sentence, all_trees(words))
+    too_far = [reach_of(heads) > reach for heads in scored.trees.tolist()]
+    assert np.isneginf(scored.log_probs).tolist() == too_far
+    assert any(too_far) == (reach < words - 1)
+    near = scored.trees[np.isfinite(scored.log_probs)]
+    np.testing.assert_allclose(
+        scored.log_probs[np.isfinite(scored.log_probs)], score_trees(arc_swift, sentence, near).log_probs, atol=1e-4
+    )
+    assert scored.bound == pytest.approx(score_trees(arc_swift, sentence, near).bound, abs=1e-5)
+    assert not too_far[scored.trees.tolist().index(scored.best.tolist())]
+
+
+def test_whichever_of_the_trees_reach_too_far():
+    """The first, the last, several in a row, all, none."""
+    model, far, near = short_of_reach("dtg-swift", 2), (4, 1, 2, 0), (2, 0, 4, 2)
+    for row in product((far, near), repeat=4):
+        scored = score_trees(model, WORDS, np.array(row))
+        assert np.isneginf(scored.log_probs).tolist() == [heads == far for heads in row]
+    none = score_trees(model, WORDS, np.array([far, far]))
+    assert none.bound == -np.inf
+
+
+@pytest.mark.parametrize("name", [name for name in SYSTEM_OF if name != "dtg-swift"])
+def test_only_in_arc_swift_can_a_tree_reach_too_far(name):
+    assert np.isfinite(score_trees(short_of_reach(name, 1), ["There"] * 5, all_trees(5)).log_probs).all()
+
+
+@pytest.mark.parametrize("name", SYSTEM_OF)
+def test_a_tree_that_is_none_is_an_error_and_not_improbable(name):
+    for heads in ((3, 4, 0, 3), (0, 0, 2, 2), (2, 1, 0, 3)):
+        with pytest.raises(UserError, match="sentence 2: "):
+            score_trees(short_of_reach(name, 1), WORDS, np.array([(2, 0, 4, 2), heads]))
+
+
+@pytest.mark.parametrize("name", SYSTEM_OF)
+def test_a_sentence_without_words_is_left_to_the_user(name):
+    with pytest.raises(UserError, match="without words has no probability; leave it out"):
+        score_trees(model(name), [], np.empty((1, 0), int))
+
+
+def test_nor_is_one_scored_without_trees():
+    with pytest.raises(UserError, match="sentence 2: has no words"):
+        score_words(model("txl-tokens"), [WORDS, []])
 
 
 # ---- Words

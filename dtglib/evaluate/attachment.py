@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dtglib.errors import UserError
+from dtglib.errors import UserError, require
 from dtglib.evaluate.bootstrap import ratio_interval
 from dtglib.treebank import Sentence
 
@@ -40,6 +40,7 @@ class Attached(NamedTuple):
     @property
     def uas(self) -> float:
         """The share of all words together."""
+        require(self.words.sum(), "no word is left whose head could be counted")
         return float(self.right.sum() / self.words.sum())
 
     def interval(self, random: np.random.Generator) -> tuple[float, float]:

@@ -7,17 +7,25 @@ words of one are no independent evidence.
 
 import numpy as np
 
+from dtglib.errors import require
+
 DRAWS = 10_000
 
 
 def ratio_interval(
     numerators: np.ndarray, denominators: np.ndarray, random: np.random.Generator, draws: int = DRAWS
 ) -> tuple[float, float]:
-    """Between what the sum of the one over the sum of the other lies in 95 of 100 draws of sentences."""
-    count = len(numerators)
+    """Between what the sum of the one over the sum of the other lies in 95 of 100 draws of sentences.
+
+    Sentences with nothing in the denominator, such as those of punctuation alone, say nothing, and are not drawn.
+    """
+    says = denominators > 0
+    numerators, denominators, count = numerators[says], denominators[says], int(says.sum())
+    require(count, "there is nothing of which a share could be taken")
     ratios = []
     for first in range(0, draws, 1000):  # a few million numbers at once, whatever the size of the test
         chosen = random.integers(count, size=(min(1000, draws - first), count))
         ratios.append(numerators[chosen].sum(axis=1) / denominators[chosen].sum(axis=1))
-    low, high = np.quantile(np.concatenate(ratios), [0.025, 0.975])
+    # Values that were drawn, and none between two of them: one may be infinite.
+    low, high = (np.quantile(np.concatenate(ratios), q, method=m) for q, m in ((0.025, "lower"), (0.975, "higher")))
     return float(low), float(high)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dtglib.errors import require
 from dtglib.evaluate.bootstrap import ratio_interval
 from dtglib.model import Model
 from dtglib.scores import score_trees, score_words
@@ -25,7 +26,7 @@ Words = Sequence[str]
 
 
 class SentenceScore(NamedTuple):
-    """What a model says of one sentence; without trees, there is no best one."""
+    """What a model says of one sentence; without a tree that it thinks possible, there is no best one."""
 
     words: int
     pieces: int
@@ -38,7 +39,7 @@ def by_trees(model: Model, sentences: Sequence[Words], trees: Iterable[np.ndarra
     """The bound of each sentence over its trees (rows of heads), and the tree that the model likes best."""
     for words, heads in zip(sentences, trees, strict=True):
         scored = score_trees(model, words, heads)
-        best = tuple(scored.best.tolist())
+        best = tuple(scored.best.tolist()) if scored.bound > -math.inf else None
         yield SentenceScore(len(words), _pieces(model, words), len(heads), scored.bound, best)
 
 
@@ -77,6 +78,7 @@ class Perplexity(NamedTuple):
 def perplexity(scores: Iterable[SentenceScore]) -> Perplexity:
     """Of all sentences together."""
     scores = list(scores)
+    require(scores, "there is no sentence to be predicted")
     return Perplexity(
         len(scores),
         sum(score.words for score in scores),

@@ -7,7 +7,7 @@
 Between the proposal's best tree and the oracle's, the best that is among the K, lies what a reranker can win.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,25 +28,26 @@ def reranked(
     `choices` has, for each model, its best tree of each sentence. "over proposal" is how much more is right than of the
     proposal's own choice, on the same sentences, with punctuation.
     """
-    chosen = {
-        PROPOSAL: [proposed.heads[proposed.log_probs.argmax()] for proposed in trees],
-        **choices,
-        ORACLE: [_nearest(sentence, proposed.heads) for sentence, proposed in zip(sentences, trees, strict=True)],
-    }
-    first = attached(sentences, chosen[PROPOSAL])
+    favourites = [proposed.heads[proposed.log_probs.argmax()] for proposed in trees]
+    first = attached(sentences, favourites)
     rows = []
-    for name, heads in chosen.items():
+    for name, heads in {PROPOSAL: favourites, **choices, ORACLE: None}.items():
         row: dict[str, Any] = {"chosen by": name}
         for what, counts in (("UAS", every_word), ("UAS without punctuation", is_no_punctuation)):
-            here = attached(sentences, heads, counts)
+            here = attached(sentences, heads or _nearest(sentences, trees, counts), counts)
             row[what], row[f"{what}, 95 %"] = here.uas, here.interval(np.random.default_rng(seed))
-        here = attached(sentences, heads)
+        here = attached(sentences, heads or _nearest(sentences, trees, every_word))
         row["over proposal"] = here.uas - first.uas
         row["over proposal, 95 %"] = ratio_interval(here.right - first.right, first.words, np.random.default_rng(seed))
         rows.append(row)
     return rows
 
 
-def _nearest(sentence: Sentence, heads: np.ndarray) -> np.ndarray:
-    """The tree with the most heads of the treebank's."""
-    return heads[(heads == np.array(sentence.heads)).sum(axis=1).argmax()]
+def _nearest(sentences: Sequence[Sentence], trees: Sequence[Trees], counts: Callable[[str], bool]) -> list[np.ndarray]:
+    """Of each sentence the tree with the most heads of the treebank's, among the words that count."""
+    found = []
+    for sentence, proposed in zip(sentences, trees, strict=True):
+        counted = np.array([counts(word) for word in sentence.words])
+        right = (proposed.heads == np.array(sentence.heads)) & counted
+        found.append(proposed.heads[right.sum(axis=1).argmax()])
+    return found

@@ -8,9 +8,10 @@
 The paper asks whether 300 trees are enough, and leaves it open: "it requires nontrivial work". The bounds of all K
 come from one run, because the first K of more trees, best or drawn, are what one would get if one asked for K.
 
-Where a bound is compared with an estimate, mind the estimate's interval: a draw from a parser that is sure of itself
-may miss trees that the model likes, and is then too low. `unseen`, what the parser gives to all trees but the best
-ones that were looked at, says how much of its own mass there is left to be found.
+A parser that is sure of itself never draws what the model may like better, and an estimate from its draws would be too
+low without knowing it. So a third of the draws come from the parser's distribution, a third from one with half its arc
+scores, a third from one with a quarter; their weights are those of the mixture, which keeps the mean right. What no
+draw can talk away is `seen`, the sum over all different trees that were looked at by any of the ways: a bound.
 """
 
 import math
@@ -20,8 +21,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dtglib.model import Model
-from dtglib.proposals.projective import best_trees, different_samples, samples
+from dtglib.proposals.projective import best_trees, different_samples, log_partition, samples
 from dtglib.scores import Estimate, all_trees, importance_estimate, score_trees
+
+FLATTENED = (1.0, 0.5, 0.25)  # by what the arc scores are multiplied
 
 
 class Tightness(NamedTuple):
@@ -31,20 +34,18 @@ class Tightness(NamedTuple):
     sampled: np.ndarray
     estimate: Estimate
     exact: float | None
-    entropy: float  # of the posterior, over all trees that were looked at
-    unseen: float
+    seen: float  # the bound of all trees that were looked at
+    entropy: float  # of the posterior among these
+    unseen: float  # what the parser itself gives to all trees but its best ones
 
 
 def tightness(
     model: Model, words: Sequence[str], arc_scores: np.ndarray, count: int, random: np.random.Generator, all_of: int = 6
 ) -> Tightness:
     """Bounds of up to `count` trees, an estimate of so many draws, and, up to `all_of` words, the exact value."""
-    ways = [
-        best_trees(arc_scores, count),
-        different_samples(arc_scores, count, random),
-        samples(arc_scores, count, random),
-    ]
-    heads = [way.heads for way in ways]
+    best, sampled = best_trees(arc_scores, count), different_samples(arc_scores, count, random)
+    drawn, log_q = _mixed_draws(arc_scores, count, random)
+    heads = [best.heads, sampled.heads, drawn]
     if len(words) <= all_of:
         heads.append(all_trees(len(words)))
     # A tree that several ways have is scored once.
@@ -54,8 +55,18 @@ def tightness(
     return Tightness(
         np.logaddexp.accumulate(log_p[0]),
         np.logaddexp.accumulate(log_p[1]),
-        importance_estimate(log_p[2], ways[2].log_probs),
+        importance_estimate(log_p[2], log_q),
         float(np.logaddexp.reduce(log_p[3])) if len(words) <= all_of else None,
+        scored.bound,
         scored.entropy,
-        max(0.0, 1 - math.fsum(np.exp(ways[0].log_probs))),
+        max(0.0, 1 - math.fsum(np.exp(best.log_probs))),
     )
+
+
+def _mixed_draws(arc_scores: np.ndarray, count: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Trees drawn with replacement from the parser's distribution and two flatter ones, and log q of each by all."""
+    each = -(-count // len(FLATTENED))
+    heads = np.concatenate([samples(arc_scores * scale, each, random).heads for scale in FLATTENED])
+    scores = arc_scores[heads, np.arange(1, len(arc_scores))].sum(axis=1)
+    log_q = [scores * scale - log_partition(arc_scores * scale) for scale in FLATTENED]
+    return heads, np.logaddexp.reduce(log_q) - math.log(len(FLATTENED))

@@ -7,7 +7,7 @@ The network reads words and their characters, or the pieces of a pre-trained enc
 What trees these scores stand for is the business of projective.py: of a tree, their sum.
 
 supar is old. Everything that it is needed for stands in this folder: its network, its fields (which turn words into
-numbers), and the files that it publishes.
+numbers), and the files that it publishes. It comes in by from_supar.py alone.
 """
 
 import warnings
@@ -15,12 +15,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
-from supar.models import BiaffineDependencyModel
-from supar.utils.field import Field, SubwordField
 from torch import Tensor, nn
 
 from dtglib.errors import UserError, require
 from dtglib.progress import progress
+from dtglib.proposals.from_supar import BOS, BiaffineDependencyModel, Field, SubwordField
 from dtglib.proposals.projective import best_tree
 from dtglib.shapes import Float
 from dtglib.treebank import Sentence, with_tree
@@ -36,6 +35,9 @@ class Biaffine(nn.Module):
     def __init__(self, name: str, network: BiaffineDependencyModel, fields: Sequence[Field], labels: Sequence[str]):
         super().__init__()
         self.name, self.network, self.fields, self.labels = name, network, list(fields), list(labels)
+        # supar may have put <bos> among the labels, and scores two of them where there is only one.
+        choosable = [number for number, label in enumerate(labels) if label != BOS]
+        self.register_buffer("choosable", torch.tensor(choosable), persistent=False)
 
     def arc_scores(self, sentences: Sequence[Words]) -> list[np.ndarray]:
         """Of each sentence the score of every arc from h to d, as scores[h, d]; 0 is ROOT."""
@@ -87,7 +89,7 @@ class Biaffine(nn.Module):
                 del order[-count:]
                 arcs, labels = self.scores([sentences[number] for number in numbers])
                 lengths = [len(sentences[number]) + 1 for number in numbers]
-                best = labels.argmax(-1).cpu().numpy()
+                best = self.choosable[labels[..., self.choosable].argmax(-1)].cpu().numpy()
                 arcs = arcs.double().cpu().numpy()
                 matrices = [scores[:n, :n].T for n, scores in zip(lengths, arcs, strict=True)]
                 for number, scores in zip(numbers, matrices, strict=True):
@@ -107,8 +109,9 @@ def _column(field: Field, sentences: Sequence[Words]) -> np.ndarray:
     """
 
     def looked_up(entries: Sequence[str]) -> list[int]:
-        known = field.vocab  # supar's, or a dict
-        return [known[entry] if entry in known else field.unk_index for entry in entries]  # noqa: SIM401
+        # A word that is spelled like <pad> is a word; the vocabulary is supar's, or a dict.
+        known, special = field.vocab, field.specials
+        return [known[e] if e in known and e not in special else field.unk_index for e in entries]
 
     has_pieces = isinstance(field, SubwordField)
     rows = []

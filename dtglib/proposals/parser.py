@@ -5,17 +5,19 @@ parser.arc_scores([["There", "is", "a", "difference"]])
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dtglib.errors import UserError
-from dtglib.proposals.biaffine import Biaffine
+from dtglib.errors import require
+
+if TYPE_CHECKING:
+    from dtglib.proposals.biaffine import Biaffine
 
 
-def load_parser(name: str | Path) -> Biaffine:
+def load_parser(name: str | Path) -> "Biaffine":
     """A parser that was trained here (a folder), or by supar (a file, or the name of one that it publishes)."""
     # Inside: supar takes seconds to import, and may be missing where nothing is parsed.
-    try:
-        from dtglib.proposals.published import load_published
-        from dtglib.proposals.trained import Trained
-    except ImportError as error:
-        raise UserError(f"parsers need supar ({error}); install it: pip install supar==1.1.4") from error
+    from dtglib.proposals.published import load_published
+    from dtglib.proposals.trained import Trained
+
+    require(str(name) not in ("", "."), "no parser is named; is a variable empty?")
     return Trained.load(name) if Path(name).is_dir() else load_published(name)

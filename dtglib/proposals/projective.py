@@ -18,6 +18,7 @@ score of the best of them; for samples without replacement the largest of their 
 """
 
 import heapq
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,11 @@ class Trees(NamedTuple):
 
     heads: np.ndarray  # (trees, words)
     log_probs: np.ndarray
+
+
+def how_many(words: int) -> int:
+    """How many trees there are: 1, 2, 7, 30, 143, 728, ..."""
+    return math.comb(3 * words - 2, words - 1) // words
 
 
 def log_partition(scores: np.ndarray) -> float:
@@ -66,6 +72,7 @@ def samples(scores: np.ndarray, count: int, random: np.random.Generator) -> Tree
 def different_samples(scores: np.ndarray, count: int, random: np.random.Generator) -> Trees:
     """So many different trees, drawn without replacement, in the order in which they come; all, if there are fewer."""
     scores = _checked(scores)
+    count = min(count, how_many(len(scores) - 1))
     chart, total = _chart(scores, _log_sum)
     return _with_probabilities(scores, _search(scores, chart, count, 0.0, _draw, _gumbel_of_rest, random), total)
 
@@ -73,6 +80,7 @@ def different_samples(scores: np.ndarray, count: int, random: np.random.Generato
 def best_trees(scores: np.ndarray, count: int) -> Trees:
     """The so many trees with the highest scores, the best first; all, if there are fewer."""
     scores = _checked(scores)
+    count = min(count, how_many(len(scores) - 1))
     total = log_partition(scores)
     chart, best = _chart(scores, _largest)
     nothing_random = np.random.default_rng(0)

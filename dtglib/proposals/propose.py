@@ -7,11 +7,14 @@ The paper draws 300 trees of a sentence without replacement; the 300 best are at
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dtglib.proposals.biaffine import Biaffine, Words
 from dtglib.proposals.projective import Trees, best_trees, different_samples
+
+if TYPE_CHECKING:
+    from dtglib.proposals.biaffine import Biaffine, Words
 
 # Which trees, given the scores of the arcs, how many, and what is drawn at random.
 Method = Callable[[np.ndarray, int, np.random.Generator], Trees]
@@ -25,8 +28,10 @@ def best(scores: np.ndarray, count: int, random: np.random.Generator) -> Trees:
 METHODS: dict[str, Method] = {"sample": different_samples, "best": best}
 
 
-def propose(parser: Biaffine, sentences: Sequence[Words], count: int, method: Method, seed: int = 1) -> Iterator[Trees]:
+def propose(
+    parser: "Biaffine", sentences: "Sequence[Words]", count: int, method: Method, seed: int = 1
+) -> Iterator[Trees]:
     """So many different trees of each sentence, or all of them, if there are fewer."""
     for number, scores in enumerate(parser.arc_scores(sentences)):
-        # A generator of its own, so that a sentence has the same trees whatever stands before it.
+        # A generator of its own, so that a sentence has the same trees whatever was drawn for those before it.
         yield method(scores, count, np.random.default_rng([seed, number]))

@@ -17,18 +17,28 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import supar
 import torch
-from supar.utils import Config
-from supar.utils.field import Field, RawField, SubwordField
-from supar.utils.fn import download
-from supar.utils.transform import CoNLL
-from supar.utils.vocab import Vocab
 
 from dtglib.errors import UserError
 from dtglib.proposals.biaffine import Biaffine
+from dtglib.proposals.from_supar import (
+    MODEL,
+    NAME,
+    PARSER,
+    BracketTree,
+    ChartField,
+    Config,
+    CoNLL,
+    Field,
+    RawField,
+    SubwordField,
+    Vocab,
+    download,
+)
 
-NAMES = tuple(name for name in supar.NAME if name.startswith("biaffine-dep-"))
+NAMES = tuple(name for name in NAME if name.startswith("biaffine-dep-"))
+KINDS = ("biaffine-dependency", "crf-dependency")  # whose networks give a score to every arc, and no more
+FROZEN = ("pretrained.", "bert_embed.", "encoder.")  # what a file need not hold: it came from elsewhere
 
 
 class _NotNeeded:
@@ -49,7 +59,7 @@ FUNCTIONS = (
     *("builtins.getattr", "__builtin__.getattr", "supar.utils.transform.__dict__"),
 )
 SAFE = [
-    *(Config, CoNLL, Field, RawField, SubwordField, Vocab, _NotNeeded),
+    *(BracketTree, ChartField, CoNLL, Config, Field, RawField, SubwordField, Vocab, _NotNeeded),
     *((_NotNeeded, name) for name in FUNCTIONS),
     (_not_needed_either, "dill._dill._load_type"),
 ]
@@ -64,25 +74,24 @@ def load_published(name: str | Path) -> Biaffine:
         with torch.serialization.safe_globals(SAFE):
             state = torch.load(path, map_location="cpu", weights_only=True)
         kind, arguments, transform = state["name"], state["args"], state["transform"]
+        if kind in KINDS:
+            arguments.device, fields, labels = "cpu", transform.FORM, transform.DEPREL.vocab.itos
     except Exception as error:  # a foreign file can break an unpickler in any way
-        # PyTorch's message advises to read the file unsafely, before and after it says what is wrong.
-        reason = str(error).partition("WeightsUnpickler error:")[2].partition("Check the documentation")[0] or str(
-            error
-        )
-        raise UserError(f"{path}: not a file of supar's that could be read safely ({_short(reason)})") from error
-    if kind not in supar.PARSER or not kind.endswith("-dependency"):
+        raise UserError(f"{path}: not a file of supar's that could be read safely ({_reason(error)})") from error
+    if kind not in KINDS:
         raise UserError(f"{path}: holds a parser of kind {kind!r}; a dependency parser is needed, such as {NAMES[0]}")
     if odd := {"tag", "elmo", "lemma"}.intersection(arguments.get("feat", None) or ()):
         raise UserError(f"{path}: this parser wants {odd.pop()}s, and we have words alone; take another one")
-    arguments.device = "cpu"
     with _explained(f"{name}: its network cannot be built here"):
-        network = supar.PARSER[kind].MODEL(**arguments)
+        network = PARSER[kind].MODEL(**arguments)
         network.load_pretrained(state["pretrained"])
-        # Not strict: what was frozen when it was written is not in the file.
-        network.load_state_dict(state["state_dict"], strict=False)
+        missing, _ = network.load_state_dict(state["state_dict"], strict=False)
+    frozen = FROZEN if arguments.get("encoder", None) == "bert" else FROZEN[:2]
+    if lacking := [tensor for tensor in missing if not tensor.startswith(frozen)]:
+        raise UserError(f"{path}: lacks {len(lacking)} of its network's tensors, such as {lacking[0]}; fetch it again")
     # Of what it reads, `texts` and the like are no numbers, and None what it does not read.
-    fields = [field for field in transform.FORM if isinstance(field, Field)]
-    return Biaffine(str(name), network, fields, transform.DEPREL.vocab.itos).eval()
+    fields = [field for field in fields if isinstance(field, Field)]
+    return Biaffine(str(name), network, fields, labels).eval()
 
 
 def _fetched(name: str) -> Path:
@@ -92,7 +101,7 @@ def _fetched(name: str) -> Path:
             f"train one with `dtglib train-parser`, or name one of {', '.join(NAMES)}"
         )
     with _explained(f"{name}: could not be fetched"):
-        return Path(download(supar.MODEL["github"][name]))
+        return Path(download(MODEL["github"][name]))
 
 
 @contextlib.contextmanager
@@ -103,6 +112,12 @@ def _explained(what: str) -> Iterator[None]:
             yield
     except (OSError, RuntimeError, ValueError, KeyError, AttributeError, ImportError) as error:
         raise UserError(f"{what} ({_short(str(error))}); train one of your own with `dtglib train-parser`") from error
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong, without the advice to read the file unsafely that PyTorch puts before and after it."""
+    text = str(error.__context__ or error)
+    return _short(text.partition(". Please use")[0].partition("Check the documentation")[0])
 
 
 def _short(reason: str) -> str:

@@ -19,10 +19,6 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import torch
-from supar.models import BiaffineDependencyModel
-from supar.utils.common import BOS, PAD, UNK
-from supar.utils.field import Field, SubwordField
-from supar.utils.vocab import Vocab
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
@@ -31,6 +27,7 @@ from dtglib.config import as_yaml, fingerprint, read_config, require_positive
 from dtglib.errors import UserError, require, shortened
 from dtglib.files import write_atomically
 from dtglib.proposals.biaffine import Biaffine, Words
+from dtglib.proposals.from_supar import BOS, PAD, UNK, BiaffineDependencyModel, Field, SubwordField, Vocab
 from dtglib.treebank import Treebank
 from dtglib.weights import read_weights, save_weights
 
@@ -93,7 +90,7 @@ class Trained(Biaffine):
         network = BiaffineDependencyModel(
             n_words=len(words.vocab),
             n_chars=len(characters.vocab),
-            n_rels=len(entries["labels"]),
+            n_rels=max(2, len(entries["labels"])),  # of one, its layer would drop the axis
             n_embed=config.word_width,
             n_pretrained=config.word_width,
             n_feat_embed=config.word_width,
@@ -134,6 +131,7 @@ class Trained(Biaffine):
     def load(cls, folder: str | Path) -> Self:
         """Read what `save` wrote."""
         folder = Path(folder)
+        require((folder / CONFIG_FILE).exists(), f"{folder}: holds no parser; `dtglib train-parser` makes one")
         (config,) = read_config(folder / CONFIG_FILE, ParserConfig)
         parser = cls(str(folder), config, _read_entries(folder / ENTRIES_FILE))
         parser.network.load_state_dict(read_weights(folder / WEIGHTS_FILE, parser.network, parser._meaning()))
@@ -147,9 +145,10 @@ class Trained(Biaffine):
 def _read_entries(path: Path) -> Entries:
     try:
         entries = json.loads(path.read_text("utf-8"))
-        if all(isinstance(entries[key], list) for key in ("words", "chars", "labels")):
+        lists = [entries[key] for key in ("words", "chars", "labels")]
+        if all(isinstance(entry, str) for kind in lists for entry in kind) and lists[2]:
             return entries
-        what = "it has no words, chars and labels"
+        what = "its words, chars and labels are no lists of texts"
     except OSError as error:
         what = error.strerror
     except (ValueError, KeyError, TypeError) as error:
@@ -162,9 +161,10 @@ class TreebankExamples:
 
     def __init__(self, entries: Entries, treebank: Treebank, longest: int | None = None) -> None:
         with_trees = [sentence for sentence in treebank.sentences if sentence.heads is not None]
-        sentences = [sentence for sentence in with_trees if len(sentence.words) < (longest or np.inf)]
-        require(sentences, f"no sentence is left to learn from: {len(with_trees)} have a tree, and all are too long")
-        self.too_long = [sentence.id for sentence in with_trees if len(sentence.words) >= (longest or np.inf)]
+        sentences = [sentence for sentence in with_trees if len(sentence.words) <= (longest or np.inf)]
+        require(with_trees, "no sentence has a tree that a parser could learn from")
+        require(sentences, f"all {len(with_trees)} sentences have more than {longest} words; set longest higher")
+        self.too_long = [sentence.id for sentence in with_trees if len(sentence.words) > (longest or np.inf)]
         number_of = {label: number for number, label in enumerate(entries["labels"])}
         self.names = [sentence.id for sentence in sentences]
         self.lengths = np.array([len(sentence.words) + 1 for sentence in sentences])

@@ -1,0 +1,16 @@
+"""What we take from supar, which is old and optional: all in one place, and a sentence where it is missing."""
+
+from dtglib.errors import UserError
+
+try:
+    from supar import MODEL, NAME, PARSER
+    from supar.models import BiaffineDependencyModel
+    from supar.utils import Config
+    from supar.utils.common import BOS, PAD, UNK
+    from supar.utils.field import ChartField, Field, RawField, SubwordField
+    from supar.utils.fn import download
+    from supar.utils.transform import CoNLL
+    from supar.utils.transform import Tree as BracketTree
+    from supar.utils.vocab import Vocab
+except ImportError as error:
+    raise UserError(f"parsers need supar ({error}); install it: pip install supar==1.1.4") from error

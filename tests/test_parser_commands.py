@@ -1,0 +1,669 @@
+"""From configs to parsers, and from a shell to trees: train-parser, parse and trees, and how they take mistakes."""
+
+import ast
+import itertools
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+import trees
+import yaml
+from test_cli import DIFFERENCE, assert_one_line, raw
+from test_config import CONFIGS
+from test_imports import PACKAGE
+from test_train import TINY, lines, written
+
+from dtglib.cli import main
+from dtglib.config import RunConfig
+from dtglib.corpora import load
+from dtglib.errors import UserError
+from dtglib.evaluate.attachment import attached, every_word, is_no_punctuation
+from dtglib.experiment import read_settings, read_size
+from dtglib.parsers import CODE, ParserSettings, read_parser, read_parser_settings, trained_parser
+from dtglib.projectivity import is_projective
+from dtglib.proposals.parser import load_parser
+from dtglib.proposals.propose import METHODS, propose
+from dtglib.proposals.trained import WEIGHTS_FILE, Trained, TreebankExamples
+from dtglib.record import read_record
+from dtglib.treebank import Sentence, read_conllu, write_conllu
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+TINY_PARSER = """
+corpus: CORPUS
+word_width: 8
+character_width: 4
+lstm_layers: 1
+lstm_width: 8
+arc_width: 8
+label_width: 8
+rarest: 1
+epochs: 2
+batch_positions: 128
+learning_rate: 0.01
+warmup_steps: 2
+precision: float32
+evaluate_every: 3
+"""
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Path:
+    """A folder with a treebank: train.conllu and dev.conllu."""
+    folder = tmp_path_factory.mktemp("treebank")
+    for part, count in (("train", 16), ("dev", 6)):
+        write_conllu(folder / f"{part}.conllu", load("minilang", part, count).sentences)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tiny(corpus) -> Path:
+    path = corpus / "tiny.yaml"
+    path.write_text(TINY_PARSER.replace("CORPUS", str(corpus)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def parser(tiny, tmp_path_factory) -> Path:
+    """The folder of a parser."""
+    folder = tmp_path_factory.mktemp("parsers") / "tiny"
+    assert command("train-parser", tiny, "--out", folder) == 0
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def no_bars(monkeypatch) -> None:
+    """On a busy machine there would be some, beside what a command says."""
+    monkeypatch.setenv("CI", "1")
+
+
+def command(*arguments: object) -> int:
+    return main([str(argument) for argument in arguments])
+
+
+# ---- train-parser
+
+
+def test_train_parser_prints_what_it_reads_and_how_good_the_parser_is(tiny, tmp_path, capsys):
+    assert command("train-parser", tiny, "--out", tmp_path / "run") == 0
+    out, err = capsys.readouterr()
+    train, dev, best = out.splitlines()
+    assert re.fullmatch(r"train: 16 sentences, \d+ words", train)
+    assert re.fullmatch(r"dev: 6 sentences, \d+ words", dev)
+    nats = min(line["nats_per_transition"] for line in lines(tmp_path / "run", "dev"))
+    assert best == f"{tmp_path}/run: {nats:.4f} nats a word (its head and label) on dev, at its best"
+    assert err == ""
+    assert load_parser(tmp_path / "run").config.lstm_width == 8
+
+
+def test_a_second_time_train_parser_finds_the_parser_and_prints_the_same(tiny, tmp_path, capsys):
+    outputs, times = [], []
+    for _ in range(2):
+        assert command("train-parser", tiny, "--out", tmp_path / "run") == 0
+        outputs.append(capsys.readouterr().out)
+        times.append(written(tmp_path / "run"))
+    assert outputs[0] == outputs[1]
+    assert times[0] == times[1]
+
+
+def test_set_takes_the_place_of_what_the_config_says(tiny, tmp_path):
+    more = ["--set", "lstm_width=4", "--set", "epochs=1", "--set", "learning_rate=1e-4", "--set", "seed=7"]
+    assert command("train-parser", tiny, *more, "--out", tmp_path / "run") == 0
+    about, config, _ = read_record(tmp_path / "run")
+    assert (config["lstm_width"], config["epochs"], config["learning_rate"], about["seeds"]) == (4, 1, 1e-4, [7])
+    assert Trained.load(tmp_path / "run").config.lstm_width == 4
+
+
+def test_train_parser_that_is_interrupted_goes_on_with_the_same_bits(tiny, tmp_path, monkeypatch, capsys):
+    batch, taken = TreebankExamples.batch, itertools.count(1)
+
+    def interrupting(self, numbers, positions, device):
+        if next(taken) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return batch(self, numbers, positions, device)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TreebankExamples, "batch", interrupting)
+        assert command("train-parser", tiny, "--out", tmp_path / "stopped") == 130
+    assert_one_line(capsys, "stopped after step 2 of", "the same command goes on")
+    for name in ("stopped", "whole"):
+        assert command("train-parser", tiny, "--out", tmp_path / name) == 0
+    assert (tmp_path / "stopped" / WEIGHTS_FILE).read_bytes() == (tmp_path / "whole" / WEIGHTS_FILE).read_bytes()
+
+
+def test_too_long_sentences_are_named(tiny, corpus, tmp_path, capsys):
+    assert command("train-parser", tiny, "--set", "longest=9", "--set", "epochs=1", "--out", tmp_path / "run") == 0
+    train = load(corpus, "train").sentences
+    left_out = [sentence.id for sentence in train if len(sentence.words) >= 9]
+    (first, *_) = capsys.readouterr().out.splitlines()
+    assert f"train: {len(train) - len(left_out)} sentences" in first
+    assert f"left out as too long: {len(left_out)} ({left_out[0]}, " in first
+
+
+TRAINING_MISTAKES = {
+    "--set epoch=3": ["unknown key epoch", "did you mean epochs?"],
+    "--set layers=3": ["unknown key layers", "lstm_layers"],
+    "--set epochs": ["--set epochs: write it as key=value"],
+    "--set lstm_width=many": ["lstm_width must be a whole number, not 'many'"],
+    "--set lstm_width=0": ["lstm_width must be at least 1, not 0"],
+    "--set parser_dropout=1": ["parser_dropout must be from 0 to 1, not 1"],
+    "--set corpus=minilangue": ["minilangue", "known are minilang"],
+    "--set longest=2": ["no sentence is left to learn from: 16 have a tree, and all are too long"],
+}
+
+
+@pytest.mark.parametrize("mistake", TRAINING_MISTAKES)
+def test_a_mistake_in_training_is_one_line_and_status_2_and_nothing_is_written(mistake, tiny, tmp_path, capsys):
+    assert command("train-parser", tiny, *mistake.split(), "--out", tmp_path / "run") == 2
+    assert_one_line(capsys, *TRAINING_MISTAKES[mistake])
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "complaint"),
+    [
+        ("raw", "there is no split 'dev'; it has train"),
+        ("raw/train.conllu", "a model is trained on one part and watched on another"),
+        ("whole", "no sentence is left to learn from"),
+        ("empty", "holds no *-ud-train.conllu"),
+    ],
+)
+def test_a_corpus_that_lacks_something_is_one_line(path, complaint, tiny, tmp_path, capsys):
+    raw(tmp_path / "raw", train="There is")
+    raw(tmp_path / "whole", train="There is", dev="There is")
+    (tmp_path / "empty").mkdir()
+    assert command("train-parser", tiny, "--set", f"corpus={tmp_path / path}", "--out", tmp_path / "run") == 2
+    assert_one_line(capsys, complaint)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_config_that_is_not_there_is_named(tmp_path, capsys):
+    assert command("train-parser", tmp_path / "nowhere.yaml", "--out", tmp_path / "run") == 2
+    assert_one_line(capsys, "nowhere.yaml: No such file or directory")
+
+
+def test_a_folder_that_cannot_hold_the_parser_is_one_line(tiny, capsys):
+    assert command("train-parser", tiny, "--out", tiny) == 2
+    assert_one_line(capsys, "tiny.yaml", "a file stands where a folder is needed")
+
+
+def test_a_folder_with_another_parser_is_refused_with_the_difference(tiny, parser, capsys):
+    before = written(parser)
+    assert command("train-parser", tiny, "--set", "seed=2", "--out", parser) == 2
+    assert_one_line(capsys, "holds a finished run with other settings: seed was 1 and is 2; choose another folder")
+    assert written(parser) == before
+
+
+# ---- parse
+
+TEXT = "There isn't a difference.\n\n  \nThe cat sees zzzz!\nYes.\n"
+
+
+@pytest.fixture
+def text(tmp_path) -> Path:
+    path = tmp_path / "mine.txt"
+    path.write_text(TEXT)
+    return path
+
+
+def test_parse_makes_a_treebank_of_raw_text_and_counts_empty_lines(parser, text, tmp_path, capsys):
+    assert command("parse", "--parser", parser, text, "--out", tmp_path / "mine.conllu") == 0
+    out, err = capsys.readouterr()
+    assert out == f"{tmp_path}/mine.conllu: 3 sentences, 13 words\n"
+    assert err == f"dtglib: {text}: 2 left out: empty line\n"
+    first, second, third = read_conllu(tmp_path / "mine.conllu").sentences
+    assert first.words == ("There", "is", "n't", "a", "difference", ".")
+    assert [sentence.text for sentence in (first, second, third)] == [
+        line.strip() for line in TEXT.splitlines() if line.strip()
+    ]
+    assert [sentence.id for sentence in (first, second, third)] == ["mine-1", "mine-4", "mine-5"]
+    for sentence in (first, second, third):
+        assert sentence.heads.count(0) == 1 and is_projective(sentence.heads)
+        assert set(sentence.labels) <= set(load_parser(parser).labels)
+
+
+def test_parse_tells_how_many_gold_heads_it_found(parser, corpus, tmp_path, capsys):
+    assert command("parse", "--parser", parser, corpus / "dev.conllu", "--out", tmp_path / "out.conllu") == 0
+    _, with_punctuation, without = capsys.readouterr().out.splitlines()
+    gold = read_conllu(corpus / "dev.conllu").sentences
+    found = [sentence.heads for sentence in read_conllu(tmp_path / "out.conllu").sentences]
+    for line, what, counts in ((with_punctuation, "with", every_word), (without, "without", is_no_punctuation)):
+        uas, right, words = re.fullmatch(rf"UAS {what} punctuation: (.+) \((\d+) of (\d+) words\)", line).groups()
+        expected = attached(gold, found, counts)
+        assert (int(right), int(words)) == (expected.right.sum(), expected.words.sum())
+        assert float(uas) == pytest.approx(100 * int(right) / int(words), abs=0.005)
+    assert sum(len(sentence.words) for sentence in gold) == int(with_punctuation.split()[-2])
+
+
+def test_all_but_heads_and_labels_of_a_treebank_stays(parser, corpus, tmp_path):
+    assert command("parse", "--parser", parser, corpus / "dev.conllu", "--out", tmp_path / "out.conllu") == 0
+    before, after = (path.read_text().splitlines() for path in (corpus / "dev.conllu", tmp_path / "out.conllu"))
+    for old, new in zip(before, after, strict=True):
+        if old[:1].isdecimal():
+            old, new = ([*line.split("\t")[:6], *line.split("\t")[8:]] for line in (old, new))
+        assert old == new
+
+
+def test_sentences_without_trees_are_parsed_but_not_counted(parser, tmp_path, capsys):
+    untold = re.sub(r"\t\d\t\w+\t_\t_\n", "\t_\t_\t_\t_\n", DIFFERENCE).replace("one", "untold")
+    without_labels = re.sub(r"(\t\d)\t\w+\t_\t_\n", r"\1\t_\t_\t_\n", DIFFERENCE).replace("one", "without-labels")
+    (tmp_path / "mixed.conllu").write_text(untold + DIFFERENCE + without_labels)
+    (tmp_path / "untold.conllu").write_text(untold)
+    assert command("parse", "--parser", parser, tmp_path / "mixed.conllu", "--out", tmp_path / "o.conllu") == 0
+    assert re.findall(r"of (\d+) words", capsys.readouterr().out) == ["8", "8"]
+    assert command("parse", "--parser", parser, tmp_path / "untold.conllu", "--out", tmp_path / "o.conllu") == 0
+    assert "UAS" not in capsys.readouterr().out
+
+
+def test_of_punctuation_alone_there_is_no_accuracy_without_punctuation(parser, tmp_path, capsys):
+    (tmp_path / "dots.conllu").write_text("1\t...\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
+    assert command("parse", "--parser", parser, tmp_path / "dots.conllu", "--out", tmp_path / "o.conllu") == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["UAS with punctuation: 100.00 (1 of 1 words)"]
+
+
+def test_a_split_of_a_corpus_and_its_first_sentences_are_parsed(parser, corpus, tmp_path, capsys):
+    more = ["--split", "train", "--sentences", 3]
+    assert command("parse", "--parser", parser, corpus, *more, "--out", tmp_path / "deep" / "er" / "o.conllu") == 0
+    found = read_conllu(tmp_path / "deep" / "er" / "o.conllu").sentences
+    assert [s.words for s in found] == [s.words for s in load(corpus, "train", 3).sentences]
+
+
+def test_parsing_shows_how_far_it_is(parser, corpus, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("dtglib.progress.SECONDS_BEFORE_A_BAR", 0)
+    monkeypatch.delenv("CI", raising=False)
+    assert command("parse", "--parser", parser, corpus / "dev.conllu", "--out", tmp_path / "o.conllu") == 0
+    assert re.search(r"parsing: 100%.* 6/6 \[", capsys.readouterr().err)
+
+
+# ---- trees
+
+
+def test_trees_lists_them_with_their_probabilities(parser, text, capsys):
+    assert command("trees", "--parser", parser, text, "-k", 4) == 0
+    blocks = re.split(r"\n(?=\S)", capsys.readouterr().out.strip("\n"))
+    assert [block.split("\n")[0] for block in blocks] == ["There is n't a difference .", "The cat sees zzzz !", "Yes ."]
+    for block, count in zip(blocks, (4, 4, 2), strict=True):
+        words, summary, *rows = block.split("\n")
+        told, mass = re.fullmatch(r"  (\d+) trees, (\d\.\d{6}) of all probability", summary).groups()
+        assert int(told) == len(rows) == count
+        found = [re.fullmatch(r" +(-?\d+\.\d{4})  ([\d ]+)", row).groups() for row in rows]
+        assert float(mass) == pytest.approx(sum(math.exp(float(log_q)) for log_q, _ in found), abs=1e-3)
+        heads = [tuple(map(int, row.split())) for _, row in found]
+        assert len(set(heads)) == count
+        assert all(len(tree) == len(words.split()) and tree.count(0) == 1 and is_projective(tree) for tree in heads)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_trees_as_json_are_those_that_are_proposed(method, parser, text, capsys):
+    assert command("trees", "--parser", parser, text, "-k", 5, "--method", method, "--seed", 3, "--json") == 0
+    out, err = capsys.readouterr()
+    found = json.loads(out)["sentences"]
+    assert err == f"dtglib: {text}: 2 left out: empty line\n"
+    words = [sentence["words"] for sentence in found]
+    assert words[2] == ["Yes", "."]
+    for sentence, expected in zip(found, propose(load_parser(parser), words, 5, METHODS[method], seed=3), strict=True):
+        assert [tree["heads"] for tree in sentence["trees"]] == expected.heads.tolist()
+        assert [tree["log_q"] for tree in sentence["trees"]] == pytest.approx(expected.log_probs.tolist(), abs=1e-5)
+
+
+def test_the_best_trees_start_with_the_parse_and_come_in_their_order(parser, text, tmp_path, capsys):
+    assert command("parse", "--parser", parser, text, "--out", tmp_path / "o.conllu") == 0
+    capsys.readouterr()
+    assert command("trees", "--parser", parser, text, "-k", 5, "--method", "best", "--json") == 0
+    found = json.loads(capsys.readouterr().out)["sentences"]
+    for sentence, parsed in zip(found, read_conllu(tmp_path / "o.conllu").sentences, strict=True):
+        log_qs = [tree["log_q"] for tree in sentence["trees"]]
+        assert log_qs == sorted(log_qs, reverse=True)
+        assert tuple(sentence["trees"][0]["heads"]) == parsed.heads
+
+
+def test_without_a_number_there_are_300_trees_or_all(parser, tmp_path, capsys):
+    (tmp_path / "mine.txt").write_text("There is a difference\n" + "the cat " * 6 + "\n")
+    assert command("trees", "--parser", parser, tmp_path / "mine.txt", "--json") == 0
+    four, twelve = (sentence["trees"] for sentence in json.loads(capsys.readouterr().out)["sentences"])
+    assert sorted(tuple(tree["heads"]) for tree in four) == sorted(trees.all_trees(4))
+    assert sum(math.exp(tree["log_q"]) for tree in four) == pytest.approx(1)
+    assert len({tuple(tree["heads"]) for tree in twelve}) == len(twelve) == 300
+
+
+def test_the_same_seed_gives_the_same_trees_and_another_one_others(parser, text, capsys):
+    outputs = []
+    for seed in (1, 1, 2):
+        assert command("trees", "--parser", parser, text, "-k", 3, "--seed", seed) == 0
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1] != outputs[2]
+
+
+# ---- Mistakes of both
+
+
+@pytest.fixture
+def asked(request, tmp_path):
+    """`parse` or `trees`, with all that it needs but a parser and a file."""
+    return [request.param, *(["--out", tmp_path / "o.conllu"] if request.param == "parse" else ["-k", "3"])]
+
+
+both = pytest.mark.parametrize("asked", ["parse", "trees"], indirect=True)
+
+
+def refused(capsys, tmp_path, *arguments: object, status: int = 2) -> None:
+    """It fails, and leaves nothing behind."""
+    before = sorted(tmp_path.rglob("*"))
+    assert command(*arguments) == status
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@both
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("nowhere", "'nowhere' is neither a folder with a parser, nor one of supar's files, nor the name of"),
+        ("biaffine-dep", "biaffine-dep-en"),
+    ],
+)
+def test_a_parser_that_is_not_there_is_one_line(name, complaint, asked, text, tmp_path, capsys):
+    refused(capsys, tmp_path, *asked, "--parser", name, text)
+    assert_one_line(capsys, complaint)
+
+
+@both
+def test_a_folder_that_holds_no_parser_is_one_line(asked, text, tmp_path, capsys):
+    refused(capsys, tmp_path, *asked, "--parser", tmp_path, text)
+    assert_one_line(capsys, "parser.yaml: No such file")
+
+
+@both
+def test_a_file_that_is_no_parser_is_one_line(asked, text, tmp_path, capsys):
+    refused(capsys, tmp_path, *asked, "--parser", text, text)
+    assert_one_line(capsys, "mine.txt: not a file of supar's that could be read safely")
+
+
+FILES = {
+    "nowhere.txt": (None, ["nowhere.txt", "is neither a file nor a folder nor the name of a corpus"]),
+    "empty.txt": ("", ["empty.txt is empty"]),
+    "blank.txt": ("\n \n\t\n\n", ["blank.txt is empty"]),
+    "no-words.txt": ("\u200b\n\u00ad\n", ["no-words.txt: holds no sentence"]),
+    "broken.conllu": (DIFFERENCE.replace("4\tdet", "9\tdet"), ["broken.conllu:4: sentence 'one'"]),
+}
+
+
+@both
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_cannot_be_read_is_named(name, asked, parser, tmp_path, capsys):
+    content, complaints = FILES[name]
+    if content is not None:
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    refused(capsys, tmp_path, *asked, "--parser", parser, tmp_path / name)
+    *left_out, complaint = capsys.readouterr().err.splitlines()
+    assert all(part in complaint for part in complaints)
+    assert left_out == ([f"dtglib: {tmp_path / name}: 2 left out: empty line"] if name == "no-words.txt" else [])
+
+
+@both
+def test_a_corpus_with_several_splits_wants_one_named(asked, parser, corpus, tmp_path, capsys):
+    refused(capsys, tmp_path, *asked, "--parser", parser, corpus)
+    assert_one_line(capsys, f"{corpus}: say which split; it has train, dev")
+    refused(capsys, tmp_path, *asked, "--parser", parser, corpus, "--split", "test")
+    assert_one_line(capsys, "there is no split 'test'; it has train, dev")
+
+
+@both
+@pytest.mark.parametrize("value", ["0", "-1", "many"])
+def test_a_number_of_sentences_that_is_none_is_refused(value, asked, parser, text, capsys):
+    with pytest.raises(SystemExit) as stop:
+        command(*asked, "--parser", parser, text, f"--sentences={value}")
+    assert stop.value.code == 2
+    assert f"'{value}' is not a number from 1 on" in capsys.readouterr().err
+
+
+@both
+def test_a_parser_must_be_named(asked, text, capsys):
+    with pytest.raises(SystemExit) as stop:
+        command(*asked, text)
+    assert stop.value.code == 2
+    assert "--parser" in capsys.readouterr().err
+
+
+def test_a_way_to_choose_trees_that_there_is_not_is_refused(parser, text, capsys):
+    with pytest.raises(SystemExit) as stop:
+        command("trees", "--parser", parser, text, "--method", "worst")
+    assert stop.value.code == 2
+    assert "invalid choice: 'worst'" in capsys.readouterr().err
+
+
+@pytest.mark.xfail(strict=True, raises=ValueError, reason="NumPy refuses it, with a traceback")
+def test_a_seed_below_zero_is_refused(parser, text, tmp_path, capsys):
+    try:
+        refused(capsys, tmp_path, "trees", "--parser", parser, text, "--seed", -1)
+    except SystemExit as stop:
+        assert stop.code == 2
+    assert "seed" in capsys.readouterr().err.lower()
+
+
+def test_parse_wants_a_file_to_write(parser, text, capsys):
+    with pytest.raises(SystemExit) as stop:
+        command("parse", "--parser", parser, text)
+    assert stop.value.code == 2
+    assert "--out" in capsys.readouterr().err
+
+
+def test_a_file_in_the_place_of_the_folder_to_write_into_is_one_line(parser, text, tmp_path, capsys):
+    refused(capsys, tmp_path, "parse", "--parser", parser, text, "--out", text / "o.conllu")
+    assert "a file stands where a folder is needed" in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_one_line(parser, text, tmp_path, capsys):
+    (tmp_path / "closed").mkdir(mode=0o500)
+    refused(capsys, tmp_path, "parse", "--parser", parser, text, "--out", tmp_path / "closed" / "o.conllu")
+    assert "o.conllu: no permission to write" in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.xfail(strict=True, reason="it names the half-written file, which is not there any more")
+def test_a_folder_in_the_place_of_the_file_to_write_is_one_line_that_names_it(parser, text, tmp_path, capsys):
+    (tmp_path / "out").mkdir()
+    refused(capsys, tmp_path, "parse", "--parser", parser, text, "--out", tmp_path / "out")
+    complaint = capsys.readouterr().err.splitlines()[-1]
+    assert f"{tmp_path}/out" in complaint and ".part" not in complaint
+
+
+def test_where_parsing_fails_the_old_file_stays(parser, text, tmp_path, monkeypatch, capsys):
+    (tmp_path / "o.conllu").write_text(DIFFERENCE)
+    scores = Trained.scores
+    monkeypatch.setattr(Trained, "scores", lambda self, sentences: [x * math.nan for x in scores(self, sentences)])
+    refused(capsys, tmp_path, "parse", "--parser", parser, text, "--out", tmp_path / "o.conllu")
+    assert re.search(r"parser .*tiny: its scores of '.*' are no numbers", capsys.readouterr().err.splitlines()[-1])
+    assert (tmp_path / "o.conllu").read_text() == DIFFERENCE
+
+
+def test_parse_that_is_interrupted_says_so_and_leaves_the_old_file(parser, text, tmp_path, monkeypatch, capsys):
+    def interrupt(self, sentences):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Trained, "scores", interrupt)
+    (tmp_path / "o.conllu").write_text(DIFFERENCE)
+    refused(capsys, tmp_path, "parse", "--parser", parser, text, "--out", tmp_path / "o.conllu", status=130)
+    assert capsys.readouterr().err.splitlines()[-1] == "dtglib: interrupted"
+    assert (tmp_path / "o.conllu").read_text() == DIFFERENCE
+
+
+WITHOUT_SUPAR = "import sys; sys.modules['supar'] = None; from dtglib.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
+@pytest.mark.parametrize("name", ["parse", "trees", "train-parser"])
+@pytest.mark.xfail(strict=True, reason="supar is imported before anybody listens")
+def test_where_supar_is_not_installed_a_command_says_so_in_one_line(name, tiny, parser, text, tmp_path):
+    arguments = {
+        "parse": ["--parser", parser, text, "--out", tmp_path / "o.conllu"],
+        "trees": ["--parser", parser, text],
+        "train-parser": [tiny, "--out", tmp_path / "run"],
+    }[name]
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_SUPAR, name, *map(str, arguments)], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert "pip install supar==1.1.4" in line
+
+
+# ---- The configs
+
+
+PARSERS = sorted((CONFIGS / "parsers").glob("*.yaml"))
+
+
+def test_there_is_a_weak_and_a_strong_parser():
+    assert [path.stem for path in PARSERS] == ["strong", "weak"]
+    weak, strong = (read_parser(name, read_size("smoke")).parser for name in ("weak", "strong"))
+    widths = ("word_width", "character_width", "lstm_layers", "lstm_width", "arc_width", "label_width")
+    assert all(getattr(weak, name) < getattr(strong, name) for name in widths)
+
+
+@pytest.mark.parametrize("path", PARSERS, ids=lambda path: path.stem)
+def test_a_config_of_a_parser_sets_every_key(path):
+    known = [field.name for kind in ParserSettings.__annotations__.values() for field in fields(kind)]
+    assert sorted(yaml.safe_load(path.read_text())) == sorted(known)
+    read_parser_settings(path)
+
+
+def test_every_key_is_explained_in_the_weak_one():
+    written_down = (CONFIGS / "parsers" / "weak.yaml").read_text().split("\n")
+    explained = {line.partition(":")[0] for line in written_down if "#" in line.partition(":")[2]}
+    # train_sentences speaks for dev_sentences and test_sentences, the width of words for that of characters.
+    assert explained | {"dev_sentences", "test_sentences", "character_width", "lstm_layers", "parser_dropout"} == set(
+        yaml.safe_load("\n".join(written_down))
+    )
+
+
+@pytest.mark.parametrize("size", ["smoke", "mini", "open", "paper"])
+@pytest.mark.parametrize("name", ["weak", "strong"])
+def test_a_parser_takes_corpus_and_seed_of_a_run_and_all_else_from_its_config(name, size):
+    settings = replace_run(read_size(size), seed=5)
+    chosen = read_parser(name, settings)
+    own = read_parser_settings(CONFIGS / "parsers" / f"{name}.yaml")
+    assert (chosen.run, chosen.corpus) == (settings.run, settings.corpus)
+    assert (chosen.parser, chosen.train) == (own.parser, own.train)
+    assert read_parser(name, settings, lstm_width=7, seed=6).run.seed == 6
+    assert read_parser(name, settings, lstm_width=7).parser == replace(own.parser, lstm_width=7)
+
+
+def replace_run(settings, **other):
+    return settings._replace(run=RunConfig(**other))
+
+
+def test_a_parser_that_there_is_not_names_those_that_there_are():
+    with pytest.raises(UserError, match="there is no parser 'stronk'; parsers are strong, weak"):
+        read_parser("stronk", read_size("smoke"))
+
+
+# ---- Trained once
+
+
+@pytest.fixture
+def repository(tmp_path, corpus, monkeypatch) -> Path:
+    """A repository as `trained_parser` knows one, with a parser called tiny."""
+    for folder in ("notebooks", "configs/parsers"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "configs" / "parsers" / "tiny.yaml").write_text(TINY_PARSER.replace("CORPUS", "overridden"))
+    (tmp_path / "configs" / "parsers" / "other.yaml").write_text(TINY_PARSER.replace("CORPUS", "overridden"))
+    (tmp_path / "configs" / "run.yaml").write_text(TINY.replace("corpus: minilang", f"corpus: {corpus}"))
+    monkeypatch.chdir(tmp_path / "notebooks")
+    return tmp_path
+
+
+def settings(repository: Path, **other):
+    return read_settings(repository / "configs" / "run.yaml", other)
+
+
+def test_a_parser_is_trained_into_a_folder_of_the_repository_and_found_there_again(repository, monkeypatch):
+    folder = trained_parser("tiny", settings(repository))
+    assert folder.parent == repository / "runs" / "parsers"
+    assert re.fullmatch(r"tiny-[0-9a-f]{12}", folder.name)
+    assert read_record(folder).about["status"] == "finished"
+    before = written(folder)
+
+    def refuse(*arguments):
+        raise AssertionError("it trains again")
+
+    monkeypatch.setattr(TreebankExamples, "batch", refuse)
+    assert trained_parser("tiny", settings(repository)) == folder
+    assert written(folder) == before
+    (parsed,) = load_parser(folder).parse([Sentence(("There", "is"))])
+    assert parsed.heads in trees.all_trees(2)
+
+
+def test_how_many_sentences_are_tested_on_makes_no_other_parser(repository):
+    assert trained_parser("tiny", settings(repository)) == trained_parser(
+        "tiny", settings(repository, test_sentences=7)
+    )
+
+
+CHANGES = {
+    "another seed": ({"seed": 2}, {}),
+    "fewer sentences to learn from": ({"train_sentences": 15}, {}),
+    "fewer sentences to watch it on": ({"dev_sentences": 5}, {}),
+    "another size": ({}, {"lstm_width": 4}),
+    "another training": ({}, {"epochs": 1}),
+}
+
+
+@pytest.mark.parametrize(("of_the_run", "of_the_parser"), CHANGES.values(), ids=CHANGES.keys())
+def test_other_settings_train_another_parser(of_the_run, of_the_parser, repository):
+    first = trained_parser("tiny", settings(repository))
+    second = trained_parser("tiny", settings(repository, **of_the_run), **of_the_parser)
+    assert first != second
+    assert read_record(second).about["status"] == "finished"
+
+
+def test_settings_of_the_language_model_train_no_other_parser(repository):
+    first, second = (trained_parser("tiny", settings(repository, **other)) for other in ({}, {"width": 32, "trees": 5}))
+    assert first == second
+
+
+def test_other_sentences_in_the_same_place_train_another_parser(repository, corpus):
+    mine = repository / "mine"
+    mine.mkdir()
+    for part in ("train", "dev"):
+        (mine / f"{part}.conllu").write_text((corpus / f"{part}.conllu").read_text())
+    first = trained_parser("tiny", settings(repository, corpus=str(mine)))
+    train = read_conllu(mine / "train.conllu").sentences
+    write_conllu(mine / "train.conllu", train[::-1])
+    assert trained_parser("tiny", settings(repository, corpus=str(mine))) != first
+
+
+def test_other_code_trains_another_parser(repository, monkeypatch):
+    first = trained_parser("tiny", settings(repository))
+    monkeypatch.setattr("dtglib.experiment.sha256", lambda path: f"of a changed {path.name}")
+    assert trained_parser("tiny", settings(repository)) != first
+
+
+# What these do is either in what the parser reads, whose checksum counts, or in no number of its weights.
+WITHOUT_NUMBERS = {
+    *("config", "errors", "files", "progress", "record", "shapes", "weights"),
+    *("conllu_rows", "projectivity", "proposals/projective"),
+    # batches.py needs them for the language models.
+    *("compile", "vocab", "transitions/protocol", "transitions/rows"),
+}
+
+
+def imported_by(module: str) -> set[str]:
+    """The modules of dtglib that one imports, as paths below the package."""
+    nodes = ast.walk(ast.parse((PACKAGE / f"{module}.py").read_text("utf-8")))
+    names = {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module.startswith("dtglib.")}
+    return {name.removeprefix("dtglib.").replace(".", "/") for name in names}
+
+
+def test_all_code_that_decides_about_a_parsers_weights_counts():
+    reached, ahead = set(), {"train", "proposals/trained"}
+    while ahead:
+        module = ahead.pop()
+        reached.add(module)
+        ahead |= imported_by(module) - reached
+    assert reached - WITHOUT_NUMBERS == set(CODE)
