@@ -139,6 +139,7 @@ def _parser() -> argparse.ArgumentParser:
     sub = add("evaluate", commands.evaluate, "train and evaluate all models of a size, and record it for the tables")
     sub.add_argument("--size", default="mini", metavar="SIZE", help="a file in configs/ (default: mini)")
     sub.add_argument("--seeds", nargs="+", type=_seed, default=[1], metavar="N", help="one or more (default: 1)")
+    sub.add_argument("--models", nargs="+", metavar="NAME", help="some of the five (default: all)")
     sub.add_argument(
         "--out", required=True, type=_folder, metavar="DIR", help="a new folder, such as results/DATE-SIZE"
     )

@@ -210,9 +210,10 @@ def _finite(values: dict[str, object]) -> dict[str, object]:
 
 
 def evaluate(options: argparse.Namespace) -> None:
+    from dtglib.readings import READINGS
     from dtglib.recorded import record_evaluation
 
-    record_evaluation(options.size, options.seeds, options.out)
+    record_evaluation(options.size, options.seeds, options.models or list(READINGS), options.out)
     print(f"{options.out}: recorded")
 
 

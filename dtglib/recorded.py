@@ -19,6 +19,7 @@ import numpy as np
 
 from dtglib import evaluation
 from dtglib.config import as_dict
+from dtglib.errors import UserError
 from dtglib.evaluate.rerank import reranked
 from dtglib.experiment import Settings, prepare, read_corpus, read_size, trained
 from dtglib.parsers import read_parser, trained_parser
@@ -33,23 +34,25 @@ PARSERS = ("strong", "weak")
 TREES_IN_STUDY = 10  # times those of the evaluation
 
 
-def record_evaluation(size: str, seeds: Sequence[int], out: Path) -> None:
-    """Train, or find, all models of a size with every seed, and write down what they are worth."""
+def record_evaluation(size: str, seeds: Sequence[int], names: Sequence[str], out: Path) -> None:
+    """Train, or find, these models of a size with every seed, and write down what they are worth."""
+    if odd := [name for name in names if name not in READINGS]:
+        raise UserError(f"there is no model {odd[0]!r}; models are {', '.join(READINGS)}")
     settings = read_size(size)
     config = {"size": size, **as_dict(*settings)}
     config |= {f"{name} parser": as_dict(read_parser(name, settings).parser) for name in PARSERS}
-    question = f"How good are the five models of size {size} at predicting sentences, and at choosing trees?"
+    question = f"How good are models of size {size} at predicting sentences, and at choosing trees?"
     with Run(out, question, config, seeds=seeds, data=checksums()) as run:
         for seed in seeds:
-            for line in _of_seed(read_size(size, seed=seed)):
+            for line in _of_seed(read_size(size, seed=seed), names):
                 run.metric(seed=seed, **line)
 
 
-def _of_seed(settings: Settings) -> Iterator[dict[str, Any]]:
+def _of_seed(settings: Settings, names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The lines of one seed, which decides about the models, the parsers and the trees that are drawn."""
     corpus = read_corpus(settings)
     models = {}
-    for model in READINGS:
+    for model in names:
         chosen = settings._replace(model=replace(settings.model, model=model))
         models[model] = trained(chosen, prepare(chosen, corpus))
         yield {"part": "training", "model": model, **_of_training(models[model])}
@@ -84,6 +87,8 @@ def _of_parser(
             yield {"part": "perplexity", "model": model, "parser": used, **evaluation.perplexity_row(scores)}
     for row in reranked(sentences, proposed, choices):
         yield {"part": "reranking", "parser": name, **row}
+    if "dtg" not in models:
+        return
     some = evaluation.spread(sentences, max(5, len(sentences) // 5))
     study = evaluation.tightness_of(models["dtg"], some, parser, TREES_IN_STUDY * trees, seed)
     about = {"part": "tightness", "model": "dtg", "parser": name, "sentences": len(some)}
