@@ -29,10 +29,10 @@ from dtglib.batches import pad
 from dtglib.compile import Sequences
 from dtglib.corpora import UD_ENGLISH, ud_folder
 from dtglib.decode.trie import POSITIONS, groups, grow, joint_log_probs
-from dtglib.evaluation import spread
 from dtglib.experiment import Settings, read_corpus, read_size
+from dtglib.measured import spread
 from dtglib.model import Model, ModelConfig, batch_of
-from dtglib.parsers import trained_parser
+from dtglib.parser_training import trained_parser
 from dtglib.proposals.parser import load_parser
 from dtglib.proposals.projective import different_samples
 from dtglib.proposals.propose import METHODS, propose

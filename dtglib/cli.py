@@ -152,6 +152,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+MOST = 10_000_000  # of anything that is counted
 PARSER_HELP = "the folder of a trained parser, a file of supar's, or the name of one that supar publishes"
 
 
@@ -168,8 +169,8 @@ def _add_choice_of_trees(sub: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
+    if not text.isdecimal() or not 1 <= int(text) <= MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {MOST}")
     return int(text)
 
 

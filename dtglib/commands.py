@@ -115,7 +115,7 @@ def train(options: argparse.Namespace) -> None:
 
 def train_parser(options: argparse.Namespace) -> None:
     from dtglib.config import parse_override
-    from dtglib.parsers import prepare_parser, read_parser_settings, train_parser_into
+    from dtglib.parser_training import prepare_parser, read_parser_settings, train_parser_into
     from dtglib.record import read_record
 
     settings = read_parser_settings(options.config, dict(map(parse_override, options.set)))
@@ -133,6 +133,8 @@ def parse(options: argparse.Namespace) -> None:
 
     if options.out.is_dir():
         raise UserError(f"--out: {options.out} is a folder; name a file in it")
+    if options.out.exists() and os.path.exists(options.file) and options.out.samefile(options.file):
+        raise UserError(f"--out: {options.out} is what is to be parsed; name another file")
     sentences = _sentences(options)
     parser = load_parser(options.parser)
     parsed = parser.parse(sentences)
@@ -173,16 +175,20 @@ def trees(options: argparse.Namespace) -> None:
 
 def score(options: argparse.Namespace) -> None:
     from dtglib.evaluate.perplexity import by_trees, exactly, perplexity
-    from dtglib.model import Model
+    from dtglib.model import CONFIG_FILE, Model
     from dtglib.progress import progress
     from dtglib.readings import SYSTEM_OF
 
+    if not (options.model / CONFIG_FILE).exists():
+        raise UserError(f"{options.model}: holds no model; `dtglib train` makes one")
     sentences = [sentence.words for sentence in _sentences(options)]
     model = Model.load(options.model)
     if model.config.model in SYSTEM_OF:
         scores = by_trees(model, sentences, _proposed(options, model, sentences))
         scores = list(progress(scores, "scoring", "sentence", total=len(sentences)))
     else:
+        if options.parser:
+            print(f"dtglib: {model.config.model} has no trees; the parser is not asked", file=sys.stderr)
         scores = exactly(model, sentences)
     total = perplexity(scores)
     totals = {**total._asdict(), "perplexity_per_piece": total.per_piece, "perplexity_per_word": total.per_word}
@@ -211,7 +217,7 @@ def _finite(values: dict[str, object]) -> dict[str, object]:
 
 def evaluate(options: argparse.Namespace) -> None:
     from dtglib.readings import READINGS
-    from dtglib.recorded import record_evaluation
+    from dtglib.recording import record_evaluation
 
     record_evaluation(options.size, options.seeds, options.models or list(READINGS), options.out)
     print(f"{options.out}: recorded")

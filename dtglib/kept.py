@@ -3,11 +3,11 @@
     rows = kept_rows(path, {"model": "1a2b3c", "trees": 300}, 1000, lambda first: (row(n) for n in range(first, 1000)))
 
 The first line of the file says what its rows are results of. A file of something else is never written over; a last
-line that was cut in two by a kill is done again.
+line that was cut in two by a kill is done again. A folder with such a file holds no other, because whoever adds to it
+locks the folder.
 """
 
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,20 +28,24 @@ def kept_rows(
 ) -> list[Row]:
     """All `count` rows; those that the file does not hold yet are computed by `rows_from(first)`, and added to it."""
     head = json.dumps(dict(identity), sort_keys=True)
-    with only_one_process(path.parent, "writes results there"), explain_disk_errors(path), open(path, "a+b") as file:
-        file.seek(0)
-        rows, size = _whole_rows(path, file.read(), head)
-        file.truncate(size)
-        if not size:
-            file.write(f"{head}\n".encode())
-        if len(rows) < count:
-            ahead = rows_from(len(rows))
-            for row in progress(ahead, what, "sentence", total=count, initial=len(rows)):
-                line = json.dumps(row, ensure_ascii=False)
+    if path.exists():
+        rows, _ = _whole_rows(path, path.read_bytes(), head)
+        if len(rows) == count:
+            return rows
+    with only_one_process(path.parent, "writes results there"):
+        with explain_disk_errors(path), open(path, "a+b") as file:
+            file.seek(0)
+            rows, size = _whole_rows(path, file.read(), head)
+            file.truncate(size)
+            if not size:
+                file.write(f"{head}\n".encode())
+        ahead = rows_from(len(rows)) if len(rows) < count else iter(())
+        for row in progress(ahead, what, "sentence", total=count, initial=len(rows)):
+            line = json.dumps(row, ensure_ascii=False)
+            # Opened anew for every row: what computes them has errors of its own.
+            with explain_disk_errors(path), open(path, "ab") as file:
                 file.write(f"{line}\n".encode())
-                file.flush()
-                rows.append(json.loads(line))  # as whoever reads the file will have it
-            os.fsync(file.fileno())
+            rows.append(json.loads(line))  # as whoever reads the file will have it
     if len(rows) != count:
         raise UserError(f"{path}: holds {len(rows)} rows, but there are {count}; delete it, and it is made again")
     return rows
@@ -50,12 +54,15 @@ def kept_rows(
 def _whole_rows(path: Path, content: bytes, head: str) -> tuple[list[Row], int]:
     """The rows of a file, and how many bytes of it are whole lines."""
     whole = content[: content.rfind(b"\n") + 1]
-    if not whole:
+    if not whole and head.encode().startswith(content):
         return [], 0
-    first, *lines = whole.decode(errors="replace").splitlines()
+    first, *lines = whole.decode(errors="replace").split("\n")[:-1] or [content.decode(errors="replace")]
     if first != head:
         raise UserError(f"{path}: holds results of something else ({first[:200]}); delete it, or choose another file")
     try:
-        return [json.loads(line) for line in lines], len(whole)
+        rows = [json.loads(line) for line in lines]
+        if not all(isinstance(row, dict) for row in rows):
+            raise ValueError("a line is no row")
+        return rows, len(whole)
     except ValueError as error:
         raise UserError(f"{path}: damaged ({error}); delete it, and it is made again") from error

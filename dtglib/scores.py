@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from dtglib.batches import pad
+from dtglib.batches import by_length, pad
 from dtglib.compile import TooFar
 from dtglib.decode.trie import joint_log_probs
 from dtglib.errors import require
@@ -29,6 +29,7 @@ from dtglib.readings import READINGS, SYSTEM_OF, Reading, Tree
 from dtglib.structure import dense
 from dtglib.vocab import Vocabulary
 
+POSITIONS = 2048  # that are scored at once, padding included
 MOST_WORDS = 8  # of a sentence whose trees are all enumerated; there are 21,318 of 8 words, 120,175 of 9
 
 
@@ -63,13 +64,14 @@ class Scored(NamedTuple):
 class Estimate(NamedTuple):
     """An estimate of log p(words), with an interval that holds the truth in about 95 of 100 cases.
 
-    In fewer, where q seldom draws trees that p likes: what was not drawn cannot widen the interval.
+    In fewer, where q seldom draws trees that p likes: what was not drawn cannot widen the interval. Where all draws
+    are of one tree, its width is 0, and means nothing.
     """
 
     log_prob: float
     low: float
     high: float
-    effective_samples: float  # so many samples from the posterior itself would be as good
+    effective_samples: float  # so many samples from the posterior itself (of the rest) would be as good; 0: none seen
 
 
 def score_trees(model: Model, words: Sequence[str], trees: np.ndarray) -> Scored:
@@ -84,6 +86,7 @@ def score_trees(model: Model, words: Sequence[str], trees: np.ndarray) -> Scored
     if len(within):
         sequences = READINGS[name](model.vocabulary, [pairs[number] for number in within])
         log_probs[within] = joint_log_probs(model, sequences).numpy()
+    _refuse_nan(log_probs)
     return Scored(trees, log_probs)
 
 
@@ -110,13 +113,17 @@ def score_words(model: Model, sentences: Sequence[Sequence[str]]) -> np.ndarray:
     sequences = READINGS[name](model.vocabulary, [(words, None) for words in sentences])
     found = np.empty(len(sequences))
     device = model.embedding.weight.device
-    order = np.argsort(np.diff(sequences.starts), kind="stable")
-    for numbers in np.array_split(order, -(-len(order) // 64)):
+    for numbers in by_length(np.diff(sequences.starts), POSITIONS, np.random.default_rng(0)):
         batch = batch_of(pad(sequences, numbers), dense, device)
         log_probs = model.log_probs(batch).double().cpu().numpy()
         rows = (batch.predicts // batch.token.shape[1]).cpu().numpy()
         found[numbers] = np.bincount(rows, log_probs, minlength=len(numbers))
+    _refuse_nan(found)
     return found
+
+
+def _refuse_nan(log_probs: np.ndarray) -> None:
+    require(not np.isnan(log_probs).any(), "the model's probabilities are no numbers; train it anew")
 
 
 def all_trees(words: int) -> np.ndarray:
@@ -127,16 +134,21 @@ def all_trees(words: int) -> np.ndarray:
     return best_trees(np.zeros((words + 1, words + 1)), how_many(words)).heads
 
 
-def importance_estimate(log_p: np.ndarray, log_q: np.ndarray) -> Estimate:
-    """log p(words) from trees drawn with replacement from q: log p(words, tree) and log q(tree) of each."""
+def importance_estimate(log_p: np.ndarray, log_q: np.ndarray, known: float = -math.inf) -> Estimate:
+    """log p(words) from trees drawn with replacement from q: log p(words, tree) and log q(tree) of each.
+
+    `known` is the log of a sum over trees that need no estimating. Draws of these must come with log p = -inf, so that
+    what is estimated is the rest; where all draws are of these, nothing is known of the rest.
+    """
     require(len(log_p) == len(log_q) > 1, "an estimate needs two samples at least, and both probabilities of each")
     ratios = np.asarray(log_p, np.float64) - log_q
-    largest = ratios.max()
+    largest = max(float(ratios.max()), known)
     if largest == -np.inf:
         return Estimate(-math.inf, -math.inf, -math.inf, 0.0)
     weights = np.exp(ratios - largest)
-    mean = weights.mean()
+    total = weights.mean() + math.exp(known - largest)
     # Of the logarithm, by its slope at the mean.
-    margin = float(1.96 * weights.std(ddof=1) / math.sqrt(len(weights)) / mean)
-    log_prob = float(largest + np.log(mean))
-    return Estimate(log_prob, log_prob - margin, log_prob + margin, float(weights.sum() ** 2 / (weights**2).sum()))
+    margin = float(1.96 * weights.std(ddof=1) / math.sqrt(len(weights)) / total)
+    log_prob = float(largest + np.log(total))
+    effective = float(weights.sum() ** 2 / (weights**2).sum()) if weights.any() else 0.0
+    return Estimate(log_prob, log_prob - margin, log_prob + margin, effective)

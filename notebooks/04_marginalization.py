@@ -30,14 +30,14 @@ size = "smoke"
 import numpy as np
 import pandas as pd
 
-from dtglib import evaluation, plot
+from dtglib import measured, plot
 from dtglib.evaluate.rerank import reranked
 from dtglib.experiment import prepare, read_corpus, read_size, trained
 from dtglib.model import Model
-from dtglib.parsers import trained_parser
+from dtglib.parser_training import trained_parser
 from dtglib.proposals.parser import load_parser
 from dtglib.proposals.projective import best_trees
-from dtglib.proposals.propose import METHODS, propose
+from dtglib.proposals.propose import METHODS, favourites, propose
 from dtglib.scores import all_trees, score_trees
 from dtglib.treebank import with_tree
 
@@ -73,20 +73,22 @@ print(best_trees(nothing_known, 1000).heads.shape, "trees of four words, however
 corpus = read_corpus(settings["dtg"])
 models = {model: trained(settings[model], prepare(settings[model], corpus)) for model in NAMES}
 parsers = {name: trained_parser(name, settings["dtg"]) for name in ("strong", "weak")}
-sentences = evaluation.test_sentences(settings["dtg"])
+sentences = measured.test_sentences(settings["dtg"])
 words = [sentence.words for sentence in sentences]
 proposed = {name: list(propose(load_parser(parsers[name]), words, trees, METHODS["sample"])) for name in parsers}
 
 # %% [markdown]
 # Of the test sentences that are short enough to be drawn, this is the one about which the strong parser is least sure.
-# Its two best trees; above each the parser's probability, and the model's (of the tree, given the words).
+# Its two best trees; above each the parser's probability, and the model's: of the tree, given the words and that it is
+# one of the K best.
 
 # %%
 short = [number for number, sentence in enumerate(sentences) if 6 <= len(sentence.words) <= 12]
-number = min(short, key=lambda number: proposed["strong"][number].log_probs.max())
-example, model = sentences[number], Model.load(models["dtg"])
-arc_scores = load_parser(parsers["strong"]).arc_scores([example.words])[0]
-best = best_trees(arc_scores, trees)
+arc_scores = load_parser(parsers["strong"]).arc_scores([sentences[number].words for number in short])
+surest = [best_trees(scores, 1).log_probs[0] for scores in arc_scores]
+place = int(np.argmin(surest))
+example, model = sentences[short[place]], Model.load(models["dtg"])
+best = best_trees(arc_scores[place], trees)
 scored = score_trees(model, example.words, best.heads)
 
 
@@ -105,13 +107,13 @@ drawn(1)
 # ## The bound grows with every tree
 #
 # The sum over K different trees is a bound from below: every further tree can only add. The grey level is log p(words)
-# itself, as far as draws with replacement can tell (with its 95 % interval): the mean of p(words, tree) / q(tree). A
-# third of the draws come from the parser, and two thirds from flatter versions of it: a parser that is sure of itself
-# would never draw what the model may like better.
+# itself, as far as draws with replacement can tell (with its 95 % interval): the sum over all trees of the two curves,
+# and outside of them the mean of p(words, tree) / q(tree). A third of the draws come from the parser, and two thirds
+# from flatter versions of it: a parser that is sure of itself would never draw what the model may like better.
 
 # %%
-(row,) = evaluation.tightness_of(models["dtg"], [example], parsers["strong"], trees=10 * trees)
-counts = [count for count in evaluation.COUNTS if count <= 10 * trees]
+(row,) = measured.tightness_of(models["dtg"], [example], parsers["strong"], trees=10 * trees)
+counts = list(map(int, row["best"]))
 curves = {way: (counts, list(row[way].values())) for way in ("best", "sample")}
 level = ("estimate", row["estimate_log_prob"], row["estimate_low"], row["estimate_high"])
 plot.save(plot.draw_growth(curves, level, "trees", "log p(words), nats"), "04_bound")
@@ -125,19 +127,20 @@ plot.save(plot.draw_growth(curves, level, "trees", "log p(words), nats"), "04_bo
 
 # %%
 scores = {
-    model: evaluation.scores_of(
+    model: measured.scores_of(
         models[model], sentences, None if model == "txl-tokens" else parsers["strong"], trees=trees
     )
     for model in NAMES
 }
-table = pd.DataFrame([{"model": NAMES[model], **evaluation.perplexity_row(scores[model])} for model in NAMES])
+table = pd.DataFrame([{"model": NAMES[model], **measured.perplexity_row(scores[model])} for model in NAMES])
 table.set_index("model").round(2)
 
 # %% [markdown]
 # ## Do the models choose better trees than the parser?
 #
 # The paper's Table 3: of the proposed trees each model takes its favourite. `oracle` takes the one that is nearest to
-# the treebank's, which is all that reranking could ever reach. `over proposal` counts words on the same sentences.
+# the treebank's, which is all that reranking could ever reach. `over proposal` is what is won over the parser's best
+# tree, punctuation included, on the same sentences. All in percent, with bootstrap intervals over sentences.
 
 # %%
 
@@ -145,15 +148,18 @@ table.set_index("model").round(2)
 def reranking(parser):
     """The paper's Table 3, with the trees of one parser."""
     of_parser = {
-        NAMES[model]: evaluation.scores_of(models[model], sentences, parsers[parser], trees=trees)
+        NAMES[model]: measured.scores_of(models[model], sentences, parsers[parser], trees=trees)
         for model in NAMES
         if model != "txl-tokens"
     }
     choices = {name: [score.best for score in found] for name, found in of_parser.items()}
-    return pd.DataFrame(reranked(sentences, proposed[parser], choices)).set_index("chosen by")
+    best = favourites(load_parser(parsers[parser]), words)
+    return pd.DataFrame(reranked(sentences, best, proposed[parser], choices)).set_index("chosen by")
 
 
 def in_percent(value):
+    if isinstance(value, int):
+        return value
     return tuple(round(100 * part, 2) for part in value) if isinstance(value, tuple) else round(100 * value, 2)
 
 
@@ -165,44 +171,43 @@ reranking("weak").map(in_percent)
 # %% [markdown]
 # ## Is the bound tight?
 #
-# For some of the test sentences we take ten times as many trees, and ask how much the bound of the first K lacks, on
-# average over all words: against the exact value where the sentence has at most six words, else against the estimate
-# (`nats`, give or take `error`). `at_least` is no estimate: what all other trees that were looked at add for certain.
+# For some of the test sentences we take ten times as many trees, and ask how much the bound of the first K lacks, in
+# nats a word (ends included). Up to six words, the exact value is known. For longer sentences it is estimated (`nats`,
+# give or take `error`); `at_least` is no estimate: what all other trees that were looked at add for certain.
 
 # %%
-some = evaluation.spread(sentences, max(5, len(sentences) // 5))
-studies = {name: evaluation.tightness_of(models["dtg"], some, parsers[name], trees=10 * trees) for name in parsers}
+some = measured.spread(sentences, max(5, len(sentences) // 5))
+studies = {name: measured.tightness_of(models["dtg"], some, parsers[name], trees=10 * trees) for name in parsers}
 curves = {
-    f"{way}, {name} parser": (counts, [evaluation.missing(rows, way, count).nats for count in counts])
+    f"{way}, {name} parser": (counts, [measured.missing(rows, way, count).at_least for count in counts])
     for name, rows in studies.items()
     for way in ("best", "sample")
 }
-plot.save(plot.draw_growth(curves, ("nothing", 0, 0, 0), "trees", "missing, nats a word"), "04_missing")
+plot.save(plot.draw_growth(curves, ("nothing", 0, 0, 0), "trees", "missing at least, nats a word"), "04_missing")
 
 # %%
 rows = []
 for name, study in studies.items():
-    for way in ("best", "sample"):
-        for count in (1, 10, trees, 10 * trees):
-            lacks = evaluation.missing(study, way, count)
-            rows.append({"parser": name, "trees are": way, "K": count, **lacks._asdict()})
-pd.DataFrame(rows).set_index(["parser", "trees are", "K"]).round(5)
+    for against, some_rows in measured.by_truth(study).items():
+        for way in ("best", "sample") if some_rows else ():
+            for count in (1, 10, trees, 10 * trees):
+                lacks = measured.missing(some_rows, way, count)
+                about = {"parser": name, "against": against, "sentences": len(some_rows), "trees are": way, "K": count}
+                rows.append({**about, **lacks._asdict()})
+pd.DataFrame(rows).set_index(["parser", "against", "sentences", "trees are", "K"]).round(5)
 
 # %% [markdown]
-# How sure the model is of its trees: the entropy of its posterior, in nats (0 where one tree has everything), and how
-# many draws from the model's own posterior the parser's are worth. Few, and the estimate is not to be trusted.
+# How sure the model is of its trees: the entropy of its posterior among all that were looked at, in nats (0 where one
+# tree has everything); what the parser itself gives to all but its best trees; and how many of the draws were of trees
+# that are neither among the best nor among the samples. Few, and the estimate has little to go by.
 
 # %%
 pd.DataFrame(
     [
-        {
-            "parser": name,
-            "sentences": len(study),
-            "words": np.mean([row["words"] for row in study]),
-            "entropy": np.mean([row["entropy"] for row in study]),
-            "effective samples, median": np.median([row["estimate_effective_samples"] for row in study]),
-            "effective samples, least": np.min([row["estimate_effective_samples"] for row in study]),
-        }
+        {"parser": name, "against": against, "sentences": len(some_rows)}
+        | {what: np.mean([row[what] for row in some_rows]) for what in ("words", "entropy", "unseen", "outside")}
         for name, study in studies.items()
+        for against, some_rows in measured.by_truth(study).items()
+        if some_rows
     ]
-).set_index("parser").round(2)
+).set_index(["parser", "against"]).round(3)

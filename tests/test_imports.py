@@ -22,9 +22,9 @@ scores
 evaluate
 corpora
 experiment
-parsers
-evaluation
-recorded
+parser_training
+measured
+recording
 reproduce
 commands
 cli

@@ -108,12 +108,19 @@ def test_the_interval_is_between_the_sentences_and_holds_the_share_of_all():
     assert attached([DIFFERENCE, YES], [NEAR, WRONG]).interval(np.random.default_rng(1)) == (0, 4 / 5)
 
 
-@pytest.mark.xfail(strict=True, reason="0 of 0 words is NaN, in a draw of nothing but such sentences and so in the end")
 def test_a_sentence_of_punctuation_alone_does_not_spoil_the_interval():
     dots = Sentence(("...",), heads=(0,), id="dots")
-    with np.errstate(all="ignore"):
+    with np.errstate(all="raise"):
         low, high = attached([DIFFERENCE, dots], [NEAR, (0,)], is_no_punctuation).interval(np.random.default_rng(1))
     assert (low, high) == (3 / 4, 3 / 4)
+
+
+def test_where_no_word_counts_there_is_no_share_and_that_is_said():
+    nothing = attached([Sentence(("...",), heads=(0,), id="dots")], [(0,)], is_no_punctuation)
+    with pytest.raises(UserError, match="no word is left whose head could be counted"):
+        _ = nothing.uas
+    with pytest.raises(UserError, match="nothing of which a share could be taken"):
+        nothing.interval(np.random.default_rng(1))
 
 
 # ---- Reranking
@@ -195,15 +202,33 @@ def test_no_choice_among_the_same_trees_is_better_than_the_oracles():
     assert uas["oracle"] == sum(nearest) / sum(len(sentence.words) for sentence in sentences)
 
 
-@pytest.mark.xfail(strict=True, reason="the oracle chooses with punctuation in both columns; ties alone suffice")
 def test_nor_without_punctuation():
     """Two trees with four right heads each; of the words that are no punctuation one has three right, one four."""
     loses_a_word, loses_the_stop = NEAR, (2, 0, 4, 2, 4)
     trees = [Trees(np.array([loses_a_word, loses_the_stop]), np.log([0.7, 0.3]))]
     rows = reranked([DIFFERENCE], trees, {"model": [loses_the_stop]})
     uas = {row["chosen by"]: row["UAS without punctuation"] for row in rows}
-    assert uas["model"] == 1
-    assert uas["oracle"] >= uas["model"]
+    assert uas["model"] == uas["oracle"] == 1
+    assert uas["proposal"] == 3 / 4
+
+
+def test_the_oracle_chooses_for_each_column_by_the_words_that_count_there():
+    """One tree is right about all signs, and another about all words.
+
+    Wait , what ?     heads      right    without signs
+                gold  0 1 1 1
+               signs  0 1 2 1    3 of 4   1 of 2
+               words  0 3 1 3    2 of 4   2 of 2        the parser's choice
+    """
+    wait = Sentence(("Wait", ",", "what", "?"), heads=(0, 1, 1, 1), id="wait")
+    signs, words = (0, 1, 2, 1), (0, 3, 1, 3)
+    trees = [Trees(np.array([words, signs]), np.log([0.7, 0.3]))]
+    proposal, oracle = reranked([wait], trees, {})
+    assert (proposal["UAS"], proposal["UAS without punctuation"]) == (2 / 4, 1)
+    assert (oracle["UAS"], oracle["UAS without punctuation"]) == (3 / 4, 1)
+    assert oracle["over proposal"] == 1 / 4
+    assert (oracle["UAS, 95 %"], oracle["UAS without punctuation, 95 %"]) == ((3 / 4, 3 / 4), (1, 1))
+    assert oracle["over proposal, 95 %"] == (1 / 4, 1 / 4)
 
 
 def test_without_a_model_there_are_the_parser_and_the_oracle():

@@ -5,7 +5,8 @@
     attached(sentences, trees, counts=is_no_punctuation)
 
 Papers leave punctuation out, as its heads are a matter of convention; UD's own evaluation counts it. Both are given
-here. A gold tree need not be projective, nor need it have a single root.
+here. What is punctuation is asked of Unicode, as supar does. A doubt: of the Penn Treebank's tokens, `-LRB-` and two
+backquotes then count as words. A gold tree need not be projective, nor need it have a single root.
 """
 
 import unicodedata

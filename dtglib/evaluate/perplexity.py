@@ -96,4 +96,4 @@ def interval_per_word(scores: Sequence[SentenceScore], random: np.random.Generat
 
 
 def _exp(nats: float) -> float:
-    return math.exp(nats) if nats < 700 else math.inf
+    return math.inf if nats > 700 else math.exp(nats)

@@ -2,9 +2,9 @@
 
     trees = list(propose(parser, words, 300, METHODS["sample"]))
     scores = by_trees(model, words, [chosen.heads for chosen in trees])
-    rows = reranked(sentences, trees, {"DTG": [score.best for score in scores]})       a table, one row a chooser
+    rows = reranked(sentences, favourites(parser, words), trees, {"DTG": [score.best for score in scores]})
 
-Between the proposal's best tree and the oracle's, the best that is among the K, lies what a reranker can win.
+The proposal's tree is its best one, be it among the K that were drawn or not. The oracle takes the nearest of the K.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,22 +21,31 @@ PROPOSAL, ORACLE = "proposal", "oracle"
 
 
 def reranked(
-    sentences: Sequence[Sentence], trees: Sequence[Trees], choices: Mapping[str, Sequence[Heads]], seed: int = 1
+    sentences: Sequence[Sentence],
+    favourites: Sequence[Heads],
+    trees: Sequence[Trees],
+    choices: Mapping[str, Sequence[Heads | None]],
+    seed: int = 1,
 ) -> list[dict[str, Any]]:
     """For the proposal, each model and the oracle the UAS of the tree that it chooses among those of each sentence.
 
-    `choices` has, for each model, its best tree of each sentence. "over proposal" is how much more is right than of the
-    proposal's own choice, on the same sentences, with punctuation.
+    `favourites` are the parser's best trees. `choices` has, for each model, its best tree of each sentence; where it
+    thinks none possible, the parser's stands in, and "without a tree" counts it. "over proposal" is how much more is
+    right than of the proposal's own choice, on the same sentences, with punctuation.
     """
-    favourites = [proposed.heads[proposed.log_probs.argmax()] for proposed in trees]
     first = attached(sentences, favourites)
     rows = []
-    for name, heads in {PROPOSAL: favourites, **choices, ORACLE: None}.items():
-        row: dict[str, Any] = {"chosen by": name}
+    filled = {
+        name: [f if heads is None else heads for heads, f in zip(of_model, favourites, strict=True)]
+        for name, of_model in choices.items()
+    }
+    for name, heads in {PROPOSAL: favourites, **filled, ORACLE: None}.items():
+        lacking = sum(heads is None for heads in choices.get(name, ()))
+        row: dict[str, Any] = {"chosen by": name, "without a tree": lacking}
         for what, counts in (("UAS", every_word), ("UAS without punctuation", is_no_punctuation)):
-            here = attached(sentences, heads or _nearest(sentences, trees, counts), counts)
+            here = attached(sentences, _nearest(sentences, trees, counts) if heads is None else heads, counts)
             row[what], row[f"{what}, 95 %"] = here.uas, here.interval(np.random.default_rng(seed))
-        here = attached(sentences, heads or _nearest(sentences, trees, every_word))
+        here = attached(sentences, _nearest(sentences, trees, every_word) if heads is None else heads)
         row["over proposal"] = here.uas - first.uas
         row["over proposal, 95 %"] = ratio_interval(here.right - first.right, first.words, np.random.default_rng(seed))
         rows.append(row)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dtglib.proposals.projective import Trees, best_trees, different_samples
+from dtglib.proposals.projective import Trees, best_tree, best_trees, different_samples
 
 if TYPE_CHECKING:
     from dtglib.proposals.biaffine import Biaffine, Words
@@ -26,6 +26,11 @@ def best(scores: np.ndarray, count: int, random: np.random.Generator) -> Trees:
 
 
 METHODS: dict[str, Method] = {"sample": different_samples, "best": best}
+
+
+def favourites(parser: "Biaffine", sentences: "Sequence[Words]") -> list[np.ndarray]:
+    """The parser's best tree of each sentence."""
+    return [best_tree(scores) for scores in parser.arc_scores(sentences)]
 
 
 def propose(

@@ -5,7 +5,8 @@
     rows = tightness_of(folder_of_model, sentences, folder_of_parser, trees=3000)
 
 What is found again must depend on nothing else than what was given: a file is known by the weights of the model and of
-the parser, the words, how many trees are chosen and how, and the code of the package.
+the parser, the words, how many trees are chosen and how, and the code of the package: of all of it, so another version
+of dtglib computes all scores anew.
 """
 
 import hashlib
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dtglib.errors import require
 from dtglib.evaluate.perplexity import SentenceScore, by_trees, exactly, interval_per_word, perplexity
 from dtglib.evaluate.tightness import tightness
 from dtglib.experiment import Settings, treebank
@@ -61,6 +63,7 @@ def scores_of(
         model = Model.load(model_folder)
         if model.config.model not in SYSTEM_OF:
             return (score._asdict() for score in exactly(model, words[first:]))
+        require(parser_folder, f"{model.config.model} sums over trees, which a parser proposes; name one")
         chosen = propose(load_parser(parser_folder), words, trees, METHODS[method], seed)
         heads = (proposed.heads for proposed in islice(chosen, first, None))
         return (score._asdict() for score in by_trees(model, words[first:], heads))
@@ -81,7 +84,7 @@ def tightness_of(
         for number in range(first, len(words)):
             random = np.random.default_rng([seed, number])
             found = tightness(model, words[number], arc_scores[number], trees, random)
-            counts = [count for count in COUNTS if count <= trees]
+            counts = sorted({max(1, trees // 10), trees, *(count for count in COUNTS if count < trees)})
             yield {
                 "words": len(words[number]),
                 # Where there are fewer trees than are asked for, the bound of all is the bound of more.
@@ -89,7 +92,7 @@ def tightness_of(
                 "sample": {count: float(found.sampled[:count][-1]) for count in counts},
                 "trees": len(found.best),
                 **{f"estimate_{name}": value for name, value in found.estimate._asdict().items()},
-                **{name: getattr(found, name) for name in ("exact", "seen", "entropy", "unseen")},
+                **{name: getattr(found, name) for name in ("exact", "outside", "seen", "entropy", "unseen")},
             }
 
     about = {"what": "tightness", "trees": trees, "seed": seed}
@@ -110,15 +113,24 @@ def perplexity_row(scores: Sequence[SentenceScore]) -> Row:
         "per word, low": low,
         "per word, high": high,
         "trees": float(np.mean([score.trees for score in scores])),
+        "impossible": sum(score.log_prob == -math.inf for score in scores),
     }
 
 
 class Missing(NamedTuple):
-    """How many nats a word a bound lacks."""
+    """How many nats a word a bound lacks, ends included."""
 
     nats: float  # against the exact value where there is one, else against the estimate
     error: float  # 1.96 of the estimates' errors, as far as the draws know them
     at_least: float  # against all trees that were looked at, which is no estimate
+
+
+def by_truth(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """The sentences of a study whose log p(words) is known, and those for which it is estimated."""
+    return {
+        "exact": [row for row in rows if row["exact"] is not None],
+        "estimate": [row for row in rows if row["exact"] is None],
+    }
 
 
 def missing(rows: Sequence[Row], way: str, count: int) -> Missing:
@@ -130,8 +142,9 @@ def missing(rows: Sequence[Row], way: str, count: int) -> Missing:
         if truth is None:
             truth = row["estimate_log_prob"]
             variance += ((row["estimate_high"] - row["estimate_low"]) / 2) ** 2
-        lacking.append(truth - bound)
-        known.append(row["seen"] - bound)
+        # Of a sentence that cannot be, nothing is missing: minus infinity less minus infinity is no number.
+        lacking.append(0.0 if truth == bound else truth - bound)
+        known.append(0.0 if row["seen"] == bound else row["seen"] - bound)
     return Missing(math.fsum(lacking) / events, math.sqrt(variance) / events, math.fsum(known) / events)
 
 
@@ -146,7 +159,7 @@ def _kept(
         "code": _checksum_of_code(),
     }
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:12]
-    path = repository() / "runs" / "scores" / f"{name}-{model.name}-{digest}.jsonl"
+    path = repository() / "runs" / "scores" / f"{name}-{model.name}-{digest}" / "rows.jsonl"
     return kept_rows(path, identity, len(words), rows_from)
 
 

@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from dtglib import evaluation
+from dtglib import measured
 from dtglib.config import as_dict
 from dtglib.errors import UserError
 from dtglib.evaluate.rerank import reranked
 from dtglib.experiment import Settings, prepare, read_corpus, read_size, trained
-from dtglib.parsers import read_parser, trained_parser
+from dtglib.parser_training import read_parser, trained_parser
 from dtglib.proposals.parser import load_parser
-from dtglib.proposals.propose import METHODS, propose
+from dtglib.proposals.propose import METHODS, favourites, propose
 from dtglib.readings import READINGS, SYSTEM_OF
 from dtglib.record import Run, read_record
 from dtglib.registry import checksums
@@ -39,8 +39,8 @@ def record_evaluation(size: str, seeds: Sequence[int], names: Sequence[str], out
     if odd := [name for name in names if name not in READINGS]:
         raise UserError(f"there is no model {odd[0]!r}; models are {', '.join(READINGS)}")
     settings = read_size(size)
-    config = {"size": size, **as_dict(*settings)}
-    config |= {f"{name} parser": as_dict(read_parser(name, settings).parser) for name in PARSERS}
+    config = {"size": size, **as_dict(*settings), "seed": list(seeds), "model": list(names)}
+    config |= {f"{name} parser": as_dict(*read_parser(name, settings)) for name in PARSERS}
     question = f"How good are models of size {size} at predicting sentences, and at choosing trees?"
     with Run(out, question, config, seeds=seeds, data=checksums()) as run:
         for seed in seeds:
@@ -50,15 +50,17 @@ def record_evaluation(size: str, seeds: Sequence[int], names: Sequence[str], out
 
 def _of_seed(settings: Settings, names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The lines of one seed, which decides about the models, the parsers and the trees that are drawn."""
+    sentences = measured.test_sentences(settings)  # first of all: a corpus may have none
     corpus = read_corpus(settings)
     models = {}
     for model in names:
         chosen = settings._replace(model=replace(settings.model, model=model))
         models[model] = trained(chosen, prepare(chosen, corpus))
         yield {"part": "training", "model": model, **_of_training(models[model])}
-    parsers = {name: trained_parser(name, settings) for name in PARSERS}
-    sentences = evaluation.test_sentences(settings)
-    for name, parser in parsers.items():
+    for name in PARSERS:
+        parser = trained_parser(name, settings)
+        dev = [line["nats_per_transition"] for line in read_record(parser).metrics if line["part"] == "dev"]
+        yield {"part": "parser", "parser": name, "folder": parser.name, "nats_per_word": min(dev)}
         yield from _of_parser(settings, models, name, parser, sentences)
 
 
@@ -75,27 +77,29 @@ def _of_parser(
     """What the models make of the trees that one parser proposes."""
     trees, seed = settings.evaluation.trees, settings.run.seed
     words = [sentence.words for sentence in sentences]
-    proposed = list(propose(load_parser(parser), words, trees, METHODS["sample"], seed))
+    loaded = load_parser(parser)
+    proposed = list(propose(loaded, words, trees, METHODS["sample"], seed))
     choices = {}
     for model, folder in models.items():
         has_trees = model in SYSTEM_OF
-        scores = evaluation.scores_of(folder, sentences, parser if has_trees else None, trees, seed=seed)
+        scores = measured.scores_of(folder, sentences, parser if has_trees else None, trees, seed=seed)
         if has_trees:
             choices[model] = [score.best for score in scores]
         if has_trees or name == PARSERS[0]:  # TXL (tokens) needs no parser, and is scored once
             used = name if has_trees else None
-            yield {"part": "perplexity", "model": model, "parser": used, **evaluation.perplexity_row(scores)}
-    for row in reranked(sentences, proposed, choices):
+            yield {"part": "perplexity", "model": model, "parser": used, **measured.perplexity_row(scores)}
+    for row in reranked(sentences, favourites(loaded, words), proposed, choices):
         yield {"part": "reranking", "parser": name, **row}
     if "dtg" not in models:
         return
-    some = evaluation.spread(sentences, max(5, len(sentences) // 5))
-    study = evaluation.tightness_of(models["dtg"], some, parser, TREES_IN_STUDY * trees, seed)
-    about = {"part": "tightness", "model": "dtg", "parser": name, "sentences": len(some)}
-    for way in ("best", "sample"):
-        for count in map(int, study[0][way]):
-            lacks = evaluation.missing(study, way, count)
-            yield {**about, "way": way, "trees": count, **lacks._asdict()}
-    effective = [row["estimate_effective_samples"] for row in study]
-    entropy = float(np.mean([row["entropy"] for row in study]))
-    yield {**about, "entropy": entropy, "effective": float(np.median(effective)), "least effective": min(effective)}
+    some = measured.spread(sentences, max(5, len(sentences) // 5))
+    study = measured.tightness_of(models["dtg"], some, parser, TREES_IN_STUDY * trees, seed)
+    for against, rows in measured.by_truth(study).items():
+        about = {"part": "tightness", "model": "dtg", "parser": name, "against": against, "sentences": len(rows)}
+        for way in ("best", "sample"):
+            for count in map(int, rows[0][way] if rows else ()):
+                yield {**about, "way": way, "trees": count, **measured.missing(rows, way, count)._asdict()}
+        if rows:
+            yield about | {
+                what: float(np.mean([row[what] for row in rows])) for what in ("entropy", "unseen", "outside")
+            }

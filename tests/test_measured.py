@@ -1,0 +1,266 @@
+"""From folders of trained models to numbers: each is computed once, and is what the functions it is made of say."""
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from test_train import TINY
+
+import dtglib.measured
+from dtglib.corpora import load
+from dtglib.errors import UserError
+from dtglib.evaluate.perplexity import by_trees, exactly, interval_per_word, perplexity
+from dtglib.evaluate.tightness import tightness
+from dtglib.experiment import read_settings
+from dtglib.measured import COUNTS, Missing, missing, perplexity_row, scores_of, spread, tightness_of
+from dtglib.measured import test_sentences as sentences_to_test
+from dtglib.model import Model, ModelConfig
+from dtglib.proposals.parser import load_parser
+from dtglib.proposals.propose import METHODS, propose
+from dtglib.proposals.trained import ParserConfig, Trained, entries_of
+from dtglib.treebank import Sentence
+from dtglib.vocab import Vocabulary
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+SENTENCES = [
+    Sentence(("There", "is", "a", "difference"), (2, 0, 4, 2)),
+    Sentence(("Yes",), (0,)),
+    Sentence(("There", "is", "a", "difference", "there", ",", "is", "n't", "there", "?")),
+]
+WORDS = [sentence.words for sentence in SENTENCES]
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch) -> Path:
+    """So that nothing lands in the runs/ of the real one."""
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "tiny.yaml").write_text(TINY)
+    monkeypatch.chdir(tmp_path / "notebooks")
+    return tmp_path
+
+
+def saved_model(folder: Path, name: str, seed: int = 3) -> Path:
+    torch.manual_seed(seed)
+    vocabulary = Vocabulary.of_words(WORDS)
+    Model(ModelConfig(model=name, layers=1, width=16, heads=2, inner=32), vocabulary).save(folder)
+    return folder
+
+
+def saved_parser(folder: Path, seed: int = 3) -> Path:
+    torch.manual_seed(seed)
+    small = {"word_width": 8, "character_width": 4, "lstm_layers": 1, "lstm_width": 8, "arc_width": 8, "label_width": 4}
+    parser = Trained("x", ParserConfig(**small), entries_of(load("minilang", "train", 20), 1))
+    with torch.no_grad():  # supar begins with zeros
+        parser.network.arc_attn.weight.normal_(std=5.0)
+    parser.save(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("trained")
+    for name in ("dtg", "txl-tokens"):
+        saved_model(folder / name, name)
+    saved_parser(folder / "parser")
+    return folder
+
+
+def files(repository: Path) -> list[str]:
+    return sorted(path.name for path in (repository / "runs" / "scores").glob("*.jsonl"))
+
+
+@pytest.fixture
+def no_more(monkeypatch):
+    """From then on nothing can be computed."""
+
+    def refuse(*arguments):
+        raise AssertionError("it computes again")
+
+    def forbid() -> None:
+        monkeypatch.setattr(Model, "load", refuse)
+        monkeypatch.setattr(dtglib.measured, "load_parser", refuse)
+
+    return forbid
+
+
+# ---- Which sentences
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"), [(1, "a"), (2, "af"), (3, "adg"), (5, "acegi"), (9, "abcdefghi"), (10, "abcdefghij")]
+)
+def test_sentences_are_taken_at_even_distances(count, expected):
+    assert "".join(spread("abcdefghij", count)) == expected
+
+
+@pytest.mark.parametrize("count", [None, 10, 11, 1000])
+def test_all_are_taken_where_no_fewer_are_asked_for(count):
+    assert spread("abcdefghij", count) == list("abcdefghij")
+
+
+@pytest.mark.parametrize("count", range(1, 101))
+def test_none_is_taken_twice_and_the_distances_differ_by_one_at_most(count):
+    chosen = spread(range(100), count)
+    assert len(chosen) == len(set(chosen)) == count
+    assert chosen == sorted(chosen)
+    assert np.ptp(np.diff([*chosen, 100])) <= 1
+
+
+def test_those_of_the_settings_are_spread_over_the_test_part(repository):
+    settings = read_settings(repository / "configs" / "tiny.yaml", {"test_sentences": 20, "scored_sentences": 4})
+    everything = load("minilang", "test", 20).sentences
+    assert sentences_to_test(settings) == [everything[number] for number in (0, 5, 10, 15)]
+
+
+# ---- Scores
+
+
+def test_a_model_with_trees_has_the_bounds_over_the_trees_that_the_parser_proposes(repository, folder):
+    found = scores_of(folder / "dtg", SENTENCES, folder / "parser", 20, "sample", 7)
+    trees = [t.heads for t in propose(load_parser(folder / "parser"), WORDS, 20, METHODS["sample"], 7)]
+    assert found == list(by_trees(Model.load(folder / "dtg"), WORDS, trees))
+    assert [score.trees for score in found] == [20, 1, 20]
+    assert all(isinstance(score.best, tuple) for score in found)
+
+
+def test_a_model_without_trees_needs_no_parser(repository, folder):
+    assert scores_of(folder / "txl-tokens", SENTENCES) == exactly(Model.load(folder / "txl-tokens"), WORDS)
+
+
+@pytest.mark.parametrize("name", ["dtg", "txl-tokens"])
+def test_scores_are_computed_once(name, repository, folder, no_more):
+    parser = folder / "parser" if name == "dtg" else None
+    first = scores_of(folder / name, SENTENCES, parser, 5)
+    assert len(files(repository)) == 1
+    no_more()
+    assert scores_of(folder / name, SENTENCES, parser, 5) == first
+
+
+def test_after_an_interruption_the_others_are_computed_and_are_the_same(repository, folder, monkeypatch):
+    whole = scores_of(folder / "dtg", SENTENCES, folder / "parser", 5)
+    (path,) = (repository / "runs" / "scores").glob("*.jsonl")
+    head, first, *_ = path.read_text().splitlines(keepends=True)
+    path.write_text(head + first)
+    asked = []
+
+    def watched(model, sentences, trees):
+        asked.append(sentences)
+        return by_trees(model, sentences, trees)
+
+    monkeypatch.setattr(dtglib.measured, "by_trees", watched)
+    assert scores_of(folder / "dtg", SENTENCES, folder / "parser", 5) == whole
+    assert asked == [WORDS[1:]]
+
+
+def test_anything_else_that_is_asked_for_is_computed_for_itself(repository, folder, tmp_path, monkeypatch):
+    parser, other = folder / "parser", saved_parser(tmp_path / "parser", seed=4)
+    again = saved_model(tmp_path / "dtg", "dtg", seed=4)
+    asked = [
+        (folder / "dtg", SENTENCES, parser, 5), (again, SENTENCES, parser, 5),
+        (folder / "dtg", SENTENCES[1:], parser, 5),
+        (folder / "dtg", SENTENCES, other, 5), (folder / "dtg", SENTENCES, parser, 6),
+        (folder / "dtg", SENTENCES, parser, 5, "best"), (folder / "dtg", SENTENCES, parser, 5, "sample", 2),
+    ]  # fmt: skip
+    for number, each in enumerate(asked, start=1):
+        scores_of(*each)
+        assert len(files(repository)) == number
+    monkeypatch.setattr(dtglib.measured, "_checksum_of_code", lambda: "of other code")
+    scores_of(*asked[0])
+    assert len(files(repository)) == len(asked) + 1
+
+
+def test_a_copy_of_a_model_and_trees_of_the_treebank_ask_for_nothing_else(repository, folder, tmp_path, no_more):
+    first = scores_of(folder / "dtg", SENTENCES, folder / "parser", 5)
+    copy = saved_model(tmp_path / "elsewhere" / "dtg", "dtg")
+    without = [dataclasses.replace(sentence, heads=None) for sentence in SENTENCES]
+    no_more()
+    assert scores_of(copy, without, folder / "parser", 5) == first
+
+
+def test_the_row_of_a_table_has_what_perplexity_says(repository, folder):
+    scores = scores_of(folder / "dtg", SENTENCES, folder / "parser", 20)
+    row, total = perplexity_row(scores), perplexity(scores)
+    assert (row["sentences"], row["words"], row["pieces"], row["nats"]) == total
+    assert (row["per piece"], row["per word"]) == (total.per_piece, total.per_word)
+    assert (row["per word, low"], row["per word, high"]) == interval_per_word(scores, np.random.default_rng(1))
+    assert row["trees"] == pytest.approx((20 + 1 + 20) / 3)
+
+
+# ---- How tight the bound is
+
+
+def test_the_rows_of_a_study_are_those_of_the_function_and_are_computed_once(repository, folder, no_more):
+    rows = tightness_of(folder / "dtg", SENTENCES, folder / "parser", trees=40, seed=2)
+    model, arc_scores = Model.load(folder / "dtg"), load_parser(folder / "parser").arc_scores(WORDS)
+    for number, row in enumerate(rows):
+        found = tightness(model, WORDS[number], arc_scores[number], 40, np.random.default_rng([2, number]))
+        counts = [count for count in COUNTS if count <= 40]
+        assert counts == [1, 2, 3, 5, 10, 20, 30]
+        for way, bounds in (("best", found.best), ("sample", found.sampled)):
+            assert row[way] == {str(count): bounds[min(count, len(bounds)) - 1] for count in counts}
+        estimate = [row[f"estimate_{name}"] for name in ("log_prob", "low", "high", "effective_samples")]
+        assert estimate == list(found.estimate)
+        assert (row["words"], row["trees"]) == (len(WORDS[number]), len(found.best))
+        assert tuple(row[name] for name in ("exact", "seen", "entropy", "unseen")) == found[3:]
+    assert [row["trees"] for row in rows] == [30, 1, 40]
+    assert [row["exact"] is None for row in rows] == [False, False, True]
+    no_more()
+    assert tightness_of(folder / "dtg", SENTENCES, folder / "parser", trees=40, seed=2) == rows
+
+
+def test_a_study_goes_on_where_it_was_stopped_with_the_same_draws(repository, folder):
+    rows = tightness_of(folder / "dtg", SENTENCES, folder / "parser", trees=10)
+    (path,) = (repository / "runs" / "scores").glob("*.jsonl")
+    head, first, *_ = path.read_text().splitlines(keepends=True)
+    path.write_text(head + first + '{"words": 1, "be')
+    assert tightness_of(folder / "dtg", SENTENCES, folder / "parser", trees=10) == rows
+
+
+# Four words and an end, all of whose trees are known; nine words and an end, about which there is an estimate.
+SHORT = {
+    "words": 4, "best": {"1": -12.0, "10": -10.5}, "sample": {"1": -13.0, "10": -10.25}, "exact": -10.0, "seen": -10.0,
+    "estimate_log_prob": -9.0, "estimate_low": -19.0, "estimate_high": 1.0,
+}  # fmt: skip
+LONG = {
+    "words": 9, "best": {"1": -25.0, "10": -23.0}, "sample": {"1": -26.0, "10": -22.5}, "exact": None, "seen": -22.0,
+    "estimate_log_prob": -20.0, "estimate_low": -23.0, "estimate_high": -17.0,
+}  # fmt: skip
+
+
+def test_what_a_bound_lacks_by_hand():
+    """Over the 15 events; only the estimate that is used has an error, and what was seen knows nothing of it."""
+    assert missing([SHORT, LONG], "best", 1) == pytest.approx(((2 + 5) / 15, 3 / 15, (2 + 3) / 15))
+    assert missing([SHORT, LONG], "best", 10) == pytest.approx(((0.5 + 3) / 15, 3 / 15, (0.5 + 1) / 15))
+    assert missing([SHORT, LONG], "sample", 10) == pytest.approx(((0.25 + 2.5) / 15, 3 / 15, (0.25 + 0.5) / 15))
+    assert missing([SHORT], "sample", 1) == Missing(3 / 5, 0.0, 3 / 5)
+
+
+def test_the_errors_of_sentences_are_independent():
+    assert missing([LONG] * 4, "best", 1).error == pytest.approx(math.sqrt(4 * 3**2) / 40)
+
+
+def test_with_all_trees_nothing_is_missing_and_with_more_trees_less_is(repository, folder):
+    rows = tightness_of(folder / "dtg", SENTENCES[:2], folder / "parser", trees=40)
+    for way in ("best", "sample"):
+        assert missing(rows, way, 30) == pytest.approx((0, 0, 0), abs=1e-9)
+        lacks = [missing(rows, way, count).nats for count in (1, 2, 5, 10, 30)]
+        assert lacks == sorted(lacks, reverse=True) and lacks[0] > 0.01
+
+
+def test_what_is_kept_is_json_with_a_name_that_says_of_what(repository, folder):
+    scores_of(folder / "txl-tokens", SENTENCES)
+    (path,) = (repository / "runs" / "scores").glob("scores-txl-tokens-*.jsonl")
+    about, *rows = map(json.loads, path.read_text("utf-8").splitlines())
+    assert (about["what"], about["parser"], len(rows)) == ("log p", None, 3)
+
+
+@pytest.mark.xfail(strict=True, raises=TypeError, reason="the name of no parser is looked up, with a traceback")
+def test_a_model_with_trees_asks_for_a_parser(repository, folder):
+    with pytest.raises(UserError, match="parser"):
+        scores_of(folder / "dtg", SENTENCES)
