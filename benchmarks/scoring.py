@@ -3,7 +3,7 @@
     python benchmarks/scoring.py
 
 Two sentences of 12 and of 25 made-up words out of a vocabulary of 8,000 pieces, with 300 different trees drawn from
-random arc scores; and eight sentences of the dev part of minilang and, where the data folder holds it, of UD English,
+random arc scores; and four sentences of the dev part of minilang and, where the data folder holds it, of UD English,
 with the 300 different trees that a trained parser proposes (trained now, in minutes, if it was not before). The models
 have random weights: d 256, 6 layers, 8 heads, inner width 1024.
 
@@ -40,7 +40,7 @@ from dtglib.readings import READINGS
 from dtglib.structure import dense
 from dtglib.vocab import Vocabulary
 
-LENGTHS, TREES, SENTENCES = (12, 25), 300, 8
+LENGTHS, TREES, SENTENCES = (12, 25), 300, 4
 SPREAD = 3  # of the arc scores: a parser that has an idea, but is not sure
 SIZE = {"layers": 6, "width": 256, "heads": 8, "inner": 1024}
 MODELS = ("dtg", "dtg-eager", "dtg-swift", "txl-trans")

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dtglib.errors import UserError
@@ -133,8 +134,10 @@ def parse(options: argparse.Namespace) -> None:
 
     if options.out.is_dir():
         raise UserError(f"--out: {options.out} is a folder; name a file in it")
-    if options.out.exists() and os.path.exists(options.file) and options.out.samefile(options.file):
-        raise UserError(f"--out: {options.out} is what is to be parsed; name another file")
+    if options.out.exists() and os.path.exists(options.file):
+        source = Path(options.file)
+        if options.out.samefile(source) or (source.is_dir() and options.out.parent.samefile(source)):
+            raise UserError(f"--out: {options.out} is what is to be parsed; name another file")
     sentences = _sentences(options)
     parser = load_parser(options.parser)
     parsed = parser.parse(sentences)

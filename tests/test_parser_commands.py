@@ -425,12 +425,12 @@ def test_a_corpus_with_several_splits_wants_one_named(asked, parser, corpus, tmp
 
 
 @both
-@pytest.mark.parametrize("value", ["0", "-1", "many"])
+@pytest.mark.parametrize("value", ["0", "-1", "many", "10000001", "9" * 40])
 def test_a_number_of_sentences_that_is_none_is_refused(value, asked, parser, text, capsys):
     with pytest.raises(SystemExit) as stop:
         command(*asked, "--parser", parser, text, f"--sentences={value}")
     assert stop.value.code == 2
-    assert f"'{value}' is not a number from 1 on" in capsys.readouterr().err
+    assert f"'{value}' is not a number from 1 to 10000000" in capsys.readouterr().err
 
 
 @both
@@ -483,6 +483,27 @@ def test_a_folder_in_the_place_of_the_file_to_write_is_one_line_that_names_it(pa
     (tmp_path / "out").mkdir()
     refused(capsys, tmp_path, "parse", "--parser", parser, text, "--out", tmp_path / "out")
     assert_one_line(capsys, f"--out: {tmp_path}/out is a folder; name a file in it")  # before anything is read
+
+
+@pytest.mark.parametrize("way", ["itself", "another name", "a link"])
+def test_what_is_to_be_parsed_is_not_written_over(way, parser, text, tmp_path, capsys):
+    before = text.read_bytes()
+    out = {"itself": text, "another name": text.parent / "." / ".." / text.parent.name / text.name}.get(way)
+    if out is None:
+        out = tmp_path / "link.txt"
+        out.symlink_to(text)
+    assert command("parse", "--parser", parser, "--out", out, text) == 2
+    assert_one_line(capsys, f"--out: {out} is what is to be parsed; name another file")
+    assert text.read_bytes() == before
+
+
+def test_nor_is_the_part_of_a_folder_that_is_to_be_parsed(parser, corpus, tmp_path, capsys):
+    part = tmp_path / "treebank" / "dev.conllu"
+    part.parent.mkdir()
+    part.write_bytes((corpus / "dev.conllu").read_bytes())
+    before = part.read_bytes()
+    assert command("parse", "--parser", parser, "--out", part, part.parent, "--split", "dev") == 2
+    assert part.read_bytes() == before
 
 
 def test_where_parsing_fails_the_old_file_stays(parser, text, tmp_path, monkeypatch, capsys):

@@ -130,13 +130,14 @@ PROPOSED = [
     Trees(np.array([CHAIN, NEAR, GOOD]), np.log([0.1, 0.6, 0.3])),
     Trees(np.array([WRONG, RIGHT]), np.log([0.9, 0.1])),
 ]
+FAVOURITES = [NEAR, WRONG]
 # A model that likes the chain, and is right about "Yes ."; one that is right about the first sentence alone.
 CHOICES = {"left": [CHAIN, RIGHT], "right": [GOOD, WRONG]}
 
 
 @pytest.fixture(scope="module")
 def rows() -> dict[str, dict]:
-    return {row["chosen by"]: row for row in reranked([DIFFERENCE, YES], PROPOSED, CHOICES)}
+    return {row["chosen by"]: row for row in reranked([DIFFERENCE, YES], FAVOURITES, PROPOSED, CHOICES)}
 
 
 def test_a_row_for_the_parser_each_model_in_their_order_and_the_oracle(rows):
@@ -171,11 +172,15 @@ def test_what_is_won_is_surer_than_either_share_because_the_sentences_are_the_sa
         worse.append((0, *[1] * (9 - wrong), *[2] * wrong))
         better.append((0, *[1] * (10 - wrong), *[2] * (wrong - 1)))
     proposed = [Trees(np.array(pair), np.log([0.7, 0.3])) for pair in zip(worse, better, strict=True)]
-    parser, model, _ = reranked([sentence] * 50, proposed, {"model": better})
+    parser, model, _ = reranked([sentence] * 50, worse, proposed, {"model": better})
     assert model["over proposal, 95 %"] == (pytest.approx(0.1), pytest.approx(0.1))
     for row in (parser, model):
         low, high = row["UAS, 95 %"]
         assert high - low > 0.08
+
+
+def first_of(trees: list[Trees]) -> list[np.ndarray]:
+    return [proposed.heads[0] for proposed in trees]
 
 
 def at_random(random: np.random.Generator) -> tuple[list[Sentence], list[Trees]]:
@@ -193,7 +198,7 @@ def test_no_choice_among_the_same_trees_is_better_than_the_oracles():
     random = np.random.default_rng(5)
     sentences, trees = at_random(random)
     models = {str(n): [random.choice(proposed.heads) for proposed in trees] for n in range(8)}
-    uas = {row["chosen by"]: row["UAS"] for row in reranked(sentences, trees, models)}
+    uas = {row["chosen by"]: row["UAS"] for row in reranked(sentences, first_of(trees), trees, models)}
     assert uas["oracle"] == max(uas.values()) > sorted(uas.values())[-2]
     nearest = [
         max(sum(a == b for a, b in zip(sentence.heads, heads, strict=True)) for heads in proposed.heads.tolist())
@@ -206,7 +211,7 @@ def test_nor_without_punctuation():
     """Two trees with four right heads each; of the words that are no punctuation one has three right, one four."""
     loses_a_word, loses_the_stop = NEAR, (2, 0, 4, 2, 4)
     trees = [Trees(np.array([loses_a_word, loses_the_stop]), np.log([0.7, 0.3]))]
-    rows = reranked([DIFFERENCE], trees, {"model": [loses_the_stop]})
+    rows = reranked([DIFFERENCE], [loses_a_word], trees, {"model": [loses_the_stop]})
     uas = {row["chosen by"]: row["UAS without punctuation"] for row in rows}
     assert uas["model"] == uas["oracle"] == 1
     assert uas["proposal"] == 3 / 4
@@ -223,7 +228,7 @@ def test_the_oracle_chooses_for_each_column_by_the_words_that_count_there():
     wait = Sentence(("Wait", ",", "what", "?"), heads=(0, 1, 1, 1), id="wait")
     signs, words = (0, 1, 2, 1), (0, 3, 1, 3)
     trees = [Trees(np.array([words, signs]), np.log([0.7, 0.3]))]
-    proposal, oracle = reranked([wait], trees, {})
+    proposal, oracle = reranked([wait], [words], trees, {})
     assert (proposal["UAS"], proposal["UAS without punctuation"]) == (2 / 4, 1)
     assert (oracle["UAS"], oracle["UAS without punctuation"]) == (3 / 4, 1)
     assert oracle["over proposal"] == 1 / 4
@@ -231,14 +236,33 @@ def test_the_oracle_chooses_for_each_column_by_the_words_that_count_there():
     assert oracle["over proposal, 95 %"] == (1 / 4, 1 / 4)
 
 
+def test_the_parsers_choice_is_its_best_tree_be_it_among_those_that_were_drawn_or_not():
+    """Of the first sentence only the chain was drawn: that is all that is left to the models, and to the oracle."""
+    trees = [Trees(np.array([CHAIN]), np.log([0.1])), PROPOSED[1]]
+    proposal, model, oracle = reranked([DIFFERENCE, YES], [GOOD, WRONG], trees, {"model": [CHAIN, RIGHT]})
+    assert (proposal["UAS"], model["UAS"], oracle["UAS"]) == (5 / 7, 2 / 7, 2 / 7)
+    assert oracle["over proposal"] == model["over proposal"] == pytest.approx(-3 / 7)
+    assert oracle["over proposal, 95 %"] == (-1, 1)
+
+
+def test_where_a_model_thinks_no_tree_possible_the_parsers_stands_in_and_is_counted():
+    choices = {"one": [None, RIGHT], "none": [None, None], "all": [GOOD, RIGHT]}
+    rows = {row["chosen by"]: row for row in reranked([DIFFERENCE, YES], FAVOURITES, PROPOSED, choices)}
+    lacking = {name: row["without a tree"] for name, row in rows.items()}
+    assert lacking == {"proposal": 0, "one": 1, "none": 2, "all": 0, "oracle": 0}
+    assert rows["one"]["UAS"] == 6 / 7
+    assert rows["one"]["over proposal, 95 %"] == (0, 1)
+    assert {**rows["none"], "chosen by": "proposal", "without a tree": 0} == rows["proposal"]
+
+
 def test_without_a_model_there_are_the_parser_and_the_oracle():
-    first, last = reranked([DIFFERENCE, YES], PROPOSED, {})
+    first, last = reranked([DIFFERENCE, YES], FAVOURITES, PROPOSED, {})
     assert (first["chosen by"], last["chosen by"]) == ("proposal", "oracle")
 
 
 def test_the_seed_decides_about_the_intervals_and_nothing_else():
     sentences, trees = at_random(np.random.default_rng(5))
-    first, again, other = (reranked(sentences, trees, {}, seed) for seed in (1, 1, 2))
+    first, again, other = (reranked(sentences, first_of(trees), trees, {}, seed) for seed in (1, 1, 2))
     assert first == again
     for key in ("UAS, 95 %", "UAS without punctuation, 95 %", "over proposal, 95 %"):
         assert [row[key] for row in first] != [row[key] for row in other]
@@ -248,16 +272,17 @@ def test_the_seed_decides_about_the_intervals_and_nothing_else():
 
 def test_a_sentence_without_a_tree_cannot_be_reranked():
     with pytest.raises(UserError, match="sentence 'raw' has no tree"):
-        reranked([Sentence(("Yes", "."), id="raw")], PROPOSED[1:], {})
+        reranked([Sentence(("Yes", "."), id="raw")], FAVOURITES[1:], PROPOSED[1:], {})
 
 
-@pytest.mark.parametrize("lacking", ["a sentence", "a sentence's trees", "a model's choice"])
+@pytest.mark.parametrize("lacking", ["a sentence", "a favourite", "a sentence's trees", "a model's choice"])
 def test_one_sentence_less_here_than_there_is_refused(lacking):
     sentences = [DIFFERENCE, YES][: 1 if lacking == "a sentence" else 2]
     trees = PROPOSED[: 1 if lacking == "a sentence's trees" else 2]
+    favourites = FAVOURITES[: 1 if lacking == "a favourite" else 2]
     choices = {"left": CHOICES["left"][: 1 if lacking == "a model's choice" else 2]}
     with pytest.raises(ValueError, match=r"is (shorter|longer)"):
-        reranked(sentences, trees, choices)
+        reranked(sentences, favourites, trees, choices)
 
 
 def test_what_a_model_likes_best_is_what_it_chooses():
@@ -270,5 +295,5 @@ def test_what_a_model_likes_best_is_what_it_chooses():
     log_probs = [score_trees(model, s.words, t.heads).log_probs for s, t in zip(sentences, PROPOSED, strict=True)]
     right = [np.array([0, 4, 5]), np.array([0, 2])]  # of each tree, in the order of PROPOSED
     expected = sum(of_tree[log_p.argmax()] for of_tree, log_p in zip(right, log_probs, strict=True)) / 7
-    _, row, _ = reranked(sentences, PROPOSED, {"dtg": [score.best for score in scores]})
+    _, row, _ = reranked(sentences, FAVOURITES, PROPOSED, {"dtg": [score.best for score in scores]})
     assert row["UAS"] == expected

@@ -157,6 +157,10 @@ def test_samples_are_what_is_drawn_unless_said_otherwise(folder, file, capsys):
 def test_txl_tokens_needs_no_parser_and_is_not_held_up_by_one(folder, file, capsys):
     without = as_json(capsys, folder, "txl-tokens", file)
     assert without == as_json(capsys, folder, "txl-tokens", file, "--parser", "nowhere", "--trees", 2)
+    assert score(folder, "txl-tokens", file, "--parser", "nowhere") == 0
+    assert "dtglib: txl-tokens has no trees; the parser is not asked" in capsys.readouterr().err.splitlines()
+    assert score(folder, "txl-tokens", file) == 0
+    assert "not asked" not in capsys.readouterr().err
 
 
 def test_a_sentence_is_scored_whether_its_own_tree_crosses_or_not_and_whether_it_has_one(folder, tmp_path, capsys):
@@ -307,9 +311,10 @@ def test_a_file_that_looks_full_and_holds_no_sentence_is_named(name, text, folde
 
 
 def test_a_model_that_is_not_there_is_named(folder, file, tmp_path, capsys):
-    file.write_text("Yes\n")
-    assert score(tmp_path, "txl-tokens", file) == 2
-    assert_one_line(capsys, "txl-tokens", "No such file or directory")
+    """Before the file is read: nothing is said of its empty line, nor that another is not there."""
+    for read in (file, tmp_path / "nowhere.txt"):
+        assert score(tmp_path, "txl-tokens", read) == 2
+        assert_one_line(capsys, f"{tmp_path / 'txl-tokens'}: holds no model; `dtglib train` makes one")
 
 
 def test_a_parser_that_is_not_there_is_named_with_the_way_out(folder, file, capsys):
@@ -351,11 +356,11 @@ def test_an_option_that_makes_no_sense_is_refused(option, folder, file, capsys):
     assert option.partition("=")[0] in capsys.readouterr().err
 
 
-def test_what_is_left_out_is_said_before_a_mistake_is(folder, file, tmp_path, capsys):
-    assert score(tmp_path, "txl-tokens", file) == 2
+def test_what_is_left_out_is_said_before_a_mistake_is(folder, file, capsys):
+    assert main(["score", "--model", str(folder / "dtg"), str(file)]) == 2
     left_out, complaint = capsys.readouterr().err.splitlines()
     assert left_out == f"dtglib: {file}: 1 left out: empty line"
-    assert "txl-tokens" in complaint and "No such file or directory" in complaint
+    assert complaint.startswith("dtglib: dtg sums over trees")
 
 
 def test_weights_that_are_no_numbers_are_one_line(folder, file, tmp_path, capsys):

@@ -186,6 +186,28 @@ def test_who_has_trees_is_not_asked_without_them_nor_the_other_way_round():
         score_trees(model("txl-tokens"), WORDS, all_trees(4))
 
 
+# ---- Weights that are no numbers
+
+
+def broken(name: str) -> Model:
+    torch.manual_seed(3)
+    made = Model(ModelConfig(model=name, layers=1, width=16, heads=2, inner=32), Vocabulary.of_words([WORDS])).eval()
+    with torch.no_grad():
+        made.embedding.weight.fill_(np.nan)
+    return made
+
+
+@pytest.mark.parametrize("name", SYSTEM_OF)
+def test_trees_have_no_score_that_is_no_number(name):
+    with pytest.raises(UserError, match="probabilities are no numbers; train it anew"):
+        score_trees(broken(name), WORDS, all_trees(4))
+
+
+def test_nor_have_words():
+    with pytest.raises(UserError, match="probabilities are no numbers; train it anew"):
+        score_words(broken("txl-tokens"), [WORDS, ["There"]])
+
+
 # ---- Estimates
 
 
@@ -226,6 +248,24 @@ def test_samples_from_the_posterior_itself_are_certain():
     assert found.log_prob == pytest.approx(scored.bound)
     assert found.effective_samples == pytest.approx(30)
     assert found.high - found.low == pytest.approx(0, abs=1e-9)
+
+
+def test_what_is_known_is_added_to_what_is_drawn_beside_it():
+    """A sum of 0.3 is certain; of four draws one is of it, and three weigh 0.1, 0.2 and 0.1: their mean is 0.1."""
+    log_p, log_q = np.log([0.05, 0.1, 0.05, 1.0]), np.log([0.5, 0.5, 0.5, 0.2])
+    log_p[3] = -np.inf
+    found = importance_estimate(log_p, log_q, known=np.log(0.3))
+    assert found.log_prob == pytest.approx(np.log(0.4))
+    error = 1.96 * np.std([0.1, 0.2, 0.1, 0], ddof=1) / np.sqrt(4)
+    assert (found.low, found.high) == pytest.approx((np.log(0.4) - error / 0.4, np.log(0.4) + error / 0.4))
+    assert found.effective_samples == pytest.approx(0.4**2 / (0.1**2 + 0.2**2 + 0.1**2))
+
+
+def test_where_all_draws_are_of_what_is_known_nothing_is_added_and_nothing_is_known_of_the_rest():
+    with np.errstate(all="raise"):
+        found = importance_estimate(np.full(5, -np.inf), np.zeros(5), known=-900.0)
+    assert found == Estimate(-900.0, -900.0, -900.0, 0.0)
+    assert importance_estimate(np.full(5, -np.inf), np.zeros(5)) == Estimate(-np.inf, -np.inf, -np.inf, 0.0)
 
 
 def test_one_sample_is_no_estimate():

@@ -1,0 +1,121 @@
+"""A recorded evaluation: from two tiny models and two tiny parsers to every line that a table will ask for."""
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from test_parser_commands import TINY_PARSER
+from test_train import TINY
+
+from dtglib.errors import UserError
+from dtglib.experiment import read_size
+from dtglib.measured import perplexity_row, scores_of
+from dtglib.measured import test_sentences as sentences_to_test
+from dtglib.record import Record, read_record
+from dtglib.recording import record_evaluation
+
+SIZE = TINY.replace("epochs: 3", "epochs: 1") + "test_sentences: 12\nscored_sentences: 6\ntrees: 5\n"
+
+
+def scratch(folder: Path) -> Path:
+    """A repository, so that nothing lands in the runs/ of the real one."""
+    for name in ("notebooks", "configs/parsers"):
+        (folder / name).mkdir(parents=True)
+    (folder / "configs" / "smoke.yaml").write_text(SIZE)
+    for name in ("weak", "strong"):
+        width = {"weak": 4, "strong": 8}[name]
+        text = TINY_PARSER.replace("CORPUS", "minilang").replace("epochs: 2", "epochs: 1")
+        (folder / "configs" / "parsers" / f"{name}.yaml").write_text(
+            text.replace("arc_width: 8", f"arc_width: {width}")
+        )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory) -> Path:
+    return scratch(tmp_path_factory.mktemp("repository"))
+
+
+@pytest.fixture(autouse=True)
+def inside(repository, one_thread, monkeypatch) -> None:
+    monkeypatch.chdir(repository / "notebooks")
+
+
+@pytest.fixture
+def record(repository) -> Record:
+    """Made once, and read as often as it is asked for."""
+    out = repository / "results"
+    if not out.exists():
+        record_evaluation("smoke", [1], ["dtg", "txl-tokens"], out)
+    return read_record(out)
+
+
+def lines(record: Record, part: str) -> list[dict]:
+    return [line for line in record.metrics if line["part"] == part]
+
+
+def test_there_is_a_line_for_every_number_and_the_record_is_finished(record):
+    assert record.about["status"] == "finished"
+    assert (record.about["seeds"], record.config["size"]) == ([1], "smoke")
+    parts = Counter(line["part"] for line in record.metrics)
+    assert set(parts) == {"training", "parser", "perplexity", "reranking", "tightness"}
+    assert all(line["seed"] == 1 for line in record.metrics)
+    assert [line["model"] for line in lines(record, "training")] == ["dtg", "txl-tokens"]
+    assert [line["parser"] for line in lines(record, "parser")] == ["strong", "weak"]
+
+
+def test_a_model_with_trees_is_scored_with_each_parser_and_one_without_once(record):
+    found = [(line["model"], line["parser"]) for line in lines(record, "perplexity")]
+    assert found == [("dtg", "strong"), ("txl-tokens", None), ("dtg", "weak")]
+
+
+def test_the_perplexity_is_that_of_the_folders_that_are_named(record, repository):
+    folders = {line.get("model") or line["parser"]: line["folder"] for line in record.metrics if "folder" in line}
+    sentences = sentences_to_test(read_size("smoke"))
+    runs = repository / "runs"
+    for line in lines(record, "perplexity"):
+        parser = line["parser"] and runs / "parsers" / folders[line["parser"]]
+        scores = scores_of(runs / "models" / folders[line["model"]], sentences, parser, 5)
+        expected = perplexity_row(scores)
+        assert {name: line[name] for name in expected} == pytest.approx(expected)
+        assert (line["sentences"], line["impossible"]) == (6, 0)
+
+
+def test_with_each_parser_there_is_a_row_for_it_the_model_with_trees_and_the_oracle(record):
+    for parser in ("strong", "weak"):
+        rows = {row["chosen by"]: row for row in lines(record, "reranking") if row["parser"] == parser}
+        assert list(rows) == ["proposal", "dtg", "oracle"]
+        assert rows["proposal"]["over proposal"] == 0
+        assert rows["oracle"]["UAS"] >= rows["dtg"]["UAS"]
+
+
+def test_more_trees_lack_less_and_the_trees_of_the_evaluation_are_among_the_counts(record):
+    of_one = [
+        line
+        for line in lines(record, "tightness")
+        if (line["parser"], line["against"], line.get("way")) == ("strong", "estimate", "best")
+    ]
+    assert [line["trees"] for line in of_one] == [1, 2, 3, 5, 10, 20, 30, 50]
+    lacking = [line["nats"] for line in of_one]
+    assert lacking == sorted(lacking, reverse=True)
+    assert lacking[0] > lacking[-1] >= 0
+    (means,) = (
+        line
+        for line in lines(record, "tightness")
+        if (line["parser"], line["against"]) == ("strong", "estimate") and "entropy" in line
+    )
+    assert all(math.isfinite(means[name]) for name in ("entropy", "unseen", "outside"))
+
+
+def test_a_finished_record_is_not_written_over(record, repository):
+    before = (repository / "results" / "metrics.jsonl").read_bytes()
+    with pytest.raises(UserError, match=r"results.*finished"):
+        record_evaluation("smoke", [1], ["dtg", "txl-tokens"], repository / "results")
+    assert (repository / "results" / "metrics.jsonl").read_bytes() == before
+
+
+def test_a_model_that_there_is_not_is_named_before_anything_is_written(repository):
+    with pytest.raises(UserError, match=r"there is no model 'dtk'; models are dtg, .*txl-tokens"):
+        record_evaluation("smoke", [1], ["dtg", "dtk"], repository / "elsewhere")
+    assert not (repository / "elsewhere").exists()
