@@ -218,6 +218,8 @@ def draw_growth(
     for (name, (x, y)), colour in zip(series.items(), seaborn.color_palette("colorblind", len(series)), strict=True):
         axes.plot(x, y, label=name, color=colour, marker="o", markersize=3)
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("")
     axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
