@@ -98,7 +98,7 @@ def test_a_wrong_number_of_sentences_is_refused(count, tmp_path, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["minilang", "--out", str(tmp_path), "--sentences", count])
     assert stop.value.code == 2
-    assert "is not a number of sentences" in capsys.readouterr().err
+    assert "is not a number from 1 to" in capsys.readouterr().err
 
 
 def test_a_reader_who_has_enough_is_no_error(treebank):
