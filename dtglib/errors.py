@@ -6,6 +6,7 @@ its traceback.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 
 class UserError(Exception):
@@ -16,6 +17,11 @@ def require(condition: object, complaint: str) -> None:
     """Complain to the user unless the condition holds."""
     if not condition:
         raise UserError(complaint)
+
+
+def require_probabilities(log_probs: Any) -> None:
+    """Complain if some of the numbers (an array of them) are none: a model whose training went wrong gives NaN."""
+    require(not (log_probs != log_probs).any(), "the model's probabilities are no numbers; train it anew")
 
 
 def shortened(names: Sequence[str], most: int = 5) -> str:

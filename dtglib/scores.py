@@ -22,7 +22,7 @@ import torch
 from dtglib.batches import by_length, pad
 from dtglib.compile import TooFar
 from dtglib.decode.trie import joint_log_probs
-from dtglib.errors import require
+from dtglib.errors import require, require_probabilities
 from dtglib.model import Model, batch_of
 from dtglib.proposals.projective import best_trees, how_many
 from dtglib.readings import READINGS, SYSTEM_OF, Reading, Tree
@@ -87,7 +87,7 @@ def score_trees(model: Model, words: Sequence[str], trees: np.ndarray) -> Scored
     if len(within):
         sequences = READINGS[name](model.vocabulary, [pairs[number] for number in within])
         log_probs[within] = joint_log_probs(model, sequences).numpy()
-    _refuse_nan(log_probs)
+    require_probabilities(log_probs)
     return Scored(trees, log_probs)
 
 
@@ -119,12 +119,8 @@ def score_words(model: Model, sentences: Sequence[Sequence[str]]) -> np.ndarray:
         log_probs = model.log_probs(batch).double().cpu().numpy()
         rows = (batch.predicts // batch.token.shape[1]).cpu().numpy()
         found[numbers] = np.bincount(rows, log_probs, minlength=len(numbers))
-    _refuse_nan(found)
+    require_probabilities(found)
     return found
-
-
-def _refuse_nan(log_probs: np.ndarray) -> None:
-    require(not np.isnan(log_probs).any(), "the model's probabilities are no numbers; train it anew")
 
 
 def all_trees(words: int) -> np.ndarray:

@@ -13,6 +13,7 @@ word beam. It is a bound from below, and exact if nothing was pruned. Unlike the
 derivation of a tree. Several sentences are searched at once, each with places of its own.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple, Self
 
@@ -21,18 +22,22 @@ import torch
 
 from dtglib.compile import Arcs
 from dtglib.decode.stackcache import CONTINUE, Hypotheses, Moves, Stepper, fork, together
-from dtglib.errors import require
-from dtglib.transitions.protocol import Kind
+from dtglib.errors import require, require_probabilities
+from dtglib.transitions.protocol import OPEN, Kind
 from dtglib.vocab import END, Encoded, Vocabulary
 
 
 class Widths(NamedTuple):
-    """How many hypotheses of a sentence are kept, and for how many steps between two words."""
+    """How many hypotheses of a sentence are kept, and for how many steps between two words (None: while there are any).
+
+    A limit can kill a long sentence at its end, where a model that attaches late has as many arcs to draw as there are
+    words.
+    """
 
     beam_width: int = 300
     word_beam_width: int = 300
     fast_track: int = 5
-    transitions: int = 50
+    transitions: int | None = None
 
 
 class Found(NamedTuple):
@@ -40,7 +45,7 @@ class Found(NamedTuple):
 
     log_prefix: np.ndarray  # log p of the sentence's beginning, up to each of its pieces
     log_prob: float  # of the whole, the end included
-    heads: np.ndarray | None  # of its most probable derivation,
+    heads: np.ndarray | None  # of its most probable derivation, if the model has trees,
     log_derivation: float  # and log p(words, derivation)
 
 
@@ -63,6 +68,11 @@ def search(
     stepper: Stepper, vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], widths: Widths = DEFAULT
 ) -> list[Found]:
     """What the model behind the stepper says of each sentence."""
+    for name, least in (("beam_width", 1), ("word_beam_width", 1), ("fast_track", 0), ("transitions", 0)):
+        value = getattr(widths, name)
+        require(value is None or value >= least, f"{name} must be at least {least}, not {value}")
+    if not sentences:
+        return []
     for number, words in enumerate(sentences, start=1):
         require(len(words), f"sentence {number} has no words; leave it out")
     encoded = [vocabulary.encode(words) for words in sentences]
@@ -102,13 +112,14 @@ class Symbols(NamedTuple):
 def _until(stepper: Stepper, symbols: Symbols, beam: Beam, wanted: np.ndarray, widths: Widths) -> Beam:
     """The hypotheses that can take the wanted symbol of their sentence next, with its log-probability added."""
     arrived, live = [], beam
-    for step in range(widths.transitions + 1):
+    for step in itertools.count():
         log_probs = stepper.log_probs(live.hypotheses)
         # A column for each transition, and the last for what is wanted.
         found = log_probs[:, torch.from_numpy(symbols.id).to(log_probs.device)].double().cpu().numpy()
         found = np.column_stack([found, _at(log_probs, wanted[live.sentence])]) + live.log_p[:, None]
         if step == widths.transitions:
             found[:, :-1] = -np.inf
+        require_probabilities(found)
         row, column = np.nonzero(found > -np.inf)
         value, arrives, sentence = found[row, column], column == len(symbols.id), live.sentence[row]
         keep = _best_of_each(sentence, value, widths.beam_width)
@@ -137,18 +148,20 @@ def _through(
         is_last = pieces[beam.sentence] == piece + 1
         keep = ~is_last | _best_of_each(beam.sentence, np.where(is_last, beam.log_p, -np.inf), width)
         (rows,) = np.nonzero(keep)
-        ids = np.array([_piece(encoded[number], word, piece) for number in beam.sentence[rows]], np.int32)
-        kind = np.full(len(rows), CONTINUE if piece else Kind.GEN, np.int32)
-        waiting = [others.hypotheses for others in over]
+        beam = beam.of(rows)
         if len(rows):
-            hypotheses = stepper.step(beam.hypotheses, Moves(rows, kind, np.ones_like(kind), ids), waiting)
-            beam = Beam(hypotheses, beam.sentence[rows], beam.log_p[rows])
+            ids = np.array([_piece(encoded[number], word, piece) for number in beam.sentence], np.int32)
+            kind = np.full(len(rows), CONTINUE if piece else Kind.GEN, np.int32)
+            moves = Moves(np.arange(len(rows)), kind, np.ones_like(kind), ids)
+            waiting = [others.hypotheses for others in over]
+            beam = beam._replace(hypotheses=stepper.step(beam.hypotheses, moves, waiting))
         is_over = pieces[beam.sentence] == piece + 1
         over.append(beam.of(np.flatnonzero(is_over)))
         beam = beam.of(np.flatnonzero(~is_over))
         if len(beam.sentence):
             ids = np.array([_piece(encoded[number], word, piece + 1) for number in beam.sentence])
             beam = beam._replace(log_p=beam.log_p + _at(stepper.log_probs(beam.hypotheses), ids))
+            require_probabilities(beam.log_p)
     return _together([*over, beam])
 
 
@@ -168,7 +181,8 @@ def _ended(beam: Beam) -> tuple[float, np.ndarray | None, float]:
         return -np.inf, None, -np.inf
     best, states = int(beam.log_p.argmax()), beam.hypotheses.states
     heads = states.heads[best, 1 : states.count[best] + 1].copy()
-    return float(np.logaddexp.reduce(beam.log_p)), heads, float(beam.log_p[best])
+    is_tree = (heads != OPEN).all()  # where there are no trees, no word has a head
+    return float(np.logaddexp.reduce(beam.log_p)), heads if is_tree else None, float(beam.log_p[best])
 
 
 def _together(beams: list[Beam]) -> Beam:

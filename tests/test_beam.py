@@ -1,0 +1,463 @@
+"""A search from which nothing is pruned gives a sentence the sum over all its derivations; a narrow one gives less.
+
+The sums are made by listing every legal sequence of actions, not only the oracles', and by giving each its probability
+by the definitions of test_model.py, without a cache and without a beam.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from test_model import by_definition, in_every_model, sequences_of_moves, small_model, system_of
+from test_output import vocabulary
+from trees import Heads
+
+from dtglib.corpora import load
+from dtglib.decode.beam import Found, Widths, search
+from dtglib.decode.stackcache import StackStepper
+from dtglib.errors import UserError
+from dtglib.model import Model
+from dtglib.readings import READINGS, SYSTEM_OF
+from dtglib.scores import score_words
+from dtglib.transitions import START, Action, Kind
+from dtglib.transitions.protocol import why_no_tree
+from dtglib.vocab import UNKNOWN, Vocabulary
+
+ALL = Widths(10**6, 10**6, 0, 10**6)  # nothing is pruned
+SAME = {"abs": 1e-4}  # nats
+END, GEN = Action(Kind.END), Action(Kind.GEN)
+
+WORDS = ["the", "difference", "is", "theirs"]  # of the tests of vocabularies; three of them in pieces
+DERIVES = list(SYSTEM_OF)  # the models with trees
+
+in_every_model_with_trees = pytest.mark.parametrize("name", DERIVES)
+with_both_outputs = pytest.mark.parametrize("output", ["single", "factored"])
+in_both_vocabularies = pytest.mark.parametrize("kind", ["pieces", "words"])
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def find(model: Model, sentences: Sequence[Sequence[str]], widths: Widths = ALL) -> list[Found]:
+    return search(StackStepper(model), model.vocabulary, sentences, widths)
+
+
+def find_one(model: Model, words: Sequence[str], widths: Widths = ALL) -> Found:
+    (found,) = find(model, [words], widths)
+    return found
+
+
+# ---- By enumeration
+
+
+class Listed(NamedTuple):
+    """What all legal sequences of actions together say of the first words of a sentence, for each number of words."""
+
+    log_prefix: list[float]  # up to each piece
+    log_prob: list[float]
+    heads: list[Heads]  # of the best derivation
+    log_derivation: list[float]
+
+
+@torch.no_grad()
+def by_enumeration(model: Model, words: Sequence[str]) -> Listed:
+    """A derivation of the first words is a sequence that ends after them; what begins one is the start of many."""
+    name, speaks = model.config.model, model.vocabulary
+    system, encoded = system_of(name), speaks.encode(words)
+    pieces = [stop - start for start, stop in encoded.spans]
+    prefixes: list[dict[tuple, float]] = [{} for _ in encoded.ids]
+    whole: list[dict[tuple, float]] = [{} for _ in words]
+    for moves in sequences_of_moves(system, len(words), in_pieces=False):
+        counts = pieces[: moves.count(GEN)]
+        batch = by_definition(name, speaks, torch.tensor([encoded.ids[: sum(counts)]]), counts, moves)
+        x = model(batch).flatten(0, 1)[batch.predicts]
+        log_probs = model.output(x, model.embedding.weight, batch.legal).double()
+        sums = log_probs.gather(1, batch.target[:, None])[:, 0].cumsum(0).tolist()
+        place, piece, word = 0, 0, 0
+        for length, move in enumerate(moves, start=1):
+            if move == GEN:
+                for _ in range(counts[word]):
+                    prefixes[piece][tuple(moves[:length])] = sums[place]
+                    place, piece = place + 1, piece + 1
+                word += 1
+            elif move == END:
+                whole[word - 1][tuple(moves)] = sums[place]
+            else:
+                place += 1
+    best = [max(derivations, key=derivations.get) for derivations in whole]
+    return Listed(
+        [total(prefix) for prefix in prefixes],
+        [total(derivations) for derivations in whole],
+        [heads_of(name, moves) for moves in best],
+        [derivations[moves] for derivations, moves in zip(whole, best, strict=True)],
+    )
+
+
+def total(log_probs: dict[tuple, float]) -> float:
+    return float(np.logaddexp.reduce(list(log_probs.values())))
+
+
+def heads_of(name: str, moves: Sequence[Action]) -> Heads:
+    state = START
+    for move in moves:
+        state = system_of(name).step(state, move)
+    return state.heads
+
+
+@cache
+def model_of(name: str, kind: str = "pieces", output: str = "single") -> Model:
+    return small_model(name, vocabulary(kind), output=output)
+
+
+@cache
+def listed(name: str, kind: str, output: str = "single") -> Listed:
+    return by_enumeration(model_of(name, kind, output), WORDS)
+
+
+def pieces_of(kind: str, words: Sequence[str]) -> int:
+    return len(vocabulary(kind).encode(words).ids)
+
+
+def test_the_words_have_one_piece_and_more():
+    """Without them the tests below would show less."""
+    assert [pieces_of("words", [word]) for word in WORDS] == [1, 1, 1, 1]
+    assert min(pieces_of("pieces", [word]) for word in WORDS) == 1
+    assert max(pieces_of("pieces", [word]) for word in WORDS) > 2
+
+
+@pytest.mark.parametrize(("kind", "output"), [("pieces", "single"), ("pieces", "factored"), ("words", "single")])
+@in_every_model
+def test_with_nothing_pruned_every_prefix_and_sentence_gets_the_sum_over_all_derivations(name, kind, output):
+    """Of 1 to 4 words; the prefixes are those up to each piece."""
+    expected = listed(name, kind, output)
+    for count in range(1, 5):
+        found = find_one(model_of(name, kind, output), WORDS[:count])
+        assert len(found.log_prefix) == pieces_of(kind, WORDS[:count])
+        assert found.log_prefix == pytest.approx(expected.log_prefix[: len(found.log_prefix)], **SAME)
+        assert found.log_prob == pytest.approx(expected.log_prob[count - 1], **SAME)
+
+
+@in_both_vocabularies
+@in_every_model_with_trees
+def test_the_best_derivation_is_the_most_probable_of_all(name, kind):
+    expected = listed(name, kind)
+    for count in range(1, 5):
+        found = find_one(model_of(name, kind), WORDS[:count])
+        assert found.log_derivation == pytest.approx(expected.log_derivation[count - 1], **SAME)
+        assert tuple(found.heads) == expected.heads[count - 1]
+
+
+@in_both_vocabularies
+def test_a_model_without_trees_says_what_score_words_says(kind):
+    """However narrow the beam: there is only one way to say a sentence."""
+    model = model_of("txl-tokens", kind)
+    sentences = [WORDS[:count] for count in range(1, 5)] + [["is"] * 20, ["zebra☃", "the"]]
+    expected = score_words(model, sentences)
+    for widths in (ALL, Widths(1, 1, 0, 0)):
+        assert [found.log_prob for found in find(model, sentences, widths)] == pytest.approx(expected.tolist(), **SAME)
+
+
+def test_a_model_without_trees_has_no_heads():
+    assert find_one(model_of("txl-tokens"), WORDS).heads is None
+
+
+@with_both_outputs
+@in_every_model
+def test_the_next_words_and_the_end_have_what_the_prefix_has(name, output):
+    """Before the first word there is 1 to share, and nothing of it for the end; <unknown> is a word."""
+    model = small_model(name, Vocabulary.of_words([["a", "b"]]), output=output)
+    following = ["a", "b", "?"]
+    assert sum(math.exp(find_one(model, [word]).log_prefix[-1]) for word in following) == pytest.approx(1, abs=1e-5)
+    for prefix in (["a"], ["?", "b"], ["b", "a", "a"], ["a", "b", "?", "a"]):
+        found = find_one(model, prefix)
+        longer = find(model, [[*prefix, word] for word in following])
+        assert all(len(each.log_prefix) == len(prefix) + 1 for each in longer)
+        shares = [each.log_prefix[-1] for each in longer] + [found.log_prob]
+        assert math.exp(found.log_prefix[-1]) > 0
+        assert sum(math.exp(share - found.log_prefix[-1]) for share in shares) == pytest.approx(1, abs=1e-4)
+
+
+# ---- Several sentences
+
+
+DIFFERENT = [WORDS, WORDS[:1], ["is"], ["theirs", "theirs"], ["is", "the", "difference"], WORDS]
+
+
+@pytest.mark.parametrize("widths", [ALL, Widths(5, 3, 1, 4), Widths(1, 1, 1, 3)])
+@in_every_model
+def test_together_sentences_get_what_each_gets_alone(name, widths):
+    """Of different lengths, and with words of different numbers of pieces beside each other."""
+    model = model_of(name)
+    for found, words in zip(find(model, DIFFERENT, widths), DIFFERENT, strict=True):
+        alone = find_one(model, words, widths)
+        assert found.log_prefix == pytest.approx(alone.log_prefix, **SAME)
+        assert found.log_prob == pytest.approx(alone.log_prob, **SAME)
+        assert found.log_derivation == pytest.approx(alone.log_derivation, **SAME)
+        assert (found.heads is None) == (alone.heads is None)
+        assert found.heads is None or (found.heads == alone.heads).all()
+
+
+# ---- Pruning
+
+
+NARROW = [
+    Widths(beam, word_beam, fast_track, transitions)
+    for beam, word_beam in ((1, 1), (2, 1), (3, 3), (8, 2), (30, 30))
+    for fast_track in (0, 2)
+    for transitions in (2, 10)
+]
+
+
+@in_every_model_with_trees
+def test_a_pruned_search_never_finds_more(name):
+    model, lost = model_of(name), 0
+    whole = find(model, DIFFERENT)
+    for widths in NARROW:
+        for found, everything in zip(find(model, DIFFERENT, widths), whole, strict=True):
+            assert (found.log_prefix <= everything.log_prefix + 1e-4).all()
+            assert found.log_prob <= everything.log_prob + 1e-4
+            assert found.log_derivation <= everything.log_derivation + 1e-4
+            assert found.log_derivation <= found.log_prob
+            lost += found.log_prob < everything.log_prob - 1e-3
+    assert lost > 10
+
+
+@in_every_model_with_trees
+def test_every_knob_loses_something(name):
+    """Each by itself, the others as if there were no bound: where it bites, the sentence has less."""
+    model = model_of(name)
+    (everything,) = find(model, [WORDS])
+    for widths in (ALL._replace(beam_width=2), ALL._replace(word_beam_width=1), ALL._replace(transitions=3)):
+        found = find_one(model, WORDS, widths)
+        assert found.log_prob < everything.log_prob - 1e-5, widths
+
+
+@in_every_model_with_trees
+def test_the_prefix_is_summed_before_the_word_beam_is_cut(name):
+    """A word beam of 1 takes nothing from the first two words: all that take the second come from one hypothesis."""
+    model = model_of(name, "words")
+    everything, found = find_one(model, WORDS), find_one(model, WORDS, ALL._replace(word_beam_width=1))
+    assert found.log_prefix[:2] == pytest.approx(everything.log_prefix[:2], **SAME)
+    assert found.log_prefix[3] < everything.log_prefix[3] - 1e-6
+    # Those that take a word are more than the one that is kept, whose log p alone is what a beam of 1 finds.
+    greedy = find_one(model, WORDS, Widths(1, 1, 1, 10))
+    assert found.log_prefix[3] > greedy.log_prefix[3] + 1e-6
+
+
+# In arc-swift a word follows after one arc anyway.
+where_transitions_may_go_on = pytest.mark.parametrize("name", ["dtg", "dtg-eager", "txl-trans"])
+
+
+def talks_seldom(name: str) -> Model:
+    """It likes transitions far better than words."""
+    model = small_model(name, vocabulary("words"))
+    with torch.no_grad():
+        model.output.bias[: len(vocabulary("words").reserved)] += 20
+        model.output.bias[UNKNOWN] -= 20  # a word
+    return model
+
+
+@where_transitions_may_go_on
+def test_the_fast_track_saves_who_has_taken_the_word(name):
+    """With one place nobody else would ever take it."""
+    assert find_one(talks_seldom(name), WORDS, Widths(1, 5, 0, 20)).log_prefix[-1] == -np.inf
+    assert find_one(talks_seldom(name), WORDS, Widths(1, 5, 1, 20)).log_prefix[-1] > -np.inf
+
+
+@where_transitions_may_go_on
+def test_in_the_last_step_nobody_competes_who_cannot_go_on(name):
+    """With no transition allowed, none takes the one place of a word."""
+    found = find_one(talks_seldom(name), WORDS, Widths(1, 5, 0, 0))
+    assert np.isfinite(found.log_prefix).all()
+
+
+@in_every_model_with_trees
+def test_a_width_as_wide_as_what_there_is_prunes_nothing(name):
+    """Of four words there are a few hundred derivations, and no more than a dozen transitions between two words."""
+    found, everything = (find_one(model_of(name), WORDS, widths) for widths in (Widths(2000, 2000, 0, 12), ALL))
+    assert found.log_prefix == pytest.approx(everything.log_prefix, abs=0)
+    assert found.log_prob == everything.log_prob
+
+
+@in_every_model_with_trees
+def test_a_wider_beam_seldom_finds_less(name, record_property):
+    """It may: what it keeps can crowd out what would have become more. How often is kept in the report.
+
+    A narrow one may find nothing at all, where no hypothesis that it kept could end.
+    """
+    sentences = [s.words for s in load("minilang", "dev", 60).sentences if len(s.words) <= 11][:20]
+    assert len(sentences) == 20
+    model = small_model(name, Vocabulary.of_words(sentences))
+    narrow, middle, wide = (
+        np.array([found.log_prob for found in find(model, sentences, Widths(width, width, 5, 20))])
+        for width in (3, 10, 30)
+    )
+    record_property("found less", int((middle < narrow - 1e-4).sum() + (wide < middle - 1e-4).sum()))
+    assert np.isfinite(wide).all()
+    assert wide.mean() > narrow.mean()
+
+
+# ---- Trees
+
+
+@pytest.mark.parametrize("widths", [Widths(1, 1, 1, 130), Widths(10, 5, 5, 130)])
+@in_every_model_with_trees
+def test_a_sentence_of_sixty_words_has_a_projective_tree_with_one_root(name, widths):
+    model = model_of(name)
+    found = find_one(model, (WORDS * 15), widths)
+    assert len(found.log_prefix) == pieces_of("pieces", WORDS * 15)
+    assert np.isfinite(found.log_prefix).all()
+    assert (np.diff(found.log_prefix) <= 1e-4).all()
+    assert found.log_prob <= found.log_prefix[-1] + 1e-4
+    # A greedy search may have closed no tree at the end, and then says so.
+    if found.heads is None:
+        assert found.log_prob == found.log_derivation == -np.inf
+    else:
+        assert len(found.heads) == 60 and why_no_tree(found.heads.tolist()) is None
+    assert widths.beam_width == 1 or found.heads is not None
+
+
+def test_hypotheses_that_have_ended_cost_nothing():
+    """A short sentence beside a long one costs what it costs alone, but that both begin with the same <ROOT>."""
+    model, short, long = model_of("dtg"), WORDS[:2], WORDS * 2
+    costs = []
+    for sentences in ([short], [long], [short, long]):
+        stepper = StackStepper(model)
+        search(stepper, model.vocabulary, sentences, Widths(10, 10, 5, 10))
+        costs.append(stepper.positions)
+    assert costs[2] == costs[0] + costs[1] - 1
+
+
+# ---- Searches that die
+
+
+def assert_dead(found: Found, alive: int) -> None:
+    """Up to so many pieces it lived; of what comes later there is nothing, and no NaN."""
+    assert np.isfinite(found.log_prefix[:alive]).all()
+    assert (found.log_prefix[alive:] == -np.inf).all()
+    assert (found.log_prob, found.heads, found.log_derivation) == (-np.inf, None, -np.inf)
+
+
+@in_every_model_with_trees
+def test_without_transitions_words_come_but_no_end(name):
+    model = model_of(name)
+    for found, words in zip(find(model, DIFFERENT, ALL._replace(transitions=0)), DIFFERENT, strict=True):
+        assert_dead(found, alive=pieces_of("pieces", words))
+
+
+@pytest.mark.parametrize("name", ["dtg", "dtg-swift", "txl-trans"])
+def test_with_one_transition_one_word_ends_and_two_words_may_not(name):
+    """A word needs its arc from ROOT. In arc-standard a second word needs one more, in the same place."""
+    model = model_of(name, "words")
+    one, two = find(model, [["is"], ["is", "the"]], ALL._replace(transitions=1))
+    assert one.log_prob == pytest.approx(find_one(model, ["is"]).log_prob, **SAME)
+    assert one.heads.tolist() == [0]
+    if name == "dtg-swift":
+        assert sorted(two.heads.tolist()) in ([0, 1], [0, 2])
+    else:
+        assert_dead(two, alive=2)
+
+
+def test_in_arc_eager_a_word_and_root_must_be_popped_too():
+    model = model_of("dtg-eager", "words")
+    assert_dead(find_one(model, ["is"], ALL._replace(transitions=2)), alive=1)
+    found = find_one(model, ["is"], ALL._replace(transitions=3))
+    assert found.log_prob == pytest.approx(find_one(model, ["is"]).log_prob, **SAME)
+
+
+def never(model: Model, entry: int) -> Model:
+    """The model, but that an entry has no probability."""
+    with torch.no_grad():
+        model.output.bias[entry] = -torch.inf
+    return model
+
+
+LONG = "theirsthe"  # six pieces, no two alike
+
+
+@pytest.mark.parametrize("beside", [[], [["is"]], [["is", "is", "is"], ["theirs"]]])
+@pytest.mark.parametrize("piece", [0, 1, -1])
+@in_every_model
+def test_a_search_may_die_at_any_piece_of_a_word_alone_or_beside_others(name, piece, beside):
+    speaks = vocabulary("pieces")
+    ids = speaks.encode([LONG]).ids
+    assert len(set(ids)) == len(ids) > 2
+    dead = ids[piece]
+    model = never(small_model(name), dead)
+    for words in (["is", LONG, "is"], ["is", LONG], [LONG]):
+        expected = [speaks.encode(sentence).ids for sentence in beside]
+        dies, *others = find(model, [words, *beside], Widths(20, 20, 5, 20))
+        assert_dead(dies, alive=speaks.encode(words).ids.index(dead))
+        for found, sentence, its in zip(others, beside, expected, strict=True):
+            alone = find_one(model, sentence, Widths(20, 20, 5, 20))
+            if dead in its:
+                assert_dead(found, alive=its.index(dead))
+            else:
+                assert np.isfinite(found.log_prob)
+            assert found.log_prob == pytest.approx(alone.log_prob, **SAME)
+            assert found.log_prefix == pytest.approx(alone.log_prefix, **SAME)
+
+
+@pytest.mark.parametrize(
+    "widths, complaint",
+    [
+        (Widths(beam_width=0), "beam_width must be at least 1, not 0"),
+        (Widths(word_beam_width=0), "word_beam_width must be at least 1, not 0"),
+        (Widths(fast_track=-1), "fast_track must be at least 0, not -1"),
+        (Widths(transitions=-1), "transitions must be at least 0, not -1"),
+    ],
+)
+def test_a_width_that_leaves_nobody_is_refused(widths, complaint):
+    with pytest.raises(UserError, match=complaint):
+        find(model_of("dtg"), [WORDS], widths)
+
+
+# ---- What is asked
+
+
+@pytest.mark.parametrize("sentences, number", [([[]], 1), ([["is"], [], ["is"], []], 2)])
+@in_every_model
+def test_a_sentence_without_words_is_refused_with_its_number(name, sentences, number):
+    with pytest.raises(UserError, match=f"sentence {number} has no words; leave it out"):
+        find(model_of(name), sentences)
+
+
+def test_of_no_sentences_nothing_is_found():
+    assert find(model_of("dtg"), []) == []
+
+
+@in_every_model
+def test_a_model_whose_probabilities_are_no_numbers_is_refused(name):
+    """As score_trees and score_words do."""
+    model = small_model(name)
+    with torch.no_grad():
+        model.embedding.weight[:] = torch.nan
+    with pytest.raises(UserError, match="no numbers"):
+        find(model, [WORDS])
+
+
+@in_both_vocabularies
+@in_every_model
+def test_unknown_characters_are_words_like_others(name, kind):
+    """In bytes, or as <unknown>."""
+    words = ["the", "☃", "zebra☃é", "é́"]
+    found = find_one(model_of(name, kind), words, Widths(20, 20, 5, 20))
+    assert len(found.log_prefix) == pieces_of(kind, words) >= len(words)
+    assert np.isfinite(found.log_prefix).all() and np.isfinite(found.log_prob)
+
+
+def test_the_defaults_are_those_of_the_paper():
+    assert Widths() == (300, 300, 5, None)
+    assert search(StackStepper(model_of("dtg")), vocabulary("pieces"), [["is"]])[0].heads.tolist() == [0]
+
+
+@in_every_model
+def test_the_same_search_finds_the_same(name):
+    """Also with a stepper that has searched before: nothing is left of it but its slots."""
+    stepper, speaks, widths = StackStepper(model_of(name)), vocabulary("pieces"), Widths(5, 5, 1, 10)
+    first, second = (search(stepper, speaks, [WORDS], widths)[0] for _ in range(2))
+    assert second.log_prob == first.log_prob and (second.log_prefix == first.log_prefix).all()
+    assert READINGS.keys() >= {name}
