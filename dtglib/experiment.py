@@ -35,6 +35,15 @@ from dtglib.train import train
 from dtglib.treebank import Treebank
 from dtglib.vocab import Vocabulary
 
+# The models as the paper writes them.
+NAMES = {
+    "txl-tokens": "TXL (tokens)",
+    "txl-trans": "TXL (trans)",
+    "dtg": "DTG",
+    "dtg-eager": "DTG-eager",
+    "dtg-swift": "DTG-swift",
+}
+
 
 class Settings(NamedTuple):
     """All that a run is told; a config file holds the fields of all six side by side."""

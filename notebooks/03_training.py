@@ -33,7 +33,7 @@ import torch
 from dtglib import plot
 from dtglib.batches import pad
 from dtglib.compile import COMPOSE, NOTHING
-from dtglib.experiment import prepare, read_corpus, read_size, trained
+from dtglib.experiment import NAMES, prepare, read_corpus, read_size, trained
 from dtglib.model import Model, batch_of
 from dtglib.readings import READINGS
 from dtglib.record import read_record
@@ -41,13 +41,6 @@ from dtglib.structure import dense
 from dtglib.treebank import trees_only
 from dtglib.vocab import Vocabulary
 
-NAMES = {
-    "txl-tokens": "TXL (tokens)",
-    "txl-trans": "TXL (trans)",
-    "dtg": "DTG",
-    "dtg-eager": "DTG-eager",
-    "dtg-swift": "DTG-swift",
-}
 settings = {model: read_size(size, model=model) for model in NAMES}
 
 # %% [markdown]

@@ -32,7 +32,7 @@ import pandas as pd
 
 from dtglib import measured, plot
 from dtglib.evaluate.rerank import reranked
-from dtglib.experiment import prepare, read_corpus, read_size, trained
+from dtglib.experiment import NAMES, prepare, read_corpus, read_size, trained
 from dtglib.model import Model
 from dtglib.parser_training import trained_parser
 from dtglib.proposals.parser import load_parser
@@ -41,13 +41,6 @@ from dtglib.proposals.propose import METHODS, favourites, propose
 from dtglib.scores import all_trees, score_trees
 from dtglib.treebank import Sentence
 
-NAMES = {
-    "txl-tokens": "TXL (tokens)",
-    "txl-trans": "TXL (trans)",
-    "dtg": "DTG",
-    "dtg-eager": "DTG-eager",
-    "dtg-swift": "DTG-swift",
-}
 settings = {model: read_size(size, model=model) for model in NAMES}
 trees = settings["dtg"].evaluation.trees
 

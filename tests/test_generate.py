@@ -1,0 +1,129 @@
+"""Sentences drawn from a model: whole, with trees, and as often as the model says."""
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import chisquare
+from test_model import in_every_model, small_model
+
+from dtglib.decode.beam import Widths, search
+from dtglib.decode.generate import Taste, generate
+from dtglib.decode.stackcache import StackStepper
+from dtglib.errors import UserError
+from dtglib.model import Model
+from dtglib.readings import SYSTEM_OF
+from dtglib.scores import score_words
+from dtglib.transitions.protocol import why_no_tree
+from dtglib.vocab import Vocabulary
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+ALL = Widths(10**6, 10**6, 0)
+A_OR_B = Vocabulary.of_words([["a", "b"]])
+
+
+def short_winded(name: str, speaks: Vocabulary | None = None) -> Model:
+    """A model with random weights that likes arcs and ends: others go on and on."""
+    model = small_model(name, speaks)
+    words = model.vocabulary.starts_word | model.vocabulary.continues_word
+    with torch.no_grad():
+        model.output.bias[torch.from_numpy(words)] -= 8
+    return model
+
+
+def draw(model: Model, count: int, seed: int = 1, most_words: int = 12, taste: Taste = Taste()):  # noqa: B008
+    random = torch.Generator().manual_seed(seed)
+    return list(generate(StackStepper(model), model.vocabulary, count, random, most_words, taste))
+
+
+@in_every_model
+def test_every_sentence_is_whole_and_every_tree_a_tree(name):
+    for drawn in draw(short_winded(name), 60):
+        assert 1 <= len(drawn.words) <= 12
+        assert (drawn.heads is None) == (name not in SYSTEM_OF)
+        assert drawn.heads is None or (len(drawn.heads) == len(drawn.words) and why_no_tree(drawn.heads) is None)
+        assert np.isfinite(drawn.log_prob) and drawn.log_prob < 0
+
+
+@in_every_model
+def test_sentences_come_as_often_as_their_probabilities_say(name):
+    """Of up to three words out of three: each is drawn in proportion to the sum over its derivations."""
+    model = short_winded(name, A_OR_B)
+    spelled = [A_OR_B.entries[number].lstrip("▁") for number in np.flatnonzero(A_OR_B.starts_word)]
+    sentences = [words for n in (1, 2, 3) for words in itertools.product(spelled, repeat=n)]
+    found = search(StackStepper(model), A_OR_B, sentences, ALL)
+    expected = np.exp([one.log_prob for one in found])
+    times = Counter(tuple(drawn.words) for drawn in draw(model, 4000, most_words=3))
+    counts = np.array([times[words] for words in sentences])
+    assert counts.sum() == 4000  # nothing else, and nothing longer
+    expected *= 4000 / expected.sum()
+    # Rare ones together, as the test wants.
+    rare = expected < 5
+    if rare.any():
+        counts, expected = (np.append(x[~rare], x[rare].sum()) for x in (counts, expected))
+    assert chisquare(counts, expected).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("taste", [Taste(), Taste(temperature=0.5), Taste(top_k=2), Taste(top_p=0.8)])
+def test_its_log_probability_is_the_models_own_whatever_the_taste(taste):
+    model = short_winded("txl-tokens", A_OR_B)
+    drawn = draw(model, 20, taste=taste)
+    again = score_words(model, [one.words for one in drawn])
+    assert [one.log_prob for one in drawn] == pytest.approx(again.tolist(), abs=1e-4)
+
+
+@in_every_model
+def test_one_derivation_is_no_more_probable_than_all(name):
+    model = short_winded(name, A_OR_B)
+    for drawn in draw(model, 20, most_words=4):
+        (found,) = search(StackStepper(model), A_OR_B, [drawn.words], ALL)
+        assert drawn.log_prob <= found.log_prob + 1e-4
+        assert drawn.log_prob <= found.log_derivation + 1e-4
+        if name == "txl-tokens":
+            assert drawn.log_prob == pytest.approx(found.log_prob, abs=1e-4)
+
+
+@in_every_model
+def test_the_same_seed_draws_the_same_and_another_one_others(name):
+    model = short_winded(name)
+    first, again, other = ([drawn.words for drawn in draw(model, 10, seed)] for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_only_the_best_leaves_nothing_to_chance():
+    """With top_k = 1 all sentences are one, as with a top_p or a temperature next to nothing."""
+    model = short_winded("dtg", A_OR_B)
+    tastes = (Taste(top_k=1), Taste(top_p=1e-9), Taste(temperature=1e-4))
+    found = {tuple(d.words) for taste in tastes for d in draw(model, 5, taste=taste, most_words=30)}
+    assert len(found) == 1
+
+
+def test_a_taste_that_keeps_everything_changes_nothing():
+    model = short_winded("dtg", A_OR_B)
+    plain = [drawn.words for drawn in draw(model, 20)]
+    assert plain == [drawn.words for drawn in draw(model, 20, taste=Taste(1.0, 10**6, 1.0))]
+
+
+@pytest.mark.parametrize(
+    "taste, complaint",
+    [
+        (Taste(temperature=0), "temperature must be greater than 0"),
+        (Taste(top_k=0), "top_k must be at least 1"),
+        (Taste(top_p=0), "top_p must be above 0"),
+        (Taste(top_p=1.5), "top_p must be above 0 and at most 1"),
+    ],
+)
+def test_a_taste_that_leaves_nothing_is_refused(taste, complaint):
+    with pytest.raises(UserError, match=complaint):
+        draw(short_winded("dtg", A_OR_B), 1, taste=taste)
+
+
+def test_a_model_that_never_ends_in_time_is_named():
+    model = small_model("txl-tokens", A_OR_B)
+    with torch.no_grad():
+        model.output.bias[A_OR_B.starts_word] += 50
+    with pytest.raises(UserError, match="seldom ends a sentence within 2 words"):
+        draw(model, 1, most_words=2)
