@@ -87,7 +87,7 @@ scored = score_trees(model, example.words, best.heads)
 
 def drawn(place):
     """One of the parser's best trees."""
-    title = f"parser {np.exp(best.log_probs[place]):.3f}, DTG {scored.posterior[place]:.3f}"
+    title = f"parser {np.exp(best.log_probs[place]):.2g}, DTG {scored.posterior[place]:.2g}"
     return plot.draw_tree(Sentence(example.words, tuple(best.heads[place].tolist())), title)
 
 
@@ -109,7 +109,7 @@ drawn(1)
 counts = list(map(int, row["best"]))
 curves = {way: (counts, list(row[way].values())) for way in ("best", "sample")}
 level = ("estimate", row["estimate_log_prob"], row["estimate_low"], row["estimate_high"])
-plot.save(plot.draw_growth(curves, level, "trees", "log p(words), nats"), "04_bound")
+plot.draw_growth(curves, level, "trees", "log p(words), nats")
 
 # %% [markdown]
 # ## Perplexity
@@ -176,7 +176,7 @@ curves = {
     for name, rows in studies.items()
     for way in ("best", "sample")
 }
-plot.save(plot.draw_growth(curves, ("nothing", 0, 0, 0), "trees", "missing at least, nats a word"), "04_missing")
+plot.draw_growth(curves, ("nothing", 0, 0, 0), "trees", "missing at least, nats a word")
 
 # %%
 rows = []
