@@ -146,7 +146,10 @@ def _parser() -> argparse.ArgumentParser:
 
     sub = add("reproduce", commands.reproduce, "run the notebooks in order and keep them, executed, in runs/SIZE")
     sub.add_argument(
-        "--size", default="mini", metavar="SIZE", help="smoke, mini, open or paper: a file in configs/ (default: mini)"
+        "--size",
+        default="mini",
+        metavar="SIZE",
+        help="smoke, mini, open-small, open or paper: a file in configs/ (default: mini)",
     )
     sub.add_argument("--again", action="store_true", help="run what is up to date, too")
     return parser
