@@ -216,7 +216,8 @@ pd.DataFrame(
 # of heads right) needs 30 trees: 0.0002 nats a word are missing, in sentences of more than six words, and with 300
 # trees 0.00004. The weak one (82 %) leaves 0.22 nats a word with 300 draws, and the *same* DTG then looks as if its
 # perplexity were 35.2 instead of 26.1. On UD English, where the strong parser has 85 % of heads right, 300 draws leave
-# 0.087 nats a word of such sentences out, and 3,000 still 0.047: their perplexity is 9 % too high, which is more than what separates DTG
+# 0.087 nats a word of such sentences out, and 3,000 still 0.047: their perplexity is 9 % too high,
+# which is more than what separates DTG
 # from TXL (tokens) there. So a bound can be compared with an exact perplexity only where its slack is known, and two
 # bounds only if they come from the same proposals.
 #
