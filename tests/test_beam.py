@@ -17,14 +17,14 @@ from test_output import vocabulary
 from trees import Heads
 
 from dtglib.corpora import load
-from dtglib.decode.beam import Found, Widths, search
+from dtglib.decode.beam import Found, Widths, follow, search, search_beginnings
 from dtglib.decode.stackcache import StackStepper
 from dtglib.errors import UserError
 from dtglib.model import Model
 from dtglib.readings import READINGS, SYSTEM_OF
 from dtglib.scores import score_words
 from dtglib.transitions import START, Action, Kind
-from dtglib.transitions.protocol import why_no_tree
+from dtglib.transitions.protocol import OPEN, why_no_tree
 from dtglib.vocab import UNKNOWN, Vocabulary
 
 ALL = Widths(10**6, 10**6, 0, 10**6)  # nothing is pruned
@@ -322,13 +322,65 @@ def test_a_sentence_of_sixty_words_has_a_projective_tree_with_one_root(name, wid
 
 def test_hypotheses_that_have_ended_cost_nothing():
     """A short sentence beside a long one costs what it costs alone, but that both begin with the same <ROOT>."""
-    model, short, long = model_of("dtg"), WORDS[:2], WORDS * 2
+    model, short, long = model_of("dtg"), WORDS[2:], WORDS * 2
     costs = []
     for sentences in ([short], [long], [short, long]):
         stepper = StackStepper(model)
         search(stepper, model.vocabulary, sentences, Widths(10, 10, 5, 10))
         costs.append(stepper.positions)
     assert costs[2] == costs[0] + costs[1] - 1
+
+
+# ---- Beginnings
+
+
+ALIKE = [WORDS, WORDS[:2], [*WORDS[:3], "the"], WORDS, ["is", *WORDS[1:]]]
+TIGHT = Widths(7, 5, 2)
+
+
+@in_every_model
+def test_sentences_that_begin_alike_are_read_once_and_found_as_if_alone(name):
+    model = model_of(name)
+    stepper, alone = StackStepper(model), [find_one(model, words, TIGHT) for words in ALIKE]
+    for found, one in zip(search(stepper, model.vocabulary, ALIKE, TIGHT), alone, strict=True):
+        np.testing.assert_allclose(found.log_prefix, one.log_prefix, atol=1e-4)
+        assert found.log_prob == pytest.approx(one.log_prob, **SAME)
+        assert found.log_derivation == pytest.approx(one.log_derivation, **SAME)
+    costs = StackStepper(model)
+    search(costs, model.vocabulary, [WORDS, WORDS], TIGHT)
+    twice = costs.positions
+    costs = StackStepper(model)
+    search(costs, model.vocabulary, [WORDS], TIGHT)
+    assert twice == costs.positions
+
+
+@in_every_model
+def test_a_beginning_is_found_as_in_its_sentence_and_costs_no_end(name):
+    model = model_of(name)
+    stepper = StackStepper(model)
+    beginnings = search_beginnings(stepper, model.vocabulary, ALIKE, TIGHT)
+    whole = StackStepper(model)
+    for beginning, found in zip(beginnings, search(whole, model.vocabulary, ALIKE, TIGHT), strict=True):
+        np.testing.assert_allclose(beginning, found.log_prefix, atol=1e-4)
+    assert stepper.positions <= whole.positions
+    assert name == "txl-tokens" or stepper.positions < whole.positions
+
+
+@in_every_model
+def test_a_sentence_is_followed_word_by_word(name):
+    model = model_of(name)
+    speaks, stepper = model.vocabulary, StackStepper(model)
+    followed = list(follow(stepper, speaks, WORDS, ALL))
+    ends = [stop - 1 for _, stop in speaks.encode(WORDS).spans]
+    np.testing.assert_allclose(
+        [so_far.log_prob for so_far in followed], find_one(model, WORDS).log_prefix[ends], atol=1e-4
+    )
+    for number, so_far in enumerate(followed, start=1):
+        assert len(so_far.heads) == number and so_far.log_derivation <= so_far.log_prob + 1e-6
+        if name == "txl-tokens":
+            assert (so_far.heads == OPEN).all() and so_far.log_derivation == pytest.approx(so_far.log_prob, abs=1e-4)
+        else:
+            assert (so_far.heads == OPEN).any(), "a word that may yet get dependents to its right is on the stack"
 
 
 # ---- Searches that die

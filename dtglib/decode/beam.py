@@ -10,11 +10,17 @@ over), all that have taken the word are pruned to `word_beam_width`, and the sea
 
 log p(words so far) is the log of the sum over the derivations that took the last word, before they are pruned to the
 word beam. It is a bound from below, and exact if nothing was pruned. Unlike the sum over trees it counts every
-derivation of a tree. Several sentences are searched at once, each with places of its own.
+derivation of a tree.
+
+Several sentences are searched at once, each with places of its own; as long as some of them are the same, and go on
+with the same word, they are one:
+
+    There is a     .              words that are searched: There, is, a, no, and an end each of two words
+    There is no    difference
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -24,7 +30,9 @@ from dtglib.compile import Arcs
 from dtglib.decode.stackcache import CONTINUE, Hypotheses, Moves, Stepper, fork, together
 from dtglib.errors import require, require_probabilities
 from dtglib.transitions.protocol import OPEN, Kind
-from dtglib.vocab import END, Encoded, Vocabulary
+from dtglib.vocab import END, Vocabulary
+
+AT_ONCE = 512  # hypotheses whose whole distributions are held in memory
 
 
 class Widths(NamedTuple):
@@ -49,16 +57,12 @@ class Found(NamedTuple):
     log_derivation: float  # and log p(words, derivation)
 
 
-class Beam(NamedTuple):
-    """Hypotheses side by side, of which sentence each is, and log p of each so far."""
+class SoFar(NamedTuple):
+    """A sentence that has been read up to some word."""
 
-    hypotheses: Hypotheses
-    sentence: np.ndarray
-    log_p: np.ndarray
-
-    def of(self, rows: np.ndarray) -> Self:
-        """These rows, copied."""
-        return Beam(fork(self.hypotheses, rows), self.sentence[rows], self.log_p[rows])
+    log_prob: float  # of these words
+    heads: np.ndarray | None  # of their most probable derivation, OPEN for a word without one; None if all had died
+    log_derivation: float
 
 
 DEFAULT = Widths()
@@ -68,28 +72,102 @@ def search(
     stepper: Stepper, vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], widths: Widths = DEFAULT
 ) -> list[Found]:
     """What the model behind the stepper says of each sentence."""
+    units = [[*pieces, (END,)] for pieces in _pieces_of(vocabulary, sentences)]
+    levels, paths = _levels(units)
+    log_prefix, ends = [[] for _ in units], [None] * len(units)
+    for depth, taken in enumerate(_walk(stepper, vocabulary, levels, widths)):
+        for number, path in enumerate(paths):
+            if depth < len(path) - 1:
+                log_prefix[number] += taken.log_prefix[path[depth]]
+            elif depth == len(path) - 1:
+                ends[number] = _ended(taken.arrived.at(path[depth]))
+    return [Found(np.array(prefix), *ended) for prefix, ended in zip(log_prefix, ends, strict=True)]
+
+
+def search_beginnings(
+    stepper: Stepper, vocabulary: Vocabulary, beginnings: Sequence[Sequence[str]], widths: Widths = DEFAULT
+) -> list[np.ndarray]:
+    """The same for beginnings of sentences, of which nobody asks how they end: log p up to each piece."""
+    levels, paths = _levels(_pieces_of(vocabulary, beginnings))
+    log_prefix = [[] for _ in paths]
+    for depth, taken in enumerate(_walk(stepper, vocabulary, levels, widths)):
+        for number, path in enumerate(paths):
+            if depth < len(path):
+                log_prefix[number] += taken.log_prefix[path[depth]]
+    return list(map(np.array, log_prefix))
+
+
+def follow(stepper: Stepper, vocabulary: Vocabulary, words: Sequence[str], widths: Widths = DEFAULT) -> Iterator[SoFar]:
+    """What is found after each word, and the best derivation of the words so far."""
+    levels, _ = _levels(_pieces_of(vocabulary, [words]))
+    for taken in _walk(stepper, vocabulary, levels, widths):
+        yield SoFar(taken.log_prefix[0][-1], *_best(taken.through))
+
+
+class Level(NamedTuple):
+    """What comes next, once for all sentences that are the same up to there."""
+
+    parent: list[int]  # what it comes after, in the level before
+    pieces: list[tuple[int, ...]]  # a word's, or <END> alone
+
+
+def _pieces_of(vocabulary: Vocabulary, sentences: Sequence[Sequence[str]]) -> list[list[tuple[int, ...]]]:
+    for number, words in enumerate(sentences, start=1):
+        require(len(words), f"sentence {number} has no words; leave it out")
+    encoded = map(vocabulary.encode, sentences)
+    return [[e.ids[start:stop] for start, stop in e.spans] for e in encoded]
+
+
+def _levels(units: Sequence[Sequence[tuple[int, ...]]]) -> tuple[list[Level], list[list[int]]]:
+    """The sentences as a trie, and the path of each through its levels."""
+    places: list[dict[tuple, int]] = [{} for _ in range(max(map(len, units), default=0))]
+    paths = []
+    for sentence in units:
+        path = [0]
+        for known, pieces in zip(places, sentence, strict=False):
+            path.append(known.setdefault((path[-1], pieces), len(known)))
+        paths.append(path[1:])
+    return [Level(*map(list, zip(*known, strict=True))) for known in places], paths
+
+
+class Beam(NamedTuple):
+    """Hypotheses side by side, in which place of its level each is, and log p of each so far."""
+
+    hypotheses: Hypotheses
+    place: np.ndarray
+    log_p: np.ndarray
+
+    def of(self, rows: np.ndarray) -> Self:
+        """These rows, copied."""
+        return Beam(fork(self.hypotheses, rows), self.place[rows], self.log_p[rows])
+
+    def at(self, place: int) -> Self:
+        """Those of one place."""
+        return self.of(np.flatnonzero(self.place == place))
+
+
+class Taken(NamedTuple):
+    """What there is when the words of a level have been taken."""
+
+    log_prefix: list[list[float]]  # of each place, up to each piece
+    arrived: Beam  # before the first piece was read, with its log-probability,
+    through: Beam  # and after the last
+
+
+def _walk(stepper: Stepper, vocabulary: Vocabulary, levels: Sequence[Level], widths: Widths) -> Iterator[Taken]:
+    """Take the words of one level after the other."""
     for name, least in (("beam_width", 1), ("word_beam_width", 1), ("fast_track", 0), ("transitions", 0)):
         value = getattr(widths, name)
         require(value is None or value >= least, f"{name} must be at least {least}, not {value}")
-    if not sentences:
-        return []
-    for number, words in enumerate(sentences, start=1):
-        require(len(words), f"sentence {number} has no words; leave it out")
-    encoded = [vocabulary.encode(words) for words in sentences]
-    lengths = np.array([len(words) for words in sentences])
     symbols = Symbols.of(vocabulary)
-    prefixes: list[list[float]] = [[] for _ in sentences]
-    ends: dict[int, tuple[float, np.ndarray | None, float]] = {}
-    beam = Beam(stepper.init(int(lengths.max())), np.zeros(1, np.int64), np.zeros(1))
-    beam = beam.of(np.zeros(len(sentences), np.int64))._replace(sentence=np.arange(len(sentences)))
-    for word in range(int(lengths.max()) + 1):
-        wanted = np.array([_piece(e, word, 0) if word < len(e.spans) else END for e in encoded])
-        arrived = _until(stepper, symbols, beam, wanted, widths)
-        for number in np.flatnonzero(lengths == word):
-            ends[number] = _ended(arrived.of(np.flatnonzero(arrived.sentence == number)))
-        going_on = arrived.of(np.flatnonzero(lengths[arrived.sentence] > word))
-        beam = _through(stepper, encoded, word, going_on, prefixes, widths.word_beam_width)
-    return [Found(np.array(prefix), *ends[number]) for number, prefix in enumerate(prefixes)]
+    through = Beam(stepper.init(len(levels)), np.zeros(1, np.int64), np.zeros(1))
+    for level in levels:
+        rows = [np.flatnonzero(through.place == parent) for parent in level.parent]
+        place = np.repeat(np.arange(len(rows)), [len(mine) for mine in rows])
+        beam = through.of(np.concatenate(rows))._replace(place=place)
+        arrived = _until(stepper, symbols, beam, np.array([pieces[0] for pieces in level.pieces]), widths)
+        through, log_prefix = _through(stepper, level.pieces, arrived, widths.word_beam_width)
+        yield Taken(log_prefix, arrived, through)
 
 
 class Symbols(NamedTuple):
@@ -110,20 +188,19 @@ class Symbols(NamedTuple):
 
 
 def _until(stepper: Stepper, symbols: Symbols, beam: Beam, wanted: np.ndarray, widths: Widths) -> Beam:
-    """The hypotheses that can take the wanted symbol of their sentence next, with its log-probability added."""
+    """The hypotheses that can take the wanted symbol of their place next, with its log-probability added."""
     arrived, live = [], beam
     for step in itertools.count():
-        log_probs = stepper.log_probs(live.hypotheses)
         # A column for each transition, and the last for what is wanted.
-        found = log_probs[:, torch.from_numpy(symbols.id).to(log_probs.device)].double().cpu().numpy()
-        found = np.column_stack([found, _at(log_probs, wanted[live.sentence])]) + live.log_p[:, None]
+        asked = np.column_stack([np.tile(symbols.id, (len(live.place), 1)), wanted[live.place]])
+        found = _log_probs(stepper, live.hypotheses, asked) + live.log_p[:, None]
         if step == widths.transitions:
             found[:, :-1] = -np.inf
         require_probabilities(found)
         row, column = np.nonzero(found > -np.inf)
-        value, arrives, sentence = found[row, column], column == len(symbols.id), live.sentence[row]
-        keep = _best_of_each(sentence, value, widths.beam_width)
-        keep |= _best_of_each(sentence, np.where(arrives, value, -np.inf), widths.fast_track)
+        value, arrives, place = found[row, column], column == len(symbols.id), live.place[row]
+        keep = _best_of_each(place, value, widths.beam_width)
+        keep |= _best_of_each(place, np.where(arrives, value, -np.inf), widths.fast_track)
         (rows,) = np.nonzero(keep & arrives)
         arrived.append(live.of(row[rows])._replace(log_p=value[rows]))
         (rows,) = np.nonzero(keep & ~arrives)
@@ -132,62 +209,68 @@ def _until(stepper: Stepper, symbols: Symbols, beam: Beam, wanted: np.ndarray, w
         nothing = np.zeros(len(rows), np.int32)
         moves = Moves(row[rows], symbols.kind[column[rows]], symbols.reach[column[rows]], nothing)
         waiting = [others.hypotheses for others in arrived]
-        live = Beam(stepper.step(live.hypotheses, moves, waiting), sentence[rows], value[rows])
+        live = Beam(stepper.step(live.hypotheses, moves, waiting), place[rows], value[rows])
     return _together(arrived)
 
 
 def _through(
-    stepper: Stepper, encoded: list[Encoded], word: int, beam: Beam, prefixes: list[list[float]], width: int
-) -> Beam:
-    """Take a word piece by piece; note log p of what there is then, and prune each sentence when its word is over."""
-    pieces = np.array([e.spans[word][1] - e.spans[word][0] if word < len(e.spans) else 0 for e in encoded])
-    over = []
-    for piece in range(int(pieces.max())):
-        for number in np.flatnonzero(pieces > piece):
-            prefixes[number].append(float(np.logaddexp.reduce(beam.log_p[beam.sentence == number], initial=-np.inf)))
-        is_last = pieces[beam.sentence] == piece + 1
-        keep = ~is_last | _best_of_each(beam.sentence, np.where(is_last, beam.log_p, -np.inf), width)
-        (rows,) = np.nonzero(keep)
-        beam = beam.of(rows)
-        if len(rows):
-            ids = np.array([_piece(encoded[number], word, piece) for number in beam.sentence], np.int32)
-            kind = np.full(len(rows), CONTINUE if piece else Kind.GEN, np.int32)
-            moves = Moves(np.arange(len(rows)), kind, np.ones_like(kind), ids)
+    stepper: Stepper, words: Sequence[tuple[int, ...]], beam: Beam, width: int
+) -> tuple[Beam, list[list[float]]]:
+    """Read the words piece by piece; note log p of what there is then, and prune each when it is over."""
+    counts = np.array([len(pieces) for pieces in words])
+    is_end = np.array([pieces[0] == END for pieces in words])  # after which there is nothing
+    log_prefix, over = [[] for _ in words], []
+    for piece in range(counts.max()):
+        for place in np.flatnonzero(counts > piece):
+            log_prefix[place].append(float(np.logaddexp.reduce(beam.log_p[beam.place == place], initial=-np.inf)))
+        is_last = counts[beam.place] == piece + 1
+        keep = ~is_last | _best_of_each(beam.place, np.where(is_last, beam.log_p, -np.inf), width)
+        beam = beam.of(np.flatnonzero(keep & ~is_end[beam.place]))
+        if len(beam.place):
+            ids = np.array([words[place][piece] for place in beam.place], np.int32)
+            kind = np.full(len(ids), CONTINUE if piece else Kind.GEN, np.int32)
+            moves = Moves(np.arange(len(ids)), kind, np.ones_like(kind), ids)
             waiting = [others.hypotheses for others in over]
             beam = beam._replace(hypotheses=stepper.step(beam.hypotheses, moves, waiting))
-        is_over = pieces[beam.sentence] == piece + 1
+        is_over = counts[beam.place] == piece + 1
         over.append(beam.of(np.flatnonzero(is_over)))
         beam = beam.of(np.flatnonzero(~is_over))
-        if len(beam.sentence):
-            ids = np.array([_piece(encoded[number], word, piece + 1) for number in beam.sentence])
-            beam = beam._replace(log_p=beam.log_p + _at(stepper.log_probs(beam.hypotheses), ids))
-            require_probabilities(beam.log_p)
-    return _together([*over, beam])
+        ids = np.array([words[place][piece + 1] for place in beam.place], np.int64)
+        beam = beam._replace(log_p=beam.log_p + _log_probs(stepper, beam.hypotheses, ids[:, None])[:, 0])
+        require_probabilities(beam.log_p)
+    return _together([*over, beam]), log_prefix
 
 
-def _piece(encoded: Encoded, word: int, piece: int) -> int:
-    return encoded.ids[encoded.spans[word][0] + piece]
-
-
-def _at(log_probs: torch.Tensor, ids: np.ndarray) -> np.ndarray:
-    """Of each row the log-probability of one symbol."""
-    places = torch.from_numpy(ids).to(log_probs.device).long()
-    return log_probs.gather(1, places[:, None])[:, 0].double().cpu().numpy()
+def _log_probs(stepper: Stepper, hypotheses: Hypotheses, ids: np.ndarray) -> np.ndarray:
+    """The log-probabilities of some symbols after each hypothesis: a row of ids each."""
+    found = [np.empty((0, ids.shape[1]))]
+    for first in range(0, len(ids), AT_ONCE):
+        rows = np.arange(first, min(first + AT_ONCE, len(ids)))
+        log_probs = stepper.log_probs(fork(hypotheses, rows))
+        asked = torch.from_numpy(ids[rows]).to(log_probs.device)
+        found.append(log_probs.gather(1, asked).double().cpu().numpy())
+    return np.concatenate(found)
 
 
 def _ended(beam: Beam) -> tuple[float, np.ndarray | None, float]:
-    """log p of a sentence that has ended, and the heads and log p of its best derivation."""
+    """log p of a sentence, and the heads and log p of its best derivation."""
+    heads, log_p = _best(beam)
+    # Where there are no trees, no word has a head.
+    is_tree = heads is not None and (heads != OPEN).all()
+    return float(np.logaddexp.reduce(beam.log_p, initial=-np.inf)), heads if is_tree else None, log_p
+
+
+def _best(beam: Beam) -> tuple[np.ndarray | None, float]:
+    """The heads and log p of the best derivation."""
     if not len(beam.log_p):
-        return -np.inf, None, -np.inf
+        return None, -np.inf
     best, states = int(beam.log_p.argmax()), beam.hypotheses.states
-    heads = states.heads[best, 1 : states.count[best] + 1].copy()
-    is_tree = (heads != OPEN).all()  # where there are no trees, no word has a head
-    return float(np.logaddexp.reduce(beam.log_p)), heads if is_tree else None, float(beam.log_p[best])
+    return states.heads[best, 1 : states.count[best] + 1].copy(), float(beam.log_p[best])
 
 
 def _together(beams: list[Beam]) -> Beam:
-    hypotheses, sentences, log_ps = zip(*beams, strict=True)
-    return Beam(together(hypotheses), np.concatenate(sentences), np.concatenate(log_ps))
+    hypotheses, places, log_ps = zip(*beams, strict=True)
+    return Beam(together(hypotheses), np.concatenate(places), np.concatenate(log_ps))
 
 
 def _best_of_each(group: np.ndarray, value: np.ndarray, count: int) -> np.ndarray:

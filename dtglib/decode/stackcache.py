@@ -37,6 +37,8 @@ from dtglib.vocab import ROOT
 
 CONTINUE = len(Kind)  # besides the kinds of transitions: the next piece of a word that has begun
 WAITS = np.int32(2**30)  # the height of a word in the buffer; it has none before it settles
+# Positions that are computed together. What a layer makes of more of them does not stay in a processor's cache.
+AT_ONCE = {"cpu": 512, "cuda": 2**16}
 
 
 class Cache(NamedTuple):
@@ -152,8 +154,14 @@ class StackStepper:
 
     def _looked(self, looks: "Looks") -> Float[Tensor, "positions d"]:
         """Compute new positions, and write their keys and values into the pool."""
-        model, pool = self.model, self.pool
         self.positions += len(looks.slot)
+        at_once = AT_ONCE[self.device.type]
+        # In their order: a STACK position sees its COMPOSE position, of the same part or of the one before.
+        starts = range(0, len(looks.slot), at_once)
+        return torch.cat([self._looked_at_once(Looks(*(x[i : i + at_once] for x in looks))) for i in starts])
+
+    def _looked_at_once(self, looks: "Looks") -> Float[Tensor, "positions d"]:
+        model, pool = self.model, self.pool
         longest = int(looks.count.max())
         token, arc, slot, count = (torch.from_numpy(column).to(self.device) for column in looks[:4])
         seen, relpos = (torch.from_numpy(rows[:, :longest].copy()).to(self.device) for rows in looks[4:])
