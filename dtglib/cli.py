@@ -10,6 +10,9 @@
     dtglib parse --parser DIR mine.txt --out mine.conllu
     dtglib trees --parser DIR mine.txt -k 300       the trees that a parser proposes
     dtglib score --model DIR --parser DIR mine.txt  log p of each sentence, perplexities of all
+    dtglib surprisal --model DIR "The keys to the cabinet are on the table ."
+    dtglib suites --model DIR                       the SG test suites; or `suites --model DIR minilang`
+    dtglib blimp --model DIR --fraction 0.1         minimal pairs
     dtglib evaluate --size mini --seeds 1 2 3 --out results/DATE-mini
     dtglib reproduce --size mini                    run the notebooks
 
@@ -24,7 +27,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dtglib import __version__, commands
+from dtglib import __version__, commands, model_commands
 from dtglib.errors import UserError
 from dtglib.progress import quiet
 
@@ -128,7 +131,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_choice_of_trees(sub)
     sub.add_argument("--json", action="store_true", help="one JSON object instead of a table")
 
-    sub = add("score", commands.score, "score the sentences of a file: log p of each, perplexities of all")
+    sub = add("score", model_commands.score, "score the sentences of a file: log p of each, perplexities of all")
     _add_sentences(sub)
     sub.add_argument("--model", required=True, type=Path, metavar="DIR", help="the folder of a trained model")
     sub.add_argument("--parser", metavar="DIR", help=f"{PARSER_HELP}; not needed for txl-tokens")
@@ -136,7 +139,38 @@ def _parser() -> argparse.ArgumentParser:
     _add_choice_of_trees(sub)
     sub.add_argument("--json", action="store_true", help="one JSON object instead of a table")
 
-    sub = add("evaluate", commands.evaluate, "train and evaluate all models of a size, and record it for the tables")
+    sub = add("surprisal", model_commands.surprisal, "tell how surprising each word of a sentence, or of a file, is")
+    sub.add_argument("text", metavar="SENTENCE_OR_FILE", help='"The keys to the cabinet are on the table ."')
+    _add_which_sentences(sub)
+    sub.add_argument("--model", required=True, type=Path, metavar="DIR", help="the folder of a trained model")
+    _add_beam(sub)
+    sub.add_argument("--unit", choices=("nats", "bits"), default="nats", help="of surprisal (default: nats)")
+    sub.add_argument("--pieces", action="store_true", help="a row a piece instead of a row a word")
+    sub.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+
+    sub = add("suites", model_commands.suites, "test a model on test suites in SyntaxGym's format")
+    sub.add_argument("path", nargs="?", metavar="PATH", help="a folder or file of suites, or `minilang` (default: SG)")
+    sub.add_argument("--model", required=True, type=Path, metavar="DIR", help="the folder of a trained model")
+    _add_beam(sub)
+    _add_report(sub)
+
+    sub = add("blimp", model_commands.blimp, "test a model on minimal pairs in BLiMP's format")
+    sub.add_argument(
+        "path", nargs="?", metavar="PATH", help="a folder or file of pairs, or `minilang` (default: BLiMP)"
+    )
+    sub.add_argument("--model", required=True, type=Path, metavar="DIR", help="the folder of a trained model")
+    sub.add_argument("--fraction", type=float, default=1.0, metavar="F", help="of the pairs: 0.1 takes each tenth")
+    sub.add_argument(
+        "--parser", metavar="DIR", help=f"{PARSER_HELP}; its trees are summed over instead of a beam search"
+    )
+    sub.add_argument("--trees", type=_count, default=300, metavar="K", help="of a sentence (default: 300)")
+    _add_choice_of_trees(sub)
+    _add_beam(sub)
+    _add_report(sub)
+
+    sub = add(
+        "evaluate", model_commands.evaluate, "train and evaluate all models of a size, and record it for the tables"
+    )
     sub.add_argument("--size", default="mini", metavar="SIZE", help="a file in configs/ (default: mini)")
     sub.add_argument("--seeds", nargs="+", type=_seed, default=[1], metavar="N", help="one or more (default: 1)")
     sub.add_argument("--models", nargs="+", metavar="NAME", help="some of the five (default: all)")
@@ -161,8 +195,23 @@ PARSER_HELP = "the folder of a trained parser, a file of supar's, or the name of
 
 def _add_sentences(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("file", metavar="FILE", help="CoNLL-U, brackets, or raw text, one sentence a line; or a corpus")
+    _add_which_sentences(sub)
+
+
+def _add_which_sentences(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--split", metavar="NAME", help="of a corpus that has several: train, dev or test")
     sub.add_argument("--sentences", type=_count, metavar="N", help="the first so many (default: all)")
+
+
+def _add_beam(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--beam", type=_count, default=300, metavar="N", help="hypotheses that are kept (default: 300)")
+    behind = "drop hypotheses so far behind the best; 8 makes a trained model some three times as fast (default: none)"
+    sub.add_argument("--within", type=float, metavar="NATS", help=behind)
+
+
+def _add_report(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--out", type=_folder, metavar="DIR", help="write report.json and all tables (CSV) there, too")
+    sub.add_argument("--json", action="store_true", help="one JSON object instead of tables")
 
 
 def _add_choice_of_trees(sub: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,9 +16,6 @@ from typing import TYPE_CHECKING
 from dtglib.errors import UserError
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from dtglib.model import Model
     from dtglib.treebank import Sentence
 
 
@@ -138,7 +135,7 @@ def parse(options: argparse.Namespace) -> None:
         source = Path(options.file)
         if options.out.samefile(source) or (source.is_dir() and options.out.parent.samefile(source)):
             raise UserError(f"--out: {options.out} is what is to be parsed; name another file")
-    sentences = _sentences(options)
+    sentences = sentences_of(options)
     parser = load_parser(options.parser)
     parsed = parser.parse(sentences)
     write_conllu(options.out, parsed)
@@ -156,7 +153,7 @@ def trees(options: argparse.Namespace) -> None:
     from dtglib.proposals.parser import load_parser
     from dtglib.proposals.propose import METHODS, propose
 
-    sentences = [sentence.words for sentence in _sentences(options)]
+    sentences = [sentence.words for sentence in sentences_of(options)]
     parser = load_parser(options.parser)
     proposed = propose(parser, sentences, options.trees, METHODS[options.method], options.seed)
     if options.json:
@@ -176,69 +173,7 @@ def trees(options: argparse.Namespace) -> None:
             print(f"  {log_q:10.4f}  {' '.join(map(str, heads))}")
 
 
-def score(options: argparse.Namespace) -> None:
-    from dtglib.evaluate.perplexity import by_trees, exactly, perplexity
-    from dtglib.model import CONFIG_FILE, Model
-    from dtglib.progress import progress
-    from dtglib.readings import SYSTEM_OF
-
-    if not (options.model / CONFIG_FILE).exists():
-        raise UserError(f"{options.model}: holds no model; `dtglib train` makes one")
-    sentences = [sentence.words for sentence in _sentences(options)]
-    model = Model.load(options.model)
-    if model.config.model in SYSTEM_OF:
-        scores = by_trees(model, sentences, _proposed(options, model, sentences))
-        scores = list(progress(scores, "scoring", "sentence", total=len(sentences)))
-    else:
-        if options.parser:
-            print(f"dtglib: {model.config.model} has no trees; the parser is not asked", file=sys.stderr)
-        scores = exactly(model, sentences)
-    total = perplexity(scores)
-    totals = {**total._asdict(), "perplexity_per_piece": total.per_piece, "perplexity_per_word": total.per_word}
-    if options.json:
-        rows = [{"text": " ".join(words), **row._asdict()} for words, row in zip(sentences, scores, strict=True)]
-        print(json.dumps({"sentences": list(map(_finite, rows)), "totals": _finite(totals)}, allow_nan=False))
-        return
-    print_table(
-        [
-            {
-                "words": row.words, "pieces": row.pieces, "trees": row.trees, "log p": round(row.log_prob, 4),
-                "best tree": " ".join(map(str, row.best or ())), "sentence": " ".join(words),
-            }
-            for words, row in zip(sentences, scores, strict=True)
-        ]
-    )  # fmt: skip
-    print(f"\n{total.sentences} sentences, {total.words} words, {total.pieces} pieces, {total.nats:.3f} nats")
-    kind = "at most " if model.config.model in SYSTEM_OF else ""
-    print(f"perplexity: {kind}{total.per_piece:.3f} per piece, {kind}{total.per_word:.3f} per word, ends included")
-
-
-def _finite(values: dict[str, object]) -> dict[str, object]:
-    """JSON has no infinities: null stands for the log-probability of what cannot be."""
-    return {key: None if isinstance(x, float) and not math.isfinite(x) else x for key, x in values.items()}
-
-
-def evaluate(options: argparse.Namespace) -> None:
-    from dtglib.readings import READINGS
-    from dtglib.recording import record_evaluation
-
-    record_evaluation(options.size, options.seeds, options.models or list(READINGS), options.out)
-    print(f"{options.out}: recorded")
-
-
-def _proposed(options: argparse.Namespace, model: "Model", sentences: list[tuple[str, ...]]) -> Iterator["np.ndarray"]:
-    """The trees over which a model with trees is summed."""
-    from dtglib.proposals.parser import load_parser
-    from dtglib.proposals.propose import METHODS, propose
-
-    if not options.parser:
-        raise UserError(f"{model.config.model} sums over trees, which a parser proposes; name one with --parser")
-    parser = load_parser(options.parser)
-    chosen = propose(parser, sentences, options.trees, METHODS[options.method], options.seed)
-    return (trees.heads for trees in chosen)
-
-
-def _sentences(options: argparse.Namespace) -> list["Sentence"]:
+def sentences_of(options: argparse.Namespace) -> list["Sentence"]:
     """The sentences that a command is asked about; what is left out of them is said."""
     from dtglib.corpora import load
 

@@ -25,6 +25,7 @@ def kept_rows(
     count: int,
     rows_from: Callable[[int], Iterator[Row]],
     what: str = "scoring",
+    unit: str = "sentence",
 ) -> list[Row]:
     """All `count` rows; those that the file does not hold yet are computed by `rows_from(first)`, and added to it."""
     head = json.dumps(dict(identity), sort_keys=True)
@@ -40,7 +41,7 @@ def kept_rows(
             if not size:
                 file.write(f"{head}\n".encode())
         ahead = rows_from(len(rows)) if len(rows) < count else iter(())
-        for row in progress(ahead, what, "sentence", total=count, initial=len(rows)):
+        for row in progress(ahead, what, unit, total=count, initial=len(rows)):
             line = json.dumps(row, ensure_ascii=False)
             # Opened anew for every row: what computes them has errors of its own.
             with explain_disk_errors(path), open(path, "ab") as file:

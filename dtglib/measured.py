@@ -12,7 +12,7 @@ of dtglib computes all scores anew.
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -24,7 +24,7 @@ from dtglib.errors import require
 from dtglib.evaluate.perplexity import SentenceScore, by_trees, exactly, interval_per_word, perplexity
 from dtglib.evaluate.tightness import tightness
 from dtglib.experiment import Settings, treebank
-from dtglib.files import repository, sha256
+from dtglib.files import find_repository, sha256
 from dtglib.kept import Row, kept_rows
 from dtglib.model import WEIGHTS_FILE, Model
 from dtglib.proposals.parser import load_parser
@@ -151,16 +151,33 @@ def missing(rows: Sequence[Row], way: str, count: int) -> Missing:
 def _kept(
     name: str, model: Path, parser: Path | None, words: Sequence[Sequence[str]], about: Mapping[str, Any], rows_from
 ) -> list[Row]:
+    return kept_scores(name, model, parser, about | {"sentences": digest_of(words)}, len(words), rows_from)
+
+
+def kept_scores(
+    name: str,
+    model: Path,
+    parser: Path | None,
+    about: Mapping[str, Any],
+    count: int,
+    rows_from: Callable[[int], Iterator[Row]],
+    unit: str = "sentence",
+) -> list[Row]:
+    """Rows about a trained model (and a parser), found again if `about` says all that they depend on besides."""
     identity = {
         **about,
         "model": sha256(model / WEIGHTS_FILE),
         "parser": parser and sha256(parser / PARSER_FILE),
-        "sentences": hashlib.sha256(json.dumps(words).encode()).hexdigest(),
         "code": _checksum_of_code(),
     }
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:12]
-    path = repository() / "runs" / "scores" / f"{name}-{model.name}-{digest}" / "rows.jsonl"
-    return kept_rows(path, identity, len(words), rows_from)
+    folder = (find_repository() or Path.cwd()) / "runs" / "scores"
+    path = folder / f"{name}-{model.resolve().name}-{digest_of(identity)[:12]}" / "rows.jsonl"
+    return kept_rows(path, identity, count, rows_from, "scoring", unit)
+
+
+def digest_of(content: Any) -> str:
+    """A checksum of whatever JSON can hold."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 @cache

@@ -502,7 +502,7 @@ def test_unknown_characters_are_words_like_others(name, kind):
 
 
 def test_the_defaults_are_those_of_the_paper():
-    assert Widths() == (300, 300, 5, None)
+    assert Widths() == (300, 300, 5, None, None)
     assert search(StackStepper(model_of("dtg")), vocabulary("pieces"), [["is"]])[0].heads.tolist() == [0]
 
 

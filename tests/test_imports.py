@@ -19,14 +19,17 @@ attention output proposals
 model processes checkpoint
 show examples train decode
 scores
+surprisal
 evaluate
 corpora
 experiment
 parser_training
 measured
+syntactic
 recording
 reproduce
 commands
+model_commands
 cli
 """.strip().splitlines()
 LEVEL = {module: level for level, line in enumerate(LAYERS) for module in line.split()}

@@ -39,13 +39,16 @@ class Widths(NamedTuple):
     """How many hypotheses of a sentence are kept, and for how many steps between two words (None: while there are any).
 
     A limit can kill a long sentence at its end, where a model that attaches late has as many arcs to draw as there are
-    words.
+    words. `within` drops a hypothesis that is so many nats behind the best one that has taken the word: of a trained
+    model most are, and what they would add is little. (In one trial, 45 sentences of the SG suites and a small DTG, 8
+    nats made a search of width 300 three times as fast, and took 0.01 nats a sentence; a width of 100 took 0.05.)
     """
 
     beam_width: int = 300
     word_beam_width: int = 300
     fast_track: int = 5
     transitions: int | None = None
+    within: float | None = None
 
 
 class Found(NamedTuple):
@@ -156,7 +159,13 @@ class Taken(NamedTuple):
 
 def _walk(stepper: Stepper, vocabulary: Vocabulary, levels: Sequence[Level], widths: Widths) -> Iterator[Taken]:
     """Take the words of one level after the other."""
-    for name, least in (("beam_width", 1), ("word_beam_width", 1), ("fast_track", 0), ("transitions", 0)):
+    for name, least in (
+        ("beam_width", 1),
+        ("word_beam_width", 1),
+        ("fast_track", 0),
+        ("transitions", 0),
+        ("within", 0),
+    ):
         value = getattr(widths, name)
         require(value is None or value >= least, f"{name} must be at least {least}, not {value}")
     symbols = Symbols.of(vocabulary)
@@ -190,6 +199,7 @@ class Symbols(NamedTuple):
 def _until(stepper: Stepper, symbols: Symbols, beam: Beam, wanted: np.ndarray, widths: Widths) -> Beam:
     """The hypotheses that can take the wanted symbol of their place next, with its log-probability added."""
     arrived, live = [], beam
+    best = np.full(len(wanted), -np.inf)  # of what has arrived in each place
     for step in itertools.count():
         # A column for each transition, and the last for what is wanted.
         asked = np.column_stack([np.tile(symbols.id, (len(live.place), 1)), wanted[live.place]])
@@ -199,8 +209,11 @@ def _until(stepper: Stepper, symbols: Symbols, beam: Beam, wanted: np.ndarray, w
         require_probabilities(found)
         row, column = np.nonzero(found > -np.inf)
         value, arrives, place = found[row, column], column == len(symbols.id), live.place[row]
+        np.maximum.at(best, place[arrives], value[arrives])
         keep = _best_of_each(place, value, widths.beam_width)
         keep |= _best_of_each(place, np.where(arrives, value, -np.inf), widths.fast_track)
+        if widths.within is not None:
+            keep &= value >= best[place] - widths.within
         (rows,) = np.nonzero(keep & arrives)
         arrived.append(live.of(row[rows])._replace(log_p=value[rows]))
         (rows,) = np.nonzero(keep & ~arrives)

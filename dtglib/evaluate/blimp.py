@@ -1,0 +1,165 @@
+"""Minimal pairs in BLiMP's format (Warstadt et al. 2020): is the grammatical sentence the more probable one?
+
+    paradigms = read_pairs("minilang")                        or a file, a folder; nothing: the 67 public ones
+    rows = list(pair_rows(paradigms, log_probs))              a row a pair
+    score(rows)                                               a row a paradigm, then `phenomena`, `fields`, `overall`
+
+    There was a difference .     >     There was the difference .
+
+`log_probs` is any function from sentences (lists of words) to log p of each, ends included: a bound over trees that a
+parser proposes, a beam search, or exact; both sentences of a pair by the same. Lengths are not made up for. A tie
+counts as wrong, and is counted apart; BLiMP has seven pairs of identical sentences, so nobody can have them all.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dtglib import minilang
+from dtglib.errors import UserError, require
+from dtglib.registry import data_folder
+from dtglib.text import tokenize
+
+Words = tuple[str, ...]
+LogProbs = Callable[[Sequence[Words]], Iterable[float]]
+Row = dict[str, Any]
+
+PAIRS_AT_ONCE = 4
+
+
+class Pair(NamedTuple):
+    """The two sentences; `number` is their line in the file, from 0."""
+
+    number: int
+    good: Words
+    bad: Words
+
+
+class Paradigm(NamedTuple):
+    """Pairs that differ in the same way."""
+
+    uid: str
+    phenomenon: str
+    field: str
+    pairs: tuple[Pair, ...]
+
+
+# --- reading -----------------------------------------------------------------------------------------------------
+
+
+def read_pairs(path: str | Path | None = None, fraction: float = 1.0) -> list[Paradigm]:
+    """The paradigms of a file, of all files *.jsonl of a folder, minilang's, or BLiMP's out of the data folder.
+
+    Of each the given fraction: a tenth is the pairs 0, 10, 20 and so on.
+    """
+    require(0 < fraction <= 1, f"the fraction of pairs must be above 0 and at most 1, not {fraction}")
+    if path == "minilang":
+        paradigms = minilang.minimal_pairs()
+        return [_paradigm(one.as_json_lines(), f"minilang, {one.uid}", fraction) for one in paradigms]
+    folder = Path(path) if path else data_folder() / "blimp"
+    files = [folder] if folder.is_file() else sorted(folder.glob("*.jsonl"))
+    if not files:
+        way_out = (
+            "name a folder or file of minimal pairs"
+            if path
+            else "run `make data`, or set DTG_DATA to a folder with blimp/"
+        )
+        raise UserError(f"{folder}: there are no minimal pairs (*.jsonl) here; {way_out}, or `minilang` for its own")
+    paradigms = []
+    for file in files:
+        try:
+            text = file.read_text("utf-8")
+        except (OSError, ValueError) as error:
+            raise UserError(f"{file}: cannot be read as text ({error})") from error
+        paradigms.append(_paradigm(text, str(file), fraction))
+    names = [paradigm.uid for paradigm in paradigms]
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise UserError(f"{folder}: several files hold the paradigm {repeated[0]!r}")
+    return paradigms
+
+
+def _paradigm(text: str, where: str, fraction: float) -> Paradigm:
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    require(lines, f"{where}: there are no pairs in it")
+    # Evenly: the pairs 0, 10, 20, ... are those at which the count of tenths goes up.
+    chosen = [i for i in range(len(lines)) if math.floor(i * fraction) > math.floor((i - 1) * fraction)]
+    pairs, about = [], set()
+    for index in chosen:
+        number, line = lines[index]
+        try:
+            row = json.loads(line)
+            good, bad = (tuple(tokenize(row[name])) for name in ("sentence_good", "sentence_bad"))
+            about.add((row["UID"], row["linguistics_term"], row["field"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{where}:{number}: this is no minimal pair in BLiMP's format ({error!r})") from error
+        require(good and bad, f"{where}:{number}: a sentence without words")
+        pairs.append(Pair(index, good, bad))
+    require(len(about) == 1, f"{where}: its pairs are of several paradigms: {sorted(about)[:2]}")
+    ((uid, term, field),) = about
+    return Paradigm(uid, phenomenon_of(term), field_of(field), tuple(pairs))
+
+
+def phenomenon_of(term: str) -> str:
+    """The paper's 12 phenomena out of the 13 terms of the files."""
+    term = term.replace("_", " ")
+    return "argument structure" if term == "s-selection" else term
+
+
+def field_of(field: str) -> str:
+    """The paper's four fields; the files spell one of them in two ways."""
+    return field.replace("syntax_semantics", "syntax-semantics").replace("syntax/semantics", "syntax-semantics")
+
+
+# --- testing -----------------------------------------------------------------------------------------------------
+
+
+def pair_rows(paradigms: Sequence[Paradigm], log_probs: LogProbs, first: int = 0) -> Iterator[Row]:
+    """A row a pair, from the `first` on: log p of both sentences."""
+    asked = [(paradigm, pair) for paradigm in paradigms for pair in paradigm.pairs][first:]
+    for start in range(0, len(asked), PAIRS_AT_ONCE):
+        batch = asked[start : start + PAIRS_AT_ONCE]
+        found = [float(value) for value in log_probs([words for _, pair in batch for words in (pair.good, pair.bad)])]
+        require(len(found) == 2 * len(batch), f"{len(found)} log-probabilities came for {2 * len(batch)} sentences")
+        for (paradigm, pair), good, bad in zip(batch, found[::2], found[1::2], strict=True):
+            yield {"paradigm": paradigm.uid, "pair": pair.number, "good": good, "bad": bad}
+
+
+# --- scores ------------------------------------------------------------------------------------------------------
+
+
+def score(paradigms: Sequence[Paradigm], rows: Sequence[Row]) -> list[Row]:
+    """A row a paradigm: how often the good sentence was the more probable one."""
+    scores = []
+    for paradigm in paradigms:
+        mine = [row for row in rows if row["paradigm"] == paradigm.uid]
+        # Where both are impossible, or a value is no number, nothing was preferred.
+        better = sum(row["good"] > row["bad"] for row in mine)
+        scores.append(
+            {
+                "paradigm": paradigm.uid,
+                "phenomenon": paradigm.phenomenon,
+                "field": paradigm.field,
+                "pairs": len(mine),
+                "accuracy": better / len(mine),
+                "ties": sum(row["good"] == row["bad"] for row in mine),
+                "identical": sum(pair.good == pair.bad for pair in paradigm.pairs),
+                "failed": sum(not (math.isfinite(row["good"]) and math.isfinite(row["bad"])) for row in mine),
+            }
+        )
+    return scores
+
+
+def grouped(scores: Sequence[Row], by: str) -> list[Row]:
+    """The means over the paradigms of each phenomenon, or of each field."""
+    rows = []
+    for name in sorted({row[by] for row in scores}):
+        mine = [row for row in scores if row[by] == name]
+        rows.append({by: name, "paradigms": len(mine), "accuracy": overall(mine)})
+    return rows
+
+
+def overall(scores: Sequence[Row]) -> float:
+    """The mean over the paradigms."""
+    return math.fsum(row["accuracy"] for row in scores) / len(scores)

@@ -1,0 +1,150 @@
+"""The formulas of SyntaxGym's test suites: what must hold of the surprisals of an item's regions.
+
+    formula = parse("[(5;%mismatch%) > (5;%match%)] & [(*;%match%) < 90.5]")
+    formula.asked                                  the regions and conditions that it mentions
+    formula.holds(lambda region, condition: ...)   given the surprisal of each
+
+`(5;%match%)` is the surprisal of region 5 in condition "match", `(*;%match%)` that of all its regions together. There
+are + and -, then < > and = (which means close: within 1e-3, or 1e-5 of the right side), then &, then |; brackets [ ]
+around any part; numbers. What is loose in it, a comparison of comparisons or a sum of truths, is refused when it is
+read, with the place.
+"""
+
+import math
+import operator
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from dtglib.errors import UserError
+
+MOST_DEEP = 100
+ALL_REGIONS = 0  # what `*` stands for; regions are counted from 1
+
+# The surprisal of a region in a condition.
+Look = Callable[[int, str], float]
+Node = Callable[[Look], float | bool]
+
+TOKEN = re.compile(
+    r"""\s*(?:
+      \(\s*(?P<region>\d+|\*)\s*;\s*%(?P<condition>[^%]+)%\s*\)
+    | (?P<number>\d+(?:\.\d*)?|\.\d+)
+    | (?P<sign>[-+<>=&|\[\]])
+    )""",
+    re.VERBOSE,
+)
+
+
+class Formula(NamedTuple):
+    """A condition on surprisals."""
+
+    text: str
+    asked: tuple[tuple[int, str], ...]  # region (ALL_REGIONS: all of them) and condition
+    holds: Callable[[Look], bool]
+
+
+def is_close(left: float, right: float) -> bool:
+    """SyntaxGym's `=`."""
+    return abs(left - right) <= 1e-3 + 1e-5 * abs(right)
+
+
+NUMBERS, TRUTHS = "numbers", "truths"
+# From what binds least to what binds most: the signs, what stands on their sides, and what comes out.
+LEVELS = (
+    ({"|": operator.or_}, TRUTHS, TRUTHS),
+    ({"&": operator.and_}, TRUTHS, TRUTHS),
+    ({"<": operator.lt, ">": operator.gt, "=": is_close}, NUMBERS, TRUTHS),
+    ({"+": operator.add, "-": operator.sub}, NUMBERS, NUMBERS),
+)
+
+
+def parse(text: str) -> Formula:
+    """Read a formula, or say what is wrong with it and where."""
+    reader = _Reader(text)
+    if text.count("[") + text.count("-") > MOST_DEEP:
+        raise reader.complaint(f"more than {MOST_DEEP} brackets and minuses are more than can be read")
+    kind, node = reader.level(0)
+    if reader.token:
+        raise reader.complaint(f"{reader.token[0].strip()!r} is not expected")
+    if kind != TRUTHS:
+        raise reader.complaint("this is a number; a prediction needs a comparison")
+    return Formula(text, tuple(dict.fromkeys(reader.asked)), node)
+
+
+class _Reader:
+    """Recursive descent: a method call a part."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.place, self.asked = text, 0, []
+        self.token: re.Match | None = None
+        self.advance()
+
+    def advance(self) -> None:
+        """On to the next token, or to None at the end."""
+        if self.token:
+            self.place = self.token.end()
+        self.token = TOKEN.match(self.text, self.place)
+        if not self.token and self.text[self.place :].strip():
+            raise self.complaint(f"{self.text[self.place :].strip()[:20]!r} is no part of a formula")
+
+    def complaint(self, what: str) -> UserError:
+        return UserError(f"the formula {self.text.strip()!r}, character {self.place + 1}: {what}")
+
+    def sign(self) -> str | None:
+        return self.token and self.token["sign"]
+
+    def level(self, depth: int) -> tuple[str, Node]:
+        """Parts that are joined by the signs of this level, or a single one."""
+        if depth == len(LEVELS):
+            return self.part()
+        signs, takes, gives = LEVELS[depth]
+        kind, node = self.level(depth + 1)
+        while self.sign() in signs:
+            if kind != takes:
+                raise self.complaint(f"{self.sign()!r} needs {takes} on both sides; use brackets [ ]")
+            join = signs[self.sign()]
+            self.advance()
+            kind_of_right, right = self.level(depth + 1)
+            if kind_of_right != takes:
+                raise self.complaint(f"{takes} are needed on both sides; use brackets [ ]")
+            kind, node = gives, _joined(join, node, right)
+        return kind, node
+
+    def part(self) -> tuple[str, Node]:
+        """A surprisal, a number, or something in brackets."""
+        token = self.token
+        if not token:
+            raise self.complaint("the formula ends too early")
+        if token["sign"] == "[":
+            self.advance()
+            inner = self.level(0)
+            if self.sign() != "]":
+                raise self.complaint("a bracket is not closed")
+            self.advance()
+            return inner
+        if token["sign"] == "-":
+            self.advance()
+            kind, node = self.part()
+            if kind != NUMBERS:
+                raise self.complaint("'-' needs a number")
+            return NUMBERS, lambda look: -node(look)
+        if token["sign"]:
+            raise self.complaint(f"{token['sign']!r} is not expected")
+        self.advance()
+        if token["number"]:
+            return NUMBERS, lambda look: float(token["number"])
+        region = ALL_REGIONS if token["region"] == "*" else int(token["region"])
+        atom = region, token["condition"].strip()
+        if token["region"] == "0":
+            raise self.complaint("regions are counted from 1")
+        self.asked.append(atom)
+        return NUMBERS, lambda look: look(*atom)
+
+
+def _joined(join: Callable, left: Node, right: Node) -> Node:
+    return lambda look: join(left(look), right(look))
+
+
+def is_finite(formula: Formula, look: Look) -> bool:
+    """Whether all that the formula asks for is a number."""
+    return all(math.isfinite(look(*atom)) for atom in formula.asked)

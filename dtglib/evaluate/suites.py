@@ -1,0 +1,256 @@
+"""Test suites in SyntaxGym's format (Hu et al. 2020): does surprisal rise where the grammar says it must?
+
+    suites = read_suites("minilang")                         or a file, a folder; nothing: the 34 public ones
+    rows = list(item_rows(suites, of_beginnings(model)))     a row an item
+    scores = score(suites, rows)                             a row a suite
+    averages(scores)                                         three of them, by name
+
+An item has a sentence in several conditions, cut into regions, and a prediction is a formula over the surprisals of
+the regions. In number_prep, "The author next to the senators is good" must be less surprising at "is" than "The author
+next to the senators are good" at "are", and the same with "authors" and "senator". A suite's score is the share of the
+items whose formula holds.
+
+Any model can be tested: what is asked of it is a function from beginnings of sentences (lists of words) to the
+surprisals of their words, in any unit. Sentences are read up to the last region that a prediction of the suite asks
+for: what comes after it (the full stop that Zhao et al. append to each sentence, too) cannot change what came before.
+"""
+
+import csv
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dtglib import minilang
+from dtglib.errors import UserError, require
+from dtglib.evaluate.formula import ALL_REGIONS, Formula, is_finite, parse
+from dtglib.registry import data_folder
+from dtglib.surprisal import sums_of_regions
+from dtglib.text import tokenize
+
+Words = tuple[str, ...]
+Surprise = Callable[[Sequence[Words]], Iterable[Sequence[float]]]
+Row = dict[str, Any]
+
+ITEMS_AT_ONCE = 2  # mostly of four sentences each, which begin alike
+
+
+class Item(NamedTuple):
+    """One sentence in several conditions: the words of each region, by the name of the condition."""
+
+    number: int
+    conditions: dict[str, tuple[Words, ...]]
+
+
+class Suite(NamedTuple):
+    """A test suite; scores are of its first prediction, others are told apart."""
+
+    name: str
+    circuit: str  # what the suite is about, empty where nobody says it
+    region_names: tuple[str, ...]
+    predictions: tuple[Formula, ...]
+    items: tuple[Item, ...]
+
+    @property
+    def last_region(self) -> int:
+        """Up to where sentences are read."""
+        asked = {region for formula in self.predictions for region, _ in formula.asked}
+        return len(self.region_names) if ALL_REGIONS in asked else max(asked)
+
+    def beginning(self, item: Item, condition: str) -> Words:
+        """The words that are read."""
+        return tuple(word for region in item.conditions[condition][: self.last_region] for word in region)
+
+
+# --- reading -----------------------------------------------------------------------------------------------------
+
+
+def read_suites(path: str | Path | None = None) -> list[Suite]:
+    """The suites of a file, of all JSON files of a folder, minilang's, or the public ones out of the data folder."""
+    if path == "minilang":
+        return [read_suite(json.loads(suite.as_json()), f"minilang, {suite.name}") for suite in minilang.suites()]
+    folder = Path(path) if path else data_folder() / "sg" / "json"
+    files = [folder] if folder.is_file() else sorted(folder.glob("*.json"))
+    if not files:
+        way_out = (
+            "name a folder or file of test suites" if path else "run `make data`, or set DTG_DATA to a folder with sg/"
+        )
+        raise UserError(f"{folder}: there are no test suites (*.json) here; {way_out}, or `minilang` for its own")
+    suites = []
+    for file in files:
+        try:
+            content = json.loads(file.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise UserError(f"{file}: cannot be read as JSON ({error})") from error
+        suites.append(read_suite(content, str(file)))
+    if repeated := [name for name, count in Counter(suite.name for suite in suites).items() if count > 1]:
+        raise UserError(f"{folder}: several suites are called {repeated[0]!r}")
+    return suites
+
+
+def read_suite(content: Mapping[str, Any], where: str) -> Suite:
+    """A suite out of its JSON; what is wrong with it is said with `where` in front."""
+    try:
+        meta = content["meta"]
+        metric = meta.get("metric", "sum")
+        require(metric == "sum", f"its metric is {metric!r}; only sums of surprisals are known here")
+        names = content["region_meta"]
+        region_names = tuple(names[key] for key in sorted(names, key=int))
+        predictions = tuple(parse(prediction["formula"]) for prediction in content["predictions"])
+        require(predictions, "it predicts nothing")
+        items = tuple(_item(item) for item in content["items"])
+        require(items, "it has no items")
+        circuit = meta.get("circuit", known_circuits().get(meta["name"], ("", False))[0])
+        suite = Suite(meta["name"], circuit, region_names, predictions, items)
+        for item in items:
+            _check(suite, item)
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"{where}: this is no test suite in SyntaxGym's format ({error!r})") from error
+    return suite
+
+
+def _item(item: Mapping[str, Any]) -> Item:
+    conditions = {}
+    for condition in item["conditions"]:
+        regions = sorted(condition["regions"], key=lambda region: int(region["region_number"]))
+        numbers = [int(region["region_number"]) for region in regions]
+        name = condition["condition_name"].strip()
+        where = f"item {item['item_number']}, {name}"
+        require(numbers == list(range(1, len(numbers) + 1)), f"{where}: its regions are numbered {numbers}")
+        require(name not in conditions, f"{where}: this condition is there twice")
+        # Contents come with stray spaces; an empty region has no words.
+        conditions[name] = tuple(tuple(tokenize(region["content"])) for region in regions)
+    return Item(int(item["item_number"]), conditions)
+
+
+def _check(suite: Suite, item: Item) -> None:
+    for formula in suite.predictions:
+        for region, condition in formula.asked:
+            where = f"item {item.number}: {formula.text.strip()!r} asks for"
+            require(condition in item.conditions, f"{where} the condition {condition!r}, which is not there")
+            require(region <= len(item.conditions[condition]), f"{where} region {region}, which is not there")
+
+
+@cache
+def known_circuits() -> dict[str, tuple[str, bool]]:
+    """For each of the public suites its circuit, and whether it is among the 31 that Hu et al. report."""
+    with open(Path(__file__).with_name("circuits.csv"), encoding="utf-8") as file:
+        return {row["suite"]: (row["circuit"], row["in_hu_et_al"] == "yes") for row in csv.DictReader(file)}
+
+
+# --- testing -----------------------------------------------------------------------------------------------------
+
+
+def item_rows(suites: Sequence[Suite], surprise: Surprise, first: int = 0) -> Iterator[Row]:
+    """A row an item, from the `first` on: the surprisal of each region that was read, and which predictions hold.
+
+    A prediction about a surprisal that is no finite number neither holds nor fails: it is None.
+    """
+    asked = [(suite, item) for suite in suites for item in suite.items][first:]
+    for start in range(0, len(asked), ITEMS_AT_ONCE):
+        batch = asked[start : start + ITEMS_AT_ONCE]
+        beginnings = [suite.beginning(item, name) for suite, item in batch for name in item.conditions]
+        some = [words for words in beginnings if words]  # where all regions are empty there is nothing to ask
+        found = iter(surprise(some))
+        of_words = iter([np.asarray(next(found) if words else (), np.float64) for words in beginnings])
+        for suite, item in batch:
+            regions = {name: _of_regions(suite, item, name, next(of_words)) for name in item.conditions}
+            yield {
+                "suite": suite.name,
+                "item": item.number,
+                "holds": [_holds(formula, regions) for formula in suite.predictions],
+                "surprisals": regions,
+            }
+
+
+def _of_regions(suite: Suite, item: Item, condition: str, of_words: np.ndarray) -> list[float]:
+    lengths = [len(region) for region in item.conditions[condition][: suite.last_region]]
+    where = f"{suite.name}, item {item.number}, {condition}"
+    require(len(of_words) == sum(lengths), f"{where}: {len(of_words)} surprisals came for {sum(lengths)} words")
+    return sums_of_regions(of_words, lengths).tolist()
+
+
+def _holds(formula: Formula, regions: Mapping[str, Sequence[float]]) -> bool | None:
+    def look(region: int, condition: str) -> float:
+        found = regions[condition]
+        return math.fsum(found) if region == ALL_REGIONS else found[region - 1]
+
+    return bool(formula.holds(look)) if is_finite(formula, look) else None
+
+
+# --- scores ------------------------------------------------------------------------------------------------------
+
+
+def score(suites: Sequence[Suite], rows: Sequence[Row], knows: Callable[[str], bool] | None = None) -> list[Row]:
+    """A row a suite; `knows` says of a word whether it is in the vocabulary."""
+    scores = []
+    for suite in suites:
+        holds = [row["holds"] for row in rows if row["suite"] == suite.name]
+        read = [word for item in suite.items for name in item.conditions for word in suite.beginning(item, name)]
+        first, *others = zip(*holds, strict=True)
+        scores.append(
+            {
+                "suite": suite.name,
+                "circuit": suite.circuit,
+                "items": len(holds),
+                "score": _share(first),
+                # What could not be computed counts as wrong, and is told.
+                "failed": first.count(None),
+                "other predictions": [_share(other) for other in others],
+                "unknown words": sum(not knows(word) for word in read) / len(read) if knows else None,
+            }
+        )
+    return scores
+
+
+def _share(holds: Sequence[bool | None]) -> float:
+    return sum(held is True for held in holds) / len(holds)
+
+
+def circuits(scores: Sequence[Row]) -> list[Row]:
+    """A row a circuit: the mean over its suites, all that there are and those that Hu et al. report."""
+    names = sorted({row["circuit"] for row in scores} - {""})
+    rows = []
+    for name in names:
+        mine = [row for row in scores if row["circuit"] == name]
+        reported = [row for row in mine if _is_reported(row)]
+        rows.append(
+            {
+                "circuit": name,
+                "suites": len(mine),
+                "score": _mean(mine),
+                "suites of Hu et al.": len(reported),
+                "score, Hu et al.": _mean(reported) if reported else None,
+            }
+        )
+    return rows
+
+
+def averages(scores: Sequence[Row]) -> dict[str, float]:
+    """The three averages that papers print, which must not be compared with one another; the first is ours."""
+    with_circuit = [row for row in scores if row["circuit"]]
+    reported = [row for row in scores if _is_reported(row)]
+    found = {}
+    for among in (with_circuit, [row for row in reported if row["circuit"]]):
+        if among:
+            means = [row["score"] for row in circuits(among)]
+            found[f"mean of {len(means)} circuits of {len(among)} suites"] = math.fsum(means) / len(means)
+    if reported:
+        found[f"mean of {len(reported)} suites"] = _mean(reported)
+    return found
+
+
+def _is_reported(row: Row) -> bool:
+    """Whether Hu et al. report the suite; of suites that are not theirs none is left out."""
+    return known_circuits().get(row["suite"], ("", True))[1]
+
+
+def _mean(rows: Sequence[Row]) -> float:
+    return math.fsum(row["score"] for row in rows) / len(rows)

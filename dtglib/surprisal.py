@@ -1,0 +1,151 @@
+"""How surprising each piece, word or region is to a model: -log p(it | all before it), in nats or bits.
+
+    (found,) = surprisals(model, [["The", "keys", "to", "the", "cabinet", "are", "on", "the", "table", "."]])
+    found.of_words                  one number a word: of all its pieces together, so vocabularies can be compared
+    word_frame([found], "bits")     the same as a table
+
+The probabilities are those of the beam search (decode/beam.py), from word to word summed over the derivations that it
+keeps; a model without trees has one derivation, and its surprisals are exact. Where a search dies, because no
+derivation that it kept can take the next word, the surprisal is infinite from there on, and `died` says where.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from dtglib.decode.beam import DEFAULT, Widths, search, search_beginnings
+from dtglib.decode.stackcache import StackStepper
+from dtglib.errors import require
+from dtglib.model import Model
+from dtglib.vocab import UNKNOWN, Vocabulary
+
+UNITS = {"nats": 1.0, "bits": 1 / math.log(2)}
+END = "<END>"  # how the end of a sentence is called in a table
+AT_ONCE = 8  # sentences in a search: more are no faster, and fewer share less of their beginnings
+
+
+class Surprisal(NamedTuple):
+    """The surprisals of a sentence, in nats."""
+
+    words: tuple[str, ...]
+    pieces: tuple[str, ...]
+    starts: np.ndarray  # of each word among the pieces
+    known: tuple[bool, ...]  # of each word: whether the vocabulary can spell it without <unk> and single bytes
+    of_pieces: np.ndarray
+    end: float
+
+    @property
+    def of_words(self) -> np.ndarray:
+        """The sum over the pieces of each word."""
+        return np.add.reduceat(self.of_pieces, self.starts)
+
+    def of_regions(self, lengths: Sequence[int]) -> np.ndarray:
+        """The sum over the words of each region, given how many words each has; of none it is 0."""
+        require(sum(lengths) == len(self.words), f"the regions have {sum(lengths)} words, not {len(self.words)}")
+        return sums_of_regions(self.of_words, lengths)
+
+    @property
+    def died(self) -> int | None:
+        """The first word (from 0; the end is one, too) that no hypothesis could take."""
+        dead = np.flatnonzero(np.isinf([*self.of_words, self.end]))
+        return int(dead[0]) if len(dead) else None
+
+
+def surprisals(model: Model, sentences: Sequence[Sequence[str]], widths: Widths = DEFAULT) -> Iterator[Surprisal]:
+    """The surprisals of each sentence."""
+    for first in range(0, len(sentences), AT_ONCE):
+        batch = sentences[first : first + AT_ONCE]
+        found = search(StackStepper(model), model.vocabulary, batch, widths)
+        for words, one in zip(batch, found, strict=True):
+            *pieces, end = _differences([*one.log_prefix, one.log_prob])
+            yield _surprisal(model.vocabulary, words, np.array(pieces), float(end))
+
+
+def of_beginnings(model: Model, widths: Widths = DEFAULT):
+    """A function from beginnings of sentences to the surprisals of their words, as test suites ask for them."""
+
+    def surprise(beginnings: Sequence[Sequence[str]]) -> list[np.ndarray]:
+        found = search_beginnings(StackStepper(model), model.vocabulary, beginnings, widths)
+        pairs = zip(beginnings, map(_differences, found), strict=True)
+        return [_surprisal(model.vocabulary, words, pieces, math.nan).of_words for words, pieces in pairs]
+
+    return surprise
+
+
+def _differences(log_prefix: Sequence[float]) -> np.ndarray:
+    """From log p of ever longer beginnings to surprisals; after a death they are infinite."""
+    with np.errstate(invalid="ignore"):
+        fallen = -np.diff(np.asarray(log_prefix, np.float64), prepend=0.0)
+    return np.where(np.isneginf(log_prefix), np.inf, fallen)
+
+
+def _surprisal(vocabulary: Vocabulary, words: Sequence[str], pieces: np.ndarray, end: float) -> Surprisal:
+    encoded = vocabulary.encode(words)
+    return Surprisal(
+        tuple(words),
+        tuple(vocabulary.entries[number] for number in encoded.ids),
+        np.array([start for start, _ in encoded.spans]),
+        tuple(is_known(vocabulary, word) for word in words),
+        pieces,
+        end,
+    )
+
+
+def is_known(vocabulary: Vocabulary, word: str) -> bool:
+    """Whether a word is in the vocabulary, or can be put together of pieces that are more than single bytes."""
+    first = len(vocabulary.reserved)
+    unknown = range(first, first + 256) if vocabulary.kind == "pieces" else (UNKNOWN,)
+    return not any(number in unknown for number in vocabulary.encode([word]).ids)
+
+
+def sums_of_regions(of_words: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
+    """The sums over stretches of words, some of which may be empty."""
+    stops = np.cumsum(lengths, dtype=int)
+    return np.array([math.fsum(of_words[stop - length : stop]) for stop, length in zip(stops, lengths, strict=True)])
+
+
+# --- tables ------------------------------------------------------------------------------------------------------
+
+
+def word_frame(found: Iterable[Surprisal], unit: str = "nats") -> pd.DataFrame:
+    """A row for each word and each end; sentences and words are counted from 1."""
+    rows = [
+        (number, place, word, known, value)
+        for number, one in enumerate(found, start=1)
+        for place, (word, known, value) in enumerate(
+            zip([*one.words, END], [*one.known, True], [*one.of_words, one.end], strict=True), start=1
+        )
+    ]
+    return _frame(rows, ["sentence", "word", "text", "known"], unit)
+
+
+def piece_frame(found: Iterable[Surprisal], unit: str = "nats") -> pd.DataFrame:
+    """A row for each piece and each end, with the number of the word that it belongs to."""
+    rows = []
+    for number, one in enumerate(found, start=1):
+        word_of = np.searchsorted(one.starts, np.arange(len(one.pieces)), side="right")
+        rows += zip([number] * len(word_of), word_of, one.pieces, one.of_pieces, strict=True)
+        rows.append((number, len(one.words) + 1, END, one.end))
+    return _frame(rows, ["sentence", "word", "text"], unit)
+
+
+def region_frame(
+    found: Iterable[Surprisal], regions: Iterable[Sequence[Sequence[str]]], unit: str = "nats"
+) -> pd.DataFrame:
+    """A row for each region, given the words of each region of each sentence; a region may be empty."""
+    rows = [
+        (number, place, " ".join(words), value)
+        for number, (one, parts) in enumerate(zip(found, regions, strict=True), start=1)
+        for place, (words, value) in enumerate(zip(parts, one.of_regions(list(map(len, parts))), strict=True), start=1)
+    ]
+    return _frame(rows, ["sentence", "region", "text"], unit)
+
+
+def _frame(rows: list[tuple], columns: list[str], unit: str) -> pd.DataFrame:
+    require(unit in UNITS, f"surprisal is measured in {' or '.join(UNITS)}, not {unit!r}")
+    frame = pd.DataFrame(rows, columns=[*columns, unit])
+    frame[unit] *= UNITS[unit]
+    return frame

@@ -1,0 +1,122 @@
+"""What trained models know of syntax: the SG suites and BLiMP, each item tested once and found again in runs/scores.
+
+    rows = suite_rows(folder_of_model, read_suites("minilang"), Widths(300))        see evaluate/suites.py
+    rows = pair_rows(folder_of_model, read_pairs("minilang"), ByBeam(Widths(300)))  see evaluate/blimp.py
+
+There are three ways to log p of a sentence: the bound over the trees that a parser proposes (`ByTrees`), the beam
+search (`ByBeam`), and, of a model without trees, the exact value (`Exactly`).
+"""
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dtglib.decode.beam import DEFAULT, Widths, search
+from dtglib.decode.stackcache import StackStepper
+from dtglib.evaluate import blimp, suites
+from dtglib.kept import Row
+from dtglib.measured import digest_of, kept_scores
+from dtglib.model import Model
+from dtglib.proposals.parser import load_parser
+from dtglib.proposals.propose import METHODS
+from dtglib.scores import score_trees, score_words
+from dtglib.surprisal import is_known, of_beginnings
+from dtglib.vocab import Vocabulary
+
+Words = Sequence[str]
+
+
+class ByBeam(NamedTuple):
+    """The sum over the derivations that a beam search keeps: a bound."""
+
+    widths: Widths = DEFAULT
+    parser: Path | None = None  # none
+
+    def log_probs(self, model: Model) -> Callable[[Sequence[Words]], Iterable[float]]:
+        return lambda sentences: (
+            found.log_prob for found in search(StackStepper(model), model.vocabulary, sentences, self.widths)
+        )
+
+
+class ByTrees(NamedTuple):
+    """The sum over so many trees of each sentence, which a parser proposes: a bound."""
+
+    parser: Path
+    trees: int = 300
+    method: str = "sample"
+    seed: int = 1
+
+    def log_probs(self, model: Model) -> Callable[[Sequence[Words]], Iterator[float]]:
+        parser = load_parser(self.parser)
+
+        def bounds(sentences: Sequence[Words]) -> Iterator[float]:
+            for words, arc_scores in zip(sentences, parser.arc_scores(sentences), strict=True):
+                # Drawn by the words alone: two sentences that are the same get the same trees, and are a tie.
+                random = np.random.default_rng([self.seed, zlib.crc32(" ".join(words).encode())])
+                yield score_trees(model, words, METHODS[self.method](arc_scores, self.trees, random).heads).bound
+
+        return bounds
+
+
+class Exactly(NamedTuple):
+    """What a model without trees says."""
+
+    parser: Path | None = None  # none
+
+    def log_probs(self, model: Model) -> Callable[[Sequence[Words]], Iterable[float]]:
+        return lambda sentences: score_words(model, sentences)
+
+
+def pair_rows(folder: Path, paradigms: Sequence[blimp.Paradigm], way: ByBeam | ByTrees | Exactly) -> list[Row]:
+    """A row a minimal pair: log p of both sentences."""
+
+    def rows_from(first: int) -> Iterator[Row]:
+        return blimp.pair_rows(paradigms, way.log_probs(Model.load(folder)), first)
+
+    told = {name: value for name, value in way._asdict().items() if name != "parser"}
+    about = {"what": "pairs", "way": type(way).__name__, "pairs": digest_of(paradigms), **told}
+    count = sum(len(paradigm.pairs) for paradigm in paradigms)
+    return kept_scores("pairs", folder, way.parser, about, count, rows_from, "pair")
+
+
+def suite_rows(folder: Path, tested: Sequence[suites.Suite], widths: Widths = DEFAULT) -> list[Row]:
+    """A row an item of the test suites: surprisals, and which predictions hold."""
+
+    def rows_from(first: int) -> Iterator[Row]:
+        return suites.item_rows(tested, of_beginnings(Model.load(folder), widths), first)
+
+    read = [
+        [suite.name, [formula.text for formula in suite.predictions], [item.conditions for item in suite.items]]
+        for suite in tested
+    ]
+    about = {"what": "suites", "suites": digest_of(read), "widths": widths}
+    return kept_scores("suites", folder, None, about, sum(len(suite.items) for suite in tested), rows_from, "item")
+
+
+# What is told of the rows: tables by name, and the numbers over all.
+Report = dict[str, Any]
+
+
+def pairs_report(paradigms: Sequence[blimp.Paradigm], rows: Sequence[Row]) -> Report:
+    """Accuracies by paradigm, phenomenon and field, and their mean over the paradigms."""
+    scores = blimp.score(paradigms, rows)
+    return {
+        "paradigms": scores,
+        "phenomena": blimp.grouped(scores, "phenomenon"),
+        "fields": blimp.grouped(scores, "field"),
+        "accuracy": blimp.overall(scores),
+        "pairs": len(rows),
+        "ties": sum(row["ties"] for row in scores),
+        "identical": sum(row["identical"] for row in scores),
+        "failed": sum(row["failed"] for row in scores),
+    }
+
+
+def suites_report(tested: Sequence[suites.Suite], rows: Sequence[Row], vocabulary: Vocabulary) -> Report:
+    """Scores by suite and circuit, and the three averages, ours first."""
+    scores = suites.score(tested, rows, partial(is_known, vocabulary))
+    return {"suites": scores, "circuits": suites.circuits(scores), "averages": suites.averages(scores)}
