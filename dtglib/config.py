@@ -79,9 +79,16 @@ class EvaluationConfig:
 
     trees: int = 300
     scored_sentences: int | None = None  # spread evenly over the test part; null: all of them
+    beam: int = 300
+    within: float | None = None  # nats; null: however far behind
+    pairs: float = 1.0  # the share of the minimal pairs
 
     def __post_init__(self) -> None:
-        require_positive(self, "trees", "scored_sentences")
+        require_positive(self, "trees", "scored_sentences", "beam")
+        if not 0 < self.pairs <= 1:
+            raise UserError(f"pairs must be above 0 and at most 1, not {self.pairs}")
+        if self.within is not None and self.within < 0:
+            raise UserError(f"within must not be below 0, as {self.within} is")
 
 
 class _Setting(NamedTuple):

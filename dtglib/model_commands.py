@@ -211,7 +211,7 @@ def evaluate(options: argparse.Namespace) -> None:
     from dtglib.readings import READINGS
     from dtglib.recording import record_evaluation
 
-    record_evaluation(options.size, options.seeds, options.models or list(READINGS), options.out)
+    record_evaluation(options.size, options.seeds, options.models or list(READINGS), options.out, options.about)
     print(f"{options.out}: recorded")
 
 

@@ -8,6 +8,8 @@ record (record.py) has a line of metrics for every number:
     {"part": "perplexity", "seed": 1, "model": "dtg", "parser": "strong", "per word": 22.6, ...}
     {"part": "reranking",  "seed": 1, "parser": "strong", "chosen by": "dtg", "UAS": 0.98, ...}
     {"part": "tightness",  "seed": 1, "model": "dtg", "parser": "strong", "way": "best", "trees": 300, "nats": ...}
+    {"part": "suites",     "seed": 1, "model": "dtg", "suite": "number_prep", "circuit": "Agreement", "score": ...}
+    {"part": "pairs",      "seed": 1, "model": "dtg", "paradigm": "anaphor_number_agreement", "accuracy": ...}
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,40 +30,74 @@ from dtglib.proposals.propose import METHODS, favourites, propose
 from dtglib.readings import READINGS, SYSTEM_OF
 from dtglib.record import Run, read_record
 from dtglib.registry import checksums
+from dtglib.syntactic import pairs_of, suites_of
 from dtglib.treebank import Sentence
 
 PARSERS = ("strong", "weak")
 TREES_IN_STUDY = 10  # times those of the evaluation
 
 
-def record_evaluation(size: str, seeds: Sequence[int], names: Sequence[str], out: Path) -> None:
+def record_evaluation(
+    size: str, seeds: Sequence[int], names: Sequence[str], out: Path, about: Sequence[str] = ()
+) -> None:
     """Train, or find, these models of a size with every seed, and write down what they are worth."""
-    if odd := [name for name in names if name not in READINGS]:
-        raise UserError(f"there is no model {odd[0]!r}; models are {', '.join(READINGS)}")
-    settings = read_size(size)
-    config = {"size": size, **as_dict(*settings), "seed": list(seeds), "model": list(names)}
+    for what, odd, known in (
+        ("model", [name for name in names if name not in READINGS], READINGS),
+        ("evaluation", [name for name in about if name not in ABOUT], ABOUT),
+    ):
+        if odd:
+            raise UserError(f"there is no {what} {odd[0]!r}; there is {', '.join(known)}")
+    settings, about = read_size(size), about or list(ABOUT)
+    config = {"size": size, **as_dict(*settings), "seed": list(seeds), "model": list(names), "about": list(about)}
     config |= {f"{name} parser": as_dict(*read_parser(name, settings)) for name in PARSERS}
-    question = f"How good are models of size {size} at predicting sentences, and at choosing trees?"
+    question = f"What do models of size {size} know of sentences, trees and syntax?"
     with Run(out, question, config, seeds=seeds, data=checksums()) as run:
         for seed in seeds:
-            for line in _of_seed(read_size(size, seed=seed), names):
+            for line in _of_seed(read_size(size, seed=seed), names, about):
                 run.metric(seed=seed, **line)
 
 
-def _of_seed(settings: Settings, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _of_seed(settings: Settings, names: Sequence[str], about: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The lines of one seed, which decides about the models, the parsers and the trees that are drawn."""
-    sentences = measured.test_sentences(settings)  # first of all: a corpus may have none
+    measured.test_sentences(settings)  # first of all: a corpus may have none
     corpus = read_corpus(settings)
     models = {}
     for model in names:
         chosen = settings._replace(model=replace(settings.model, model=model))
         models[model] = trained(chosen, prepare(chosen, corpus))
         yield {"part": "training", "model": model, **_of_training(models[model])}
+    for name in about:
+        yield from ABOUT[name](settings, models)
+
+
+def _of_sentences(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
+    """Perplexities, reranking, and how tight the bounds are."""
+    sentences = measured.test_sentences(settings)
     for name in PARSERS:
         parser = trained_parser(name, settings)
         dev = [line["nats_per_transition"] for line in read_record(parser).metrics if line["part"] == "dev"]
         yield {"part": "parser", "parser": name, "folder": parser.name, "nats_per_word": min(dev)}
         yield from _of_parser(settings, models, name, parser, sentences)
+
+
+def _of_syntax(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
+    """Test suites and minimal pairs."""
+    for model, folder in models.items():
+        report = suites_of(settings, folder)
+        for row in report["suites"]:
+            yield {"part": "suites", "model": model, **row}
+        for name, value in report["averages"].items():
+            yield {"part": "averages of suites", "model": model, "average": name, "score": value}
+        report = pairs_of(settings, folder)
+        about = {"model": model, "log p": report["log p"]}
+        for row in report["paradigms"]:
+            yield {"part": "pairs", **about, **row}
+        totals = {name: report[name] for name in ("accuracy", "pairs", "ties", "identical", "failed")}
+        yield {"part": "all pairs", **about, **totals}
+
+
+# What a record can be about.
+ABOUT = {"sentences": _of_sentences, "syntax": _of_syntax}
 
 
 def _of_training(folder: Path) -> dict[str, Any]:

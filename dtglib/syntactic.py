@@ -18,11 +18,13 @@ import numpy as np
 from dtglib.decode.beam import DEFAULT, Widths, search
 from dtglib.decode.stackcache import StackStepper
 from dtglib.evaluate import blimp, suites
+from dtglib.experiment import Settings
 from dtglib.kept import Row
 from dtglib.measured import digest_of, kept_scores
 from dtglib.model import Model
 from dtglib.proposals.parser import load_parser
 from dtglib.proposals.propose import METHODS
+from dtglib.readings import SYSTEM_OF
 from dtglib.scores import score_trees, score_words
 from dtglib.surprisal import is_known, of_beginnings
 from dtglib.vocab import Vocabulary
@@ -120,3 +122,27 @@ def suites_report(tested: Sequence[suites.Suite], rows: Sequence[Row], vocabular
     """Scores by suite and circuit, and the three averages, ours first."""
     scores = suites.score(tested, rows, partial(is_known, vocabulary))
     return {"suites": scores, "circuits": suites.circuits(scores), "averages": suites.averages(scores)}
+
+
+def suites_of(settings: Settings, folder: Path) -> Report:
+    """The report of the suites that a run size asks for: minilang's for models of minilang, the public ones else."""
+    tested = suites.read_suites(_embedded(settings))
+    return suites_report(tested, suite_rows(folder, tested, widths_of(settings)), Vocabulary.load(folder))
+
+
+def pairs_of(settings: Settings, folder: Path) -> Report:
+    """The same for minimal pairs: by the beam, of models that have trees."""
+    paradigms = blimp.read_pairs(_embedded(settings), settings.evaluation.pairs)
+    has_trees = Model.load(folder).config.model in SYSTEM_OF
+    way = ByBeam(widths_of(settings)) if has_trees else Exactly()
+    return {"log p": type(way).__name__, **pairs_report(paradigms, pair_rows(folder, paradigms, way))}
+
+
+def widths_of(settings: Settings) -> Widths:
+    """Of the beam, and of the word beam."""
+    width = settings.evaluation.beam
+    return Widths(width, width, within=settings.evaluation.within)
+
+
+def _embedded(settings: Settings) -> str | None:
+    return "minilang" if settings.corpus.corpus == "minilang" else None

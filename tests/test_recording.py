@@ -15,7 +15,10 @@ from dtglib.measured import test_sentences as sentences_to_test
 from dtglib.record import Record, read_record
 from dtglib.recording import record_evaluation
 
-SIZE = TINY.replace("epochs: 3", "epochs: 1") + "test_sentences: 12\nscored_sentences: 6\ntrees: 5\n"
+SIZE = (
+    TINY.replace("epochs: 3", "epochs: 1")
+    + "test_sentences: 12\nscored_sentences: 6\ntrees: 5\nbeam: 2\nwithin: 2.0\npairs: 0.005\n"
+)
 
 
 def scratch(folder: Path) -> Path:
@@ -59,7 +62,8 @@ def test_there_is_a_line_for_every_number_and_the_record_is_finished(record):
     assert record.about["status"] == "finished"
     assert (record.about["seeds"], record.config["size"]) == ([1], "smoke")
     parts = Counter(line["part"] for line in record.metrics)
-    assert set(parts) == {"training", "parser", "perplexity", "reranking", "tightness"}
+    of_syntax = {"suites", "averages of suites", "pairs", "all pairs"}
+    assert set(parts) == {"training", "parser", "perplexity", "reranking", "tightness"} | of_syntax
     assert all(line["seed"] == 1 for line in record.metrics)
     assert [line["model"] for line in lines(record, "training")] == ["dtg", "txl-tokens"]
     assert [line["parser"] for line in lines(record, "parser")] == ["strong", "weak"]
@@ -116,6 +120,6 @@ def test_a_finished_record_is_not_written_over(record, repository):
 
 
 def test_a_model_that_there_is_not_is_named_before_anything_is_written(repository):
-    with pytest.raises(UserError, match=r"there is no model 'dtk'; models are dtg, .*txl-tokens"):
+    with pytest.raises(UserError, match=r"there is no model 'dtk'; there is dtg, .*txl-tokens"):
         record_evaluation("smoke", [1], ["dtg", "dtk"], repository / "elsewhere")
     assert not (repository / "elsewhere").exists()
