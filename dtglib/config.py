@@ -81,12 +81,15 @@ class EvaluationConfig:
     scored_sentences: int | None = None  # spread evenly over the test part; null: all of them
     beam: int = 300
     within: float | None = None  # nats; null: however far behind
-    pairs: float = 1.0  # the share of the minimal pairs
+    items: float = 1.0  # the share of the test suites' items
+    pairs: float = 1.0  # and of the minimal pairs
+    seeds: int = 1  # of how many seeds models are compared
 
     def __post_init__(self) -> None:
-        require_positive(self, "trees", "scored_sentences", "beam")
-        if not 0 < self.pairs <= 1:
-            raise UserError(f"pairs must be above 0 and at most 1, not {self.pairs}")
+        require_positive(self, "trees", "scored_sentences", "beam", "seeds")
+        for name in ("items", "pairs"):
+            if not 0 < getattr(self, name) <= 1:
+                raise UserError(f"{name} must be above 0 and at most 1, not {getattr(self, name)}")
         if self.within is not None and self.within < 0:
             raise UserError(f"within must not be below 0, as {self.within} is")
 

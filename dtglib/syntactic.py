@@ -126,7 +126,7 @@ def suites_report(tested: Sequence[suites.Suite], rows: Sequence[Row], vocabular
 
 def suites_of(settings: Settings, folder: Path) -> Report:
     """The report of the suites that a run size asks for: minilang's for models of minilang, the public ones else."""
-    tested = suites.read_suites(_embedded(settings))
+    tested = suites.read_suites(_embedded(settings), settings.evaluation.items)
     return suites_report(tested, suite_rows(folder, tested, widths_of(settings)), Vocabulary.load(folder))
 
 

@@ -17,7 +17,7 @@ from dtglib.recording import record_evaluation
 
 SIZE = (
     TINY.replace("epochs: 3", "epochs: 1")
-    + "test_sentences: 12\nscored_sentences: 6\ntrees: 5\nbeam: 2\nwithin: 2.0\npairs: 0.005\n"
+    + "test_sentences: 12\nscored_sentences: 6\ntrees: 5\nbeam: 2\nwithin: 2.0\nitems: 0.1\npairs: 0.005\n"
 )
 
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from dtglib import minilang
 from dtglib.errors import UserError, require
+from dtglib.evaluate.evenly import evenly
 from dtglib.registry import data_folder
 from dtglib.text import tokenize
 
@@ -49,15 +50,14 @@ class Paradigm(NamedTuple):
 # --- reading -----------------------------------------------------------------------------------------------------
 
 
-def read_pairs(path: str | Path | None = None, fraction: float = 1.0) -> list[Paradigm]:
+def read_pairs(path: str | Path | None = None, share: float = 1.0) -> list[Paradigm]:
     """The paradigms of a file, of all files *.jsonl of a folder, minilang's, or BLiMP's out of the data folder.
 
-    Of each the given fraction: a tenth is the pairs 0, 10, 20 and so on.
+    Of each the given share: a tenth is the pairs 0, 10, 20 and so on.
     """
-    require(0 < fraction <= 1, f"the fraction of pairs must be above 0 and at most 1, not {fraction}")
     if path == "minilang":
         paradigms = minilang.minimal_pairs()
-        return [_paradigm(one.as_json_lines(), f"minilang, {one.uid}", fraction) for one in paradigms]
+        return [_paradigm(one.as_json_lines(), f"minilang, {one.uid}", share) for one in paradigms]
     folder = Path(path) if path else data_folder() / "blimp"
     files = [folder] if folder.is_file() else sorted(folder.glob("*.jsonl"))
     if not files:
@@ -73,21 +73,18 @@ def read_pairs(path: str | Path | None = None, fraction: float = 1.0) -> list[Pa
             text = file.read_text("utf-8")
         except (OSError, ValueError) as error:
             raise UserError(f"{file}: cannot be read as text ({error})") from error
-        paradigms.append(_paradigm(text, str(file), fraction))
+        paradigms.append(_paradigm(text, str(file), share))
     names = [paradigm.uid for paradigm in paradigms]
     if repeated := [name for name in names if names.count(name) > 1]:
         raise UserError(f"{folder}: several files hold the paradigm {repeated[0]!r}")
     return paradigms
 
 
-def _paradigm(text: str, where: str, fraction: float) -> Paradigm:
+def _paradigm(text: str, where: str, share: float) -> Paradigm:
     lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
     require(lines, f"{where}: there are no pairs in it")
-    # Evenly: the pairs 0, 10, 20, ... are those at which the count of tenths goes up.
-    chosen = [i for i in range(len(lines)) if math.floor(i * fraction) > math.floor((i - 1) * fraction)]
     pairs, about = [], set()
-    for index in chosen:
-        number, line = lines[index]
+    for index, (number, line) in evenly(list(enumerate(lines)), share):
         try:
             row = json.loads(line)
             good, bad = (tuple(tokenize(row[name])) for name in ("sentence_good", "sentence_bad"))

@@ -28,6 +28,7 @@ import numpy as np
 
 from dtglib import minilang
 from dtglib.errors import UserError, require
+from dtglib.evaluate.evenly import evenly
 from dtglib.evaluate.formula import ALL_REGIONS, Formula, is_finite, parse
 from dtglib.registry import data_folder
 from dtglib.surprisal import sums_of_regions
@@ -70,8 +71,15 @@ class Suite(NamedTuple):
 # --- reading -----------------------------------------------------------------------------------------------------
 
 
-def read_suites(path: str | Path | None = None) -> list[Suite]:
-    """The suites of a file, of all JSON files of a folder, minilang's, or the public ones out of the data folder."""
+def read_suites(path: str | Path | None = None, share: float = 1.0) -> list[Suite]:
+    """The suites of a file, of all JSON files of a folder, minilang's, or the public ones out of the data folder.
+
+    Of each the given share of its items.
+    """
+    return [suite._replace(items=tuple(evenly(suite.items, share))) for suite in _whole_suites(path)]
+
+
+def _whole_suites(path: str | Path | None) -> list[Suite]:
     if path == "minilang":
         return [read_suite(json.loads(suite.as_json()), f"minilang, {suite.name}") for suite in minilang.suites()]
     folder = Path(path) if path else data_folder() / "sg" / "json"
