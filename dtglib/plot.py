@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import seaborn
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -24,6 +25,7 @@ from matplotlib.path import Path as Curve
 
 from dtglib.errors import UserError
 from dtglib.files import repository, write_atomically
+from dtglib.transitions.protocol import OPEN
 from dtglib.treebank import Sentence
 
 BLUE, ORANGE, GREY = "#1f5fa8", "#e07b00", "#666666"
@@ -80,7 +82,8 @@ def _arcs(sentence: Sentence) -> list[tuple[int, int, str]]:
     if sentence.heads is None:
         raise UserError(f"sentence {sentence.id!r} has no tree that could be drawn; parse it first")
     labels = sentence.labels or ("",) * len(sentence.words)
-    return [(i, head, label) for i, (head, label) in enumerate(zip(sentence.heads, labels, strict=True), start=1)]
+    arcs = enumerate(zip(sentence.heads, labels, strict=True), start=1)
+    return [(i, head, label) for i, (head, label) in arcs if head != OPEN]  # what is not attached yet has no arc
 
 
 def _graph_arcs(sentence: Sentence) -> list[tuple[int, int, str]]:
@@ -248,4 +251,37 @@ def draw_bars(counts: Mapping[str, float], xlabel: str) -> Picture:
     axes.margins(x=0.12)
     axes.set(xlabel=xlabel)
     axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def draw_scores(rows: pd.DataFrame, group: str, score: str, colour: str, level: float | None = None) -> Picture:
+    """Bars of mean scores by group, one of each colour, and a dot for every row (a seed); a level, if there is one."""
+    groups, kinds = rows[group].nunique(), rows[colour].nunique()
+    figure = Picture(figsize=(7, 0.16 * groups * (kinds + 1) + 1))
+    axes = figure.add_subplot()
+    about = {"data": rows, "x": score, "y": group, "hue": colour, "palette": "colorblind", "ax": axes}
+    seaborn.barplot(**about, errorbar=None)
+    dots = {"size": 3, "edgecolor": "black", "linewidth": 0.5, "jitter": False, "legend": False}
+    seaborn.stripplot(**about, dodge=True, **dots)
+    if level is not None:
+        axes.axvline(level, color=GREY, linewidth=1, linestyle="--")
+    axes.set(ylabel="")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
+    return figure
+
+
+def draw_surprisals(words: Sequence[str], series: Mapping[str, Sequence[float]], unit: str) -> Picture:
+    """A bar above every word, one of each colour."""
+    figure = Picture(figsize=(0.75 * len(words) + 1.5, 2.6))
+    axes = figure.add_subplot()
+    width = 0.8 / len(series)
+    for number, (name, values) in enumerate(series.items()):
+        places = np.arange(len(words)) + (number - (len(series) - 1) / 2) * width
+        axes.bar(places, values, width, label=name, color=seaborn.color_palette("colorblind")[number])
+    axes.set(xticks=range(len(words)), xticklabels=words, ylabel=f"surprisal, {unit}")
+    axes.tick_params(axis="x", length=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    if len(series) > 1:
+        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
     return figure

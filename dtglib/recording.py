@@ -10,6 +10,7 @@ record (record.py) has a line of metrics for every number:
     {"part": "tightness",  "seed": 1, "model": "dtg", "parser": "strong", "way": "best", "trees": 300, "nats": ...}
     {"part": "suites",     "seed": 1, "model": "dtg", "suite": "number_prep", "circuit": "Agreement", "score": ...}
     {"part": "pairs",      "seed": 1, "model": "dtg", "paradigm": "anaphor_number_agreement", "accuracy": ...}
+    {"part": "parsing",    "seed": 1, "model": "dtg", "UAS": 0.97, ...}
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +31,7 @@ from dtglib.proposals.propose import METHODS, favourites, propose
 from dtglib.readings import READINGS, SYSTEM_OF
 from dtglib.record import Run, read_record
 from dtglib.registry import checksums
-from dtglib.syntactic import pairs_of, suites_of
+from dtglib.syntactic import pairs_of, parsing_of, suites_of
 from dtglib.treebank import Sentence
 
 PARSERS = ("strong", "weak")
@@ -81,7 +82,7 @@ def _of_sentences(settings: Settings, models: Mapping[str, Path]) -> Iterator[di
 
 
 def _of_syntax(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
-    """Test suites and minimal pairs."""
+    """Test suites, minimal pairs, and the models as parsers."""
     for model, folder in models.items():
         report = suites_of(settings, folder)
         for row in report["suites"]:
@@ -94,6 +95,8 @@ def _of_syntax(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[
             yield {"part": "pairs", **about, **row}
         totals = {name: report[name] for name in ("accuracy", "pairs", "ties", "identical", "failed")}
         yield {"part": "all pairs", **about, **totals}
+        if model in SYSTEM_OF:
+            yield {"part": "parsing", "model": model, **parsing_of(settings, folder)}
 
 
 # What a record can be about.

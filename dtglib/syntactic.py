@@ -1,7 +1,8 @@
-"""What trained models know of syntax: the SG suites and BLiMP, each item tested once and found again in runs/scores.
+"""What trained models know of syntax: test suites, minimal pairs, trees; all is computed once, and kept in runs/scores.
 
     rows = suite_rows(folder_of_model, read_suites("minilang"), Widths(300))        see evaluate/suites.py
     rows = pair_rows(folder_of_model, read_pairs("minilang"), ByBeam(Widths(300)))  see evaluate/blimp.py
+    rows = parses(folder_of_model, sentences, Widths(300))                          the trees of the best derivations
 
 There are three ways to log p of a sentence: the bound over the trees that a parser proposes (`ByTrees`), the beam
 search (`ByBeam`), and, of a model without trees, the exact value (`Exactly`).
@@ -18,15 +19,18 @@ import numpy as np
 from dtglib.decode.beam import DEFAULT, Widths, search
 from dtglib.decode.stackcache import StackStepper
 from dtglib.evaluate import blimp, suites
+from dtglib.evaluate.attachment import attached, is_no_punctuation
 from dtglib.experiment import Settings
 from dtglib.kept import Row
-from dtglib.measured import digest_of, kept_scores
+from dtglib.measured import digest_of, kept_scores, test_sentences
 from dtglib.model import Model
 from dtglib.proposals.parser import load_parser
 from dtglib.proposals.propose import METHODS
 from dtglib.readings import SYSTEM_OF
 from dtglib.scores import score_trees, score_words
-from dtglib.surprisal import is_known, of_beginnings
+from dtglib.surprisal import AT_ONCE, is_known, of_beginnings
+from dtglib.transitions.protocol import OPEN
+from dtglib.treebank import Sentence
 from dtglib.vocab import Vocabulary
 
 Words = Sequence[str]
@@ -99,6 +103,36 @@ def suite_rows(folder: Path, tested: Sequence[suites.Suite], widths: Widths = DE
     return kept_scores("suites", folder, None, about, sum(len(suite.items) for suite in tested), rows_from, "item")
 
 
+def parses(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT) -> list[Row]:
+    """A row a sentence: log p, and the heads and log p of the best derivation that the beam found."""
+    words = [sentence.words for sentence in sentences]
+
+    def rows_from(first: int) -> Iterator[Row]:
+        model = Model.load(folder)
+        for start in range(first, len(words), AT_ONCE):
+            for found in search(StackStepper(model), model.vocabulary, words[start : start + AT_ONCE], widths):
+                heads = None if found.heads is None else found.heads.tolist()
+                yield {"log_prob": found.log_prob, "heads": heads, "log_derivation": found.log_derivation}
+
+    about = {"what": "parses", "sentences": digest_of(words), "widths": widths}
+    return kept_scores("parses", folder, None, about, len(words), rows_from)
+
+
+def parsing_row(sentences: Sequence[Sentence], rows: Sequence[Row]) -> Row:
+    """How many words have the head that the treebank gives them; of a sentence for which there is no tree none has."""
+    trees = [row["heads"] or [OPEN] * len(sentence.words) for sentence, row in zip(sentences, rows, strict=True)]
+    right = attached(sentences, trees)
+    low, high = right.interval(np.random.default_rng(1))
+    return {
+        "sentences": len(rows),
+        "UAS": right.uas,
+        "UAS, low": low,
+        "UAS, high": high,
+        "UAS without punctuation": attached(sentences, trees, is_no_punctuation).uas,
+        "without a tree": sum(row["heads"] is None for row in rows),
+    }
+
+
 # What is told of the rows: tables by name, and the numbers over all.
 Report = dict[str, Any]
 
@@ -136,6 +170,12 @@ def pairs_of(settings: Settings, folder: Path) -> Report:
     has_trees = Model.load(folder).config.model in SYSTEM_OF
     way = ByBeam(widths_of(settings)) if has_trees else Exactly()
     return {"log p": type(way).__name__, **pairs_report(paradigms, pair_rows(folder, paradigms, way))}
+
+
+def parsing_of(settings: Settings, folder: Path) -> Row:
+    """How well a model with trees parses the test sentences that a run size asks for."""
+    sentences = test_sentences(settings)
+    return parsing_row(sentences, parses(folder, sentences, widths_of(settings)))
 
 
 def widths_of(settings: Settings) -> Widths:

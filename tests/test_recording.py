@@ -62,7 +62,7 @@ def test_there_is_a_line_for_every_number_and_the_record_is_finished(record):
     assert record.about["status"] == "finished"
     assert (record.about["seeds"], record.config["size"]) == ([1], "smoke")
     parts = Counter(line["part"] for line in record.metrics)
-    of_syntax = {"suites", "averages of suites", "pairs", "all pairs"}
+    of_syntax = {"suites", "averages of suites", "pairs", "all pairs", "parsing"}
     assert set(parts) == {"training", "parser", "perplexity", "reranking", "tightness"} | of_syntax
     assert all(line["seed"] == 1 for line in record.metrics)
     assert [line["model"] for line in lines(record, "training")] == ["dtg", "txl-tokens"]

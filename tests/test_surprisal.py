@@ -1,0 +1,329 @@
+"""Surprisal is -log p of what comes next: by brute force where that can be, in pieces, words and regions that add up.
+
+With nothing pruned, the surprisals of a sentence's beginning sum to -log p of it, and p is the sum over all its
+derivations, which test_beam.py lists one by one.
+"""
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_beam import ALL, LONG, SAME, WORDS, listed, model_of, never
+from test_model import in_every_model, small_model
+from test_output import vocabulary
+
+from dtglib.corpora import load
+from dtglib.decode.beam import Widths
+from dtglib.errors import UserError
+from dtglib.model import Model
+from dtglib.readings import SYSTEM_OF
+from dtglib.scores import score_words
+from dtglib.surprisal import (
+    AT_ONCE,
+    Surprisal,
+    is_known,
+    of_beginnings,
+    piece_frame,
+    region_frame,
+    sums_of_regions,
+    surprisals,
+    word_frame,
+)
+from dtglib.vocab import Vocabulary
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+in_both_vocabularies = pytest.mark.parametrize("kind", ["pieces", "words"])
+in_every_model_with_trees = pytest.mark.parametrize("name", list(SYSTEM_OF))
+
+NARROW = Widths(10, 10)
+NO_TRANSITIONS = Widths(1, 1, 0, 0)  # words may come, but no arc between them, and so no end
+
+
+def surprisal_of(model: Model, words: list[str], widths: Widths = NARROW) -> Surprisal:
+    (found,) = surprisals(model, [words], widths)
+    return found
+
+
+@cache
+def by_hand() -> Surprisal:
+    """Three words of two pieces, one and three, the last of which cannot be; the end neither."""
+    return Surprisal(
+        ("two", "one", "three"),
+        ("▁t", "wo", "▁one", "▁th", "r", "ee"),
+        np.array([0, 2, 3]),
+        (True, False, True),
+        np.array([1.0, 0.5, 4.0, 2.0, 0.25, math.inf]),
+        math.inf,
+    )
+
+
+# ---- Against sums over all derivations
+
+
+@in_both_vocabularies
+@in_every_model
+def test_with_nothing_pruned_surprisals_sum_to_minus_log_p_by_enumeration(name, kind):
+    """Up to each piece, up to each word, and with the end."""
+    expected = listed(name, kind)
+    for count in range(1, len(WORDS) + 1):
+        found = surprisal_of(model_of(name, kind), WORDS[:count], ALL)
+        stops = [*found.starts[1:], len(found.pieces)]
+        log_prefix = np.array(expected.log_prefix[: len(found.pieces)])
+        assert np.cumsum(found.of_pieces) == pytest.approx(-log_prefix, **SAME)
+        assert np.cumsum(found.of_words) == pytest.approx([-log_prefix[stop - 1] for stop in stops], **SAME)
+        assert found.of_pieces.sum() + found.end == pytest.approx(-expected.log_prob[count - 1], **SAME)
+        assert found.died is None
+
+
+def test_the_words_of_the_comparison_have_several_pieces():
+    """Without them it would show nothing of words that are cut."""
+    found = surprisal_of(model_of("dtg"), WORDS)
+    assert len(found.pieces) > len(found.of_words) == len(WORDS)
+
+
+@in_every_model
+def test_the_surprisals_of_all_next_words_and_the_end_share_one(name):
+    model = small_model(name, Vocabulary.of_words([["a", "b"]]))
+    found = list(surprisals(model, [["b", "a", following] for following in ("a", "b", "?")], ALL))
+    end = surprisal_of(model, ["b", "a"], ALL).end
+    shares = [math.exp(-one.of_words[-1]) for one in found] + [math.exp(-end)]
+    assert sum(shares) == pytest.approx(1, abs=1e-4)
+
+
+@in_both_vocabularies
+def test_of_a_model_without_trees_they_are_exact_however_narrow_the_beam(kind):
+    model = model_of("txl-tokens", kind)
+    for words in (WORDS, ["is"] * 20, ["zebra☃", "the"]):
+        found = surprisal_of(model, words, Widths(1, 1, 0, 0))
+        assert -(found.of_words.sum() + found.end) == pytest.approx(score_words(model, [words])[0], **SAME)
+
+
+@in_every_model
+def test_many_sentences_get_what_each_gets_alone_in_their_order(name):
+    """More than are searched at once, and of different lengths."""
+    model = model_of(name)
+    sentences = [(WORDS * 3)[start : start + 1 + start % 4] for start in range(AT_ONCE + 1)]
+    found = list(surprisals(model, sentences, NARROW))
+    assert [list(one.words) for one in found] == sentences
+    for one, words in zip(found, sentences, strict=True):
+        alone = surprisal_of(model, words)
+        assert one.of_pieces == pytest.approx(alone.of_pieces, **SAME)
+        assert one.end == pytest.approx(alone.end, **SAME)
+
+
+def test_of_no_sentences_there_are_none_and_one_without_words_is_refused():
+    assert list(surprisals(model_of("dtg"), [])) == []
+    with pytest.raises(UserError, match="sentence 2 has no words"):
+        list(surprisals(model_of("dtg"), [WORDS, []]))
+
+
+# ---- Beginnings
+
+
+@pytest.mark.parametrize("widths", [ALL, NARROW, Widths(3, 2, 1, 4)])
+@in_every_model
+def test_beginnings_have_the_surprisals_of_the_whole_sentence(name, widths):
+    """What comes later changes nothing of what came before."""
+    model = model_of(name)
+    whole = surprisal_of(model, WORDS, widths).of_words
+    beginnings = [WORDS[:count] for count in (3, 1, 4, 2)]
+    for words, found in zip(beginnings, of_beginnings(model, widths)(beginnings), strict=True):
+        assert found == pytest.approx(whole[: len(words)], **SAME)
+
+
+# ---- Words that nobody knows
+
+
+def test_a_word_is_known_to_a_vocabulary_of_words_if_it_is_in_it():
+    speaks = vocabulary("words")
+    assert [is_known(speaks, word) for word in ("difference", "differ", "zebra", "The", "the")] == [
+        True, False, False, True, True
+    ]  # fmt: skip
+
+
+def test_a_word_is_known_to_pieces_if_no_character_of_it_is_spelled_in_bytes():
+    """ "theirs" was never seen, but its letters were; "zebra" has a z that was not."""
+    speaks = vocabulary("pieces")
+    assert all(is_known(speaks, word) for word in ("difference", "theirs", "differs", "theirsthe", "."))
+    for word in ("zebra", "☃", "the☃", "中文", "😀", "naïve"):
+        assert not is_known(speaks, word), word
+
+
+def test_words_are_known_or_not_each_for_itself():
+    for kind, expected in (("pieces", (True, False, True, False)), ("words", (True, False, False, False))):
+        found = surprisal_of(model_of("txl-tokens", kind), ["The", "😀", "theirs", "中文"])
+        assert found.known == expected
+
+
+@in_both_vocabularies
+@in_every_model
+def test_characters_never_seen_have_surprisals_like_others(name, kind):
+    words = ["the", "😀", "中文", "is", "👩‍👩‍👧", "é́"]
+    found = surprisal_of(model_of(name, kind), words)
+    assert len(found.of_words) == len(words)
+    assert np.isfinite(found.of_words).all() and np.isfinite(found.end) and (found.of_words > 0).all()
+    if kind == "pieces":
+        # The mark, and three bytes for each of the two characters.
+        start = found.starts[2]
+        assert found.starts[3] - start in (6, 7)
+        assert found.pieces[start].startswith("▁")
+    else:
+        assert len(found.pieces) == len(words)
+
+
+@in_every_model
+def test_a_sentence_of_sixty_words_is_read_to_its_end(name):
+    words = (WORDS * 15)[:60]
+    found = surprisal_of(model_of(name, "words"), words)
+    assert len(found.of_words) == 60
+    assert np.isfinite(found.of_words).all() and np.isfinite(found.end)
+    assert (found.of_words > -1e-4).all()
+
+
+# ---- Searches that die
+
+
+def assert_dies_at(found: Surprisal, word: int) -> None:
+    """Finite before, infinite from there on, and nowhere NaN."""
+    everything = np.array([*found.of_words, found.end])
+    assert np.isfinite(everything[:word]).all()
+    assert (everything[word:] == math.inf).all()
+    assert not np.isnan(found.of_pieces).any()
+    assert found.died == word
+
+
+@in_every_model_with_trees
+def test_where_no_arc_may_be_drawn_a_sentence_dies_at_its_end(name):
+    for words in (WORDS, ["is"]):
+        assert_dies_at(surprisal_of(model_of(name, "words"), words, NO_TRANSITIONS), len(words))
+
+
+@pytest.mark.parametrize("piece", [0, 1, -1])
+@in_every_model
+def test_a_sentence_dies_at_the_word_with_a_piece_that_cannot_be(name, piece):
+    """At whichever of its pieces: the word is infinitely surprising, and so is all that follows."""
+    speaks = vocabulary("pieces")
+    dead = speaks.encode([LONG]).ids[piece]
+    model = never(small_model(name), dead)
+    for before in ([], ["is"], ["is", "is"]):
+        found = surprisal_of(model, [*before, LONG, "is"])
+        assert_dies_at(found, len(before))
+        alive = list(found.pieces).index(speaks.entries[dead])
+        assert np.isfinite(found.of_pieces[:alive]).all() and np.isinf(found.of_pieces[alive:]).all()
+
+
+@in_every_model
+def test_one_that_dies_leaves_those_beside_it_alone(name):
+    model = never(small_model(name), vocabulary("pieces").encode([LONG]).ids[1])
+    beside = ["is", "is"]
+    dies, lives = surprisals(model, [["is", LONG], beside], NARROW)
+    assert_dies_at(dies, 1)
+    assert lives.died is None
+    assert lives.of_words == pytest.approx(surprisal_of(model, beside).of_words, **SAME)
+
+
+@in_every_model
+def test_beginnings_that_die_are_infinite_and_never_nan(name):
+    model = never(small_model(name), vocabulary("pieces").encode([LONG]).ids[1])
+    (found,) = of_beginnings(model, NARROW)([["is", LONG, "is"]])
+    assert np.isfinite(found[0]) and (found[1:] == math.inf).all()
+
+
+# ---- Pieces, words, regions
+
+
+def test_a_word_has_the_sum_of_its_pieces():
+    assert by_hand().of_words.tolist() == [1.5, 4.0, math.inf]
+    assert by_hand().died == 2
+    assert by_hand()._replace(of_pieces=np.arange(6.0)).died == 3, "the end is a word, too"
+    assert by_hand()._replace(of_pieces=np.arange(6.0), end=1.0).died is None
+
+
+def test_a_region_has_the_sum_of_its_words_and_an_empty_one_nothing():
+    finite = by_hand()._replace(of_pieces=np.array([1.0, 0.5, 4.0, 2.0, 0.25, 0.125]))
+    assert finite.of_regions([0, 2, 0, 1, 0]).tolist() == [0, 5.5, 0, 2.375, 0]
+    assert finite.of_regions([3]).tolist() == [7.875]
+    assert by_hand().of_regions([1, 0, 1, 1, 0]).tolist() == [1.5, 0, 4.0, math.inf, 0], "also after a death"
+
+
+@pytest.mark.parametrize("lengths", [[], [1, 1], [2, 2], [3, 1]])
+def test_regions_that_are_not_the_sentence_are_refused(lengths):
+    with pytest.raises(UserError, match=f"the regions have {sum(lengths)} words, not 3"):
+        by_hand().of_regions(lengths)
+
+
+@given(st.lists(st.lists(st.floats(0, 100), max_size=4), max_size=6))
+def test_sums_of_regions_are_those_of_each_region(regions):
+    of_words = np.array([value for region in regions for value in region])
+    assert sums_of_regions(of_words, list(map(len, regions))).tolist() == list(map(math.fsum, regions))
+
+
+# ---- Tables
+
+
+def test_the_table_of_words_has_a_row_a_word_and_one_for_each_end():
+    other = Surprisal(("Yes",), ("▁Yes",), np.array([0]), (True,), np.array([2.0]), 1.0)
+    frame = word_frame([by_hand(), other])
+    assert list(frame.columns) == ["sentence", "word", "text", "known", "nats"]
+    assert frame.values.tolist() == [
+        [1, 1, "two", True, 1.5],
+        [1, 2, "one", False, 4.0],
+        [1, 3, "three", True, math.inf],
+        [1, 4, "<END>", True, math.inf],
+        [2, 1, "Yes", True, 2.0],
+        [2, 2, "<END>", True, 1.0],
+    ]
+
+
+def test_the_table_of_pieces_says_to_which_word_each_belongs():
+    frame = piece_frame([by_hand(), by_hand()])
+    assert list(frame.columns) == ["sentence", "word", "text", "nats"]
+    one = [
+        [1, "▁t", 1.0], [1, "wo", 0.5], [2, "▁one", 4.0], [3, "▁th", 2.0], [3, "r", 0.25], [3, "ee", math.inf],
+        [4, "<END>", math.inf],
+    ]  # fmt: skip
+    assert frame.values.tolist() == [[number, *row] for number in (1, 2) for row in one]
+
+
+def test_the_table_of_regions_has_empty_ones_too():
+    regions = [[("two",), (), ("one",), ("three",)], [(), ("two", "one", "three")]]
+    finite = by_hand()._replace(of_pieces=np.array([1.0, 0.5, 4.0, 2.0, 0.25, 0.125]))
+    frame = region_frame([by_hand(), finite], regions)
+    assert list(frame.columns) == ["sentence", "region", "text", "nats"]
+    assert frame.values.tolist() == [
+        [1, 1, "two", 1.5],
+        [1, 2, "", 0.0],
+        [1, 3, "one", 4.0],
+        [1, 4, "three", math.inf],
+        [2, 1, "", 0.0],
+        [2, 2, "two one three", 7.875],
+    ]
+
+
+def test_a_bit_is_the_surprise_of_a_fair_coin():
+    coin = by_hand()._replace(of_pieces=np.full(6, math.log(2)), end=math.log(4))
+    assert word_frame([coin], "bits")["bits"].tolist() == pytest.approx([2, 1, 3, 2])
+    assert piece_frame([coin], "bits")["bits"].tolist() == pytest.approx([1] * 6 + [2])
+    assert region_frame([coin], [[("two", "one"), ("three",)]], "bits")["bits"].tolist() == pytest.approx([3, 3])
+    assert word_frame([coin])["nats"].tolist() == pytest.approx(np.log(2) * np.array([2, 1, 3, 2]))
+
+
+@pytest.mark.parametrize("table", [word_frame, piece_frame])
+def test_another_unit_is_refused(table):
+    with pytest.raises(UserError, match="surprisal is measured in nats or bits, not 'dB'"):
+        table([by_hand()], "dB")
+
+
+@in_every_model
+def test_the_tables_of_words_and_pieces_and_regions_have_the_same_sum(name):
+    found = [surprisal_of(model_of(name), list(s.words)) for s in load("minilang", "dev", 2).sentences]
+    words, pieces = word_frame(found), piece_frame(found)
+    by_word = pieces.groupby(["sentence", "word"])["nats"].sum()
+    assert by_word.tolist() == pytest.approx(words["nats"].tolist())
+    regions = region_frame(found, [[one.words[:2], (), one.words[2:]] for one in found])
+    ends = sum(one.end for one in found)
+    assert regions["nats"].sum() + ends == pytest.approx(words["nats"].sum())
