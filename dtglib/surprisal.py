@@ -10,7 +10,7 @@ derivation that it kept can take the next word, the surprisal is infinite from t
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -64,15 +64,19 @@ def surprisals(model: Model, sentences: Sequence[Sequence[str]], widths: Widths 
             yield _surprisal(model.vocabulary, words, np.array(pieces), float(end))
 
 
-def of_beginnings(model: Model, widths: Widths = DEFAULT):
+def of_beginnings(model: Model, widths: Widths = DEFAULT) -> Callable[[Sequence[Sequence[str]]], list[np.ndarray]]:
     """A function from beginnings of sentences to the surprisals of their words, as test suites ask for them."""
 
     def surprise(beginnings: Sequence[Sequence[str]]) -> list[np.ndarray]:
         found = search_beginnings(StackStepper(model), model.vocabulary, beginnings, widths)
-        pairs = zip(beginnings, map(_differences, found), strict=True)
-        return [_surprisal(model.vocabulary, words, pieces, math.nan).of_words for words, pieces in pairs]
+        starts = (_starts(model.vocabulary, words) for words in beginnings)
+        return [np.add.reduceat(_differences(one), first) for one, first in zip(found, starts, strict=True)]
 
     return surprise
+
+
+def _starts(vocabulary: Vocabulary, words: Sequence[str]) -> np.ndarray:
+    return np.array([start for start, _ in vocabulary.encode(words).spans])
 
 
 def _differences(log_prefix: Sequence[float]) -> np.ndarray:
@@ -83,11 +87,10 @@ def _differences(log_prefix: Sequence[float]) -> np.ndarray:
 
 
 def _surprisal(vocabulary: Vocabulary, words: Sequence[str], pieces: np.ndarray, end: float) -> Surprisal:
-    encoded = vocabulary.encode(words)
     return Surprisal(
         tuple(words),
-        tuple(vocabulary.entries[number] for number in encoded.ids),
-        np.array([start for start, _ in encoded.spans]),
+        tuple(vocabulary.entries[number] for number in vocabulary.encode(words).ids),
+        _starts(vocabulary, words),
         tuple(is_known(vocabulary, word) for word in words),
         pieces,
         end,
