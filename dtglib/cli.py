@@ -174,7 +174,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--size", default="mini", metavar="SIZE", help="a file in configs/ (default: mini)")
     sub.add_argument("--seeds", nargs="+", type=_seed, default=[1], metavar="N", help="one or more (default: 1)")
     sub.add_argument("--models", nargs="+", metavar="NAME", help="some of the five (default: all)")
-    sub.add_argument("--about", nargs="+", default=[], metavar="WHAT", help="sentences, syntax (default: both)")
+    sub.add_argument("--about", nargs="+", default=[], metavar="WHAT", help="sentences, syntax, parsing (default: all)")
     sub.add_argument(
         "--out", required=True, type=_folder, metavar="DIR", help="a new folder, such as results/DATE-SIZE"
     )

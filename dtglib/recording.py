@@ -82,7 +82,7 @@ def _of_sentences(settings: Settings, models: Mapping[str, Path]) -> Iterator[di
 
 
 def _of_syntax(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
-    """Test suites, minimal pairs, and the models as parsers."""
+    """Test suites and minimal pairs."""
     for model, folder in models.items():
         report = suites_of(settings, folder)
         for row in report["suites"]:
@@ -95,12 +95,17 @@ def _of_syntax(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[
             yield {"part": "pairs", **about, **row}
         totals = {name: report[name] for name in ("accuracy", "pairs", "ties", "identical", "failed")}
         yield {"part": "all pairs", **about, **totals}
+
+
+def _of_parsing(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
+    """The models as parsers."""
+    for model, folder in models.items():
         if model in SYSTEM_OF:
             yield {"part": "parsing", "model": model, **parsing_of(settings, folder)}
 
 
 # What a record can be about.
-ABOUT = {"sentences": _of_sentences, "syntax": _of_syntax}
+ABOUT = {"sentences": _of_sentences, "syntax": _of_syntax, "parsing": _of_parsing}
 
 
 def _of_training(folder: Path) -> dict[str, Any]:

@@ -5,8 +5,9 @@
     word_frame([found], "bits")     the same as a table
 
 The probabilities are those of the beam search (decode/beam.py), from word to word summed over the derivations that it
-keeps; a model without trees has one derivation, and its surprisals are exact. Where a search dies, because no
-derivation that it kept can take the next word, the surprisal is infinite from there on, and `died` says where.
+keeps; a model without trees has one derivation, and its surprisals are exact. What a narrow beam drops is missing from
+the next word on, and so makes that word a little more surprising than it is. Where a search dies, because no derivation
+that it kept can take the next word, the surprisal is infinite from there on, and `died` says where.
 """
 
 import math
