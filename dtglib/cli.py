@@ -22,6 +22,7 @@ error. A mistake of the user's is one line and exit status 2.
 
 import argparse
 import contextlib
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -207,7 +208,7 @@ def _add_which_sentences(sub: argparse.ArgumentParser) -> None:
 def _add_beam(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--beam", type=_count, default=300, metavar="N", help="hypotheses that are kept (default: 300)")
     behind = "drop hypotheses so far behind the best; 8 makes a trained model some three times as fast (default: none)"
-    sub.add_argument("--within", type=float, metavar="NATS", help=behind)
+    sub.add_argument("--within", type=_nats, metavar="NATS", help=behind)
 
 
 def _add_report(sub: argparse.ArgumentParser) -> None:
@@ -225,6 +226,15 @@ def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= MOST:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {MOST}")
     return int(text)
+
+
+def _nats(text: str) -> float:
+    try:
+        if 0 <= float(text) < math.inf:
+            return float(text)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on")
 
 
 def _seed(text: str) -> int:

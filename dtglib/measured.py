@@ -12,6 +12,7 @@ of dtglib computes all scores anew.
 import hashlib
 import json
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
@@ -157,7 +158,7 @@ def _kept(
 def kept_scores(
     name: str,
     model: Path,
-    parser: Path | None,
+    parser: Path | str | None,
     about: Mapping[str, Any],
     count: int,
     rows_from: Callable[[int], Iterator[Row]],
@@ -167,12 +168,20 @@ def kept_scores(
     identity = {
         **about,
         "model": sha256(model / WEIGHTS_FILE),
-        "parser": parser and sha256(parser / PARSER_FILE),
+        "parser": parser and _known_as(parser),
         "code": _checksum_of_code(),
     }
     folder = (find_repository() or Path.cwd()) / "runs" / "scores"
     path = folder / f"{name}-{model.resolve().name}-{digest_of(identity)[:12]}" / "rows.jsonl"
     return kept_rows(path, identity, count, rows_from, "scoring", unit)
+
+
+def _known_as(parser: Path | str) -> str:
+    """A parser of ours by its weights, a file of supar's by its content, and a published one by its name."""
+    for file in (Path(parser) / PARSER_FILE, Path(parser)):
+        if os.path.isfile(file):
+            return sha256(file)
+    return str(parser)
 
 
 def digest_of(content: Any) -> str:

@@ -6,6 +6,7 @@ Imports stand inside of the functions, as in commands.py.
 import argparse
 import json
 import math
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -32,8 +33,7 @@ def score(options: argparse.Namespace) -> None:
         scores = by_trees(model, sentences, _proposed(options, model, sentences))
         scores = list(progress(scores, "scoring", "sentence", total=len(sentences)))
     else:
-        if options.parser:
-            print(f"dtglib: {model.config.model} has no trees; the parser is not asked", file=sys.stderr)
+        _say_that_no_parser_is_asked(options, model.config.model)
         scores = exactly(model, sentences)
     total = perplexity(scores)
     totals = {**total._asdict(), "perplexity_per_piece": total.per_piece, "perplexity_per_word": total.per_word}
@@ -107,7 +107,7 @@ def _sentences_or_text(options: argparse.Namespace) -> list[Sequence[str]]:
     """The sentences of a file, or the one that stands on the command line."""
     from dtglib.text import tokenize
 
-    if Path(options.text).exists():
+    if options.split or os.path.isfile(options.text):
         options.file = options.text
         return [sentence.words for sentence in sentences_of(options)]
     words = tokenize(options.text)
@@ -131,8 +131,9 @@ def suites(options: argparse.Namespace) -> None:
         [{**row, "other predictions": _in_percent(row["other predictions"])} for row in map(_percent, report["suites"])]
     )
     print()
-    print_table(list(map(_percent, report["circuits"])))
-    print()
+    if report["circuits"]:
+        print_table(list(map(_percent, report["circuits"])))
+        print()
     for number, (name, value) in enumerate(report["averages"].items()):
         print(
             f"{name}: {100 * value:.1f}{'' if number else '  (our first choice; not to be compared with the others)'}"
@@ -146,6 +147,7 @@ def blimp(options: argparse.Namespace) -> None:
 
     name, paradigms = _model(options.model).config.model, read_pairs(options.path, options.fraction)
     if name not in SYSTEM_OF:
+        _say_that_no_parser_is_asked(options, name)
         way = Exactly()
     elif options.parser:
         way = ByTrees(options.parser, options.trees, options.method, options.seed)
@@ -166,6 +168,11 @@ def blimp(options: argparse.Namespace) -> None:
         f"{report['pairs']} pairs, {report['ties']} ties (counted as wrong; {report['identical']} of them are pairs of "
         f"identical sentences), {report['failed']} with a sentence to which the model gives no probability"
     )
+
+
+def _say_that_no_parser_is_asked(options: argparse.Namespace, name: str) -> None:
+    if options.parser:
+        print(f"dtglib: {name} has no trees; the parser is not asked", file=sys.stderr)
 
 
 def _tell(options: argparse.Namespace, report: Mapping[str, Any], tables: Mapping[str, Sequence[dict]]) -> None:

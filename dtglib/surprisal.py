@@ -34,7 +34,7 @@ class Surprisal(NamedTuple):
     words: tuple[str, ...]
     pieces: tuple[str, ...]
     starts: np.ndarray  # of each word among the pieces
-    known: tuple[bool, ...]  # of each word: whether the vocabulary can spell it without <unk> and single bytes
+    known: tuple[bool, ...]  # of each word: whether the vocabulary can spell it without <unknown> and single bytes
     of_pieces: np.ndarray
     end: float
 

@@ -51,7 +51,7 @@ class ByBeam(NamedTuple):
 class ByTrees(NamedTuple):
     """The sum over so many trees of each sentence, which a parser proposes: a bound."""
 
-    parser: Path
+    parser: Path | str
     trees: int = 300
     method: str = "sample"
     seed: int = 1
@@ -96,7 +96,7 @@ def suite_rows(folder: Path, tested: Sequence[suites.Suite], widths: Widths = DE
         return suites.item_rows(tested, of_beginnings(Model.load(folder), widths), first)
 
     read = [
-        [suite.name, [formula.text for formula in suite.predictions], [item.conditions for item in suite.items]]
+        [suite.name, suite.region_names, [formula.text for formula in suite.predictions], suite.items]
         for suite in tested
     ]
     about = {"what": "suites", "suites": digest_of(read), "widths": widths}

@@ -28,6 +28,7 @@ LogProbs = Callable[[Sequence[Words]], Iterable[float]]
 Row = dict[str, Any]
 
 PAIRS_AT_ONCE = 4
+KEYS = ("sentence_good", "sentence_bad", "UID", "linguistics_term", "field")  # of a pair in a file; others may be there
 
 
 class Pair(NamedTuple):
@@ -58,13 +59,13 @@ def read_pairs(path: str | Path | None = None, share: float = 1.0) -> list[Parad
     if path == "minilang":
         paradigms = minilang.minimal_pairs()
         return [_paradigm(one.as_json_lines(), f"minilang, {one.uid}", share) for one in paradigms]
-    folder = Path(path) if path else data_folder() / "blimp"
+    folder = data_folder() / "blimp" if path is None else Path(path)
     files = [folder] if folder.is_file() else sorted(folder.glob("*.jsonl"))
     if not files:
         way_out = (
-            "name a folder or file of minimal pairs"
-            if path
-            else "run `make data`, or set DTG_DATA to a folder with blimp/"
+            "run `make data`, or set DTG_DATA to a folder with blimp/"
+            if path is None
+            else "name a folder or file of minimal pairs"
         )
         raise UserError(f"{folder}: there are no minimal pairs (*.jsonl) here; {way_out}, or `minilang` for its own")
     paradigms = []
@@ -87,8 +88,11 @@ def _paradigm(text: str, where: str, share: float) -> Paradigm:
     for index, (number, line) in evenly(list(enumerate(lines)), share):
         try:
             row = json.loads(line)
-            good, bad = (tuple(tokenize(row[name])) for name in ("sentence_good", "sentence_bad"))
-            about.add((row["UID"], row["linguistics_term"], row["field"]))
+            *sentences, uid, term, field = (row[name] for name in KEYS)
+            if not all(isinstance(row[name], str) for name in KEYS):
+                raise TypeError(f"{', '.join(KEYS)} must be text")
+            good, bad = (tuple(tokenize(text)) for text in sentences)
+            about.add((uid, term, field))
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(f"{where}:{number}: this is no minimal pair in BLiMP's format ({error!r})") from error
         require(good and bad, f"{where}:{number}: a sentence without words")

@@ -82,11 +82,13 @@ def read_suites(path: str | Path | None = None, share: float = 1.0) -> list[Suit
 def _whole_suites(path: str | Path | None) -> list[Suite]:
     if path == "minilang":
         return [read_suite(json.loads(suite.as_json()), f"minilang, {suite.name}") for suite in minilang.suites()]
-    folder = Path(path) if path else data_folder() / "sg" / "json"
+    folder = data_folder() / "sg" / "json" if path is None else Path(path)
     files = [folder] if folder.is_file() else sorted(folder.glob("*.json"))
     if not files:
         way_out = (
-            "name a folder or file of test suites" if path else "run `make data`, or set DTG_DATA to a folder with sg/"
+            "run `make data`, or set DTG_DATA to a folder with sg/"
+            if path is None
+            else "name a folder or file of test suites"
         )
         raise UserError(f"{folder}: there are no test suites (*.json) here; {way_out}, or `minilang` for its own")
     suites = []
