@@ -108,7 +108,8 @@ def is_known(vocabulary: Vocabulary, word: str) -> bool:
 def sums_of_regions(of_words: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
     """The sums over stretches of words, some of which may be empty."""
     stops = np.cumsum(lengths, dtype=int)
-    return np.array([math.fsum(of_words[stop - length : stop]) for stop, length in zip(stops, lengths, strict=True)])
+    with np.errstate(invalid="ignore"):  # infinities of both signs, which only a strange model can give
+        return np.array([of_words[stop - length : stop].sum() for stop, length in zip(stops, lengths, strict=True)])
 
 
 # --- tables ------------------------------------------------------------------------------------------------------

@@ -267,13 +267,12 @@ def by_parse(tokens: tuple[str, ...]) -> bool | None:
     return formula.holds(lambda region, condition: 2.0)
 
 
-def test_of_all_texts_of_up_to_five_parts_those_are_formulas_that_python_takes_for_such():
-    texts = [tokens for size in range(6) for tokens in product(IN_PYTHON, repeat=size)]
+def test_of_all_texts_of_up_to_six_parts_those_are_formulas_that_python_takes_for_such():
+    texts = [tokens for size in range(7) for tokens in product(IN_PYTHON, repeat=size)]
     expected = [by_python(tokens) for tokens in texts]
     assert [by_parse(tokens) for tokens in texts] == expected
-    # 8 comparisons of 2 things; with signs and brackets many more.
-    assert expected.count(True) > 30
-    assert expected.count(False) > 30
+    assert expected.count(True) > 50
+    assert expected.count(False) > 50
 
 
 @given(st.text("[]()|&<>=+-*;%ab01. ", max_size=20))
@@ -292,12 +291,12 @@ def test_any_text_is_a_formula_or_refused(text):
 @pytest.mark.parametrize(
     ("text", "place", "what"),
     [
-        ("", 1, "ends too early"),
-        ("   ", 1, "ends too early"),
-        ("1 <", 4, "ends too early"),
-        ("1 < 2 &", 8, "ends too early"),
-        ("-", 2, "ends too early"),
-        ("[", 2, "ends too early"),
+        ("", 1, "the formula ends too early"),
+        ("   ", 1, "the formula ends too early"),
+        ("1 <", 4, "the formula ends too early"),
+        ("1 < 2 &", 8, "the formula ends too early"),
+        ("-", 2, "the formula ends too early"),
+        ("[", 2, "the formula ends too early"),
         ("1", 2, "this is a number; a prediction needs a comparison"),
         ("(1;%a%) + 1", 12, "this is a number"),
         ("[1 < 2", 7, "a bracket is not closed"),
@@ -323,7 +322,7 @@ def test_any_text_is_a_formula_or_refused(text):
         ("1 < 2 & 3", 10, "truths are needed on both sides"),
         ("1 < 2 | [3 + 4]", 16, "truths are needed on both sides"),
         ("- [1 < 2]", 10, "'-' needs a number"),
-        ("(0;%a%) > 1", 8, "regions are counted from 1"),
+        ("(0;%a%) > 1", 1, "regions are counted from 1"),
         ("(1;%a%) ? 1", 8, "'? 1' is no part of a formula"),
         ("1 < x", 4, "'x' is no part of a formula"),
         ("1e3 < 2", 2, "'e3 < 2' is no part of a formula"),
@@ -342,12 +341,10 @@ def test_what_is_loose_is_refused_with_the_place(text, place, what):
     assert complaint(text).startswith(f"the formula {text.strip()!r}, character {place}: {what}")
 
 
-@pytest.mark.xfail(strict=True, reason="the text is shown without the spaces before it, the place is counted with them")
 def test_the_place_is_one_in_the_text_that_is_shown():
     assert complaint("   (1;%a%) ? 1").startswith("the formula '(1;%a%) ? 1', character 8: ")
 
 
-@pytest.mark.xfail(strict=True, reason="only `0` is refused; `00` is read as all regions")
 def test_no_way_to_write_zero_makes_it_a_region():
     assert "regions are counted from 1" in complaint("(00;%a%) > 1")
 
@@ -359,12 +356,10 @@ def test_what_is_nested_is_read_up_to_a_limit():
         assert "more than 100 brackets and minuses" in complaint(text)
 
 
-@pytest.mark.xfail(strict=True, reason="hyphens in the names of conditions are counted as minuses")
 def test_hyphens_of_names_are_no_minuses():
     assert parse(" & ".join(["(5;%no-obj_no-comma%) > (5;%no-obj_comma%)"] * 40)).holds(lambda *_: 1.0) is False
 
 
-@pytest.mark.xfail(strict=True, raises=RecursionError, reason="a function calls a function for each term")
 def test_a_formula_may_be_long():
     assert parse("+".join(["(1;%a%)"] * 3000) + " > 2999").holds(look)
 

@@ -5,7 +5,7 @@
     formula.holds(lambda region, condition: ...)   given the surprisal of each
 
 `(5;%match%)` is the surprisal of region 5 in condition "match", `(*;%match%)` that of all its regions together. There
-are + and -, then < > and = (which means close: within 1e-3, or 1e-5 of the right side), then &, then |; brackets [ ]
+are + and -, then < > and = (which means close: within 1e-3 plus 1e-5 of the right side), then &, then |; brackets [ ]
 around any part; numbers. What is loose in it, a comparison of comparisons or a sum of truths, is refused when it is
 read, with the place.
 """
@@ -61,8 +61,6 @@ LEVELS = (
 def parse(text: str) -> Formula:
     """Read a formula, or say what is wrong with it and where."""
     reader = _Reader(text)
-    if text.count("[") + text.count("-") > MOST_DEEP:
-        raise reader.complaint(f"more than {MOST_DEEP} brackets and minuses are more than can be read")
     kind, node = reader.level(0)
     if reader.token:
         raise reader.complaint(f"{reader.token[0].strip()!r} is not expected")
@@ -75,7 +73,7 @@ class _Reader:
     """Recursive descent: a method call a part."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.place, self.asked = text, 0, []
+        self.text, self.place, self.depth, self.asked = text.strip(), 0, 0, []
         self.token: re.Match | None = None
         self.advance()
 
@@ -88,7 +86,7 @@ class _Reader:
             raise self.complaint(f"{self.text[self.place :].strip()[:20]!r} is no part of a formula")
 
     def complaint(self, what: str) -> UserError:
-        return UserError(f"the formula {self.text.strip()!r}, character {self.place + 1}: {what}")
+        return UserError(f"the formula {self.text!r}, character {self.place + 1}: {what}")
 
     def sign(self) -> str | None:
         return self.token and self.token["sign"]
@@ -98,7 +96,8 @@ class _Reader:
         if depth == len(LEVELS):
             return self.part()
         signs, takes, gives = LEVELS[depth]
-        kind, node = self.level(depth + 1)
+        kind, first = self.level(depth + 1)
+        others = []
         while self.sign() in signs:
             if kind != takes:
                 raise self.complaint(f"{self.sign()!r} needs {takes} on both sides; use brackets [ ]")
@@ -107,42 +106,61 @@ class _Reader:
             kind_of_right, right = self.level(depth + 1)
             if kind_of_right != takes:
                 raise self.complaint(f"{takes} are needed on both sides; use brackets [ ]")
-            kind, node = gives, _joined(join, node, right)
-        return kind, node
+            kind = gives
+            others.append((join, right))
+        return kind, _joined(first, others) if others else first
 
     def part(self) -> tuple[str, Node]:
         """A surprisal, a number, or something in brackets."""
         token = self.token
         if not token:
             raise self.complaint("the formula ends too early")
-        if token["sign"] == "[":
-            self.advance()
-            inner = self.level(0)
-            if self.sign() != "]":
-                raise self.complaint("a bracket is not closed")
-            self.advance()
-            return inner
-        if token["sign"] == "-":
-            self.advance()
-            kind, node = self.part()
-            if kind != NUMBERS:
-                raise self.complaint("'-' needs a number")
-            return NUMBERS, lambda look: -node(look)
+        if token["sign"] in ("[", "-"):
+            self.depth += 1
+            if self.depth > MOST_DEEP:
+                raise self.complaint(f"more than {MOST_DEEP} brackets and minuses within one another cannot be read")
+            found = self._bracketed() if token["sign"] == "[" else self._negative()
+            self.depth -= 1
+            return found
         if token["sign"]:
             raise self.complaint(f"{token['sign']!r} is not expected")
-        self.advance()
         if token["number"]:
+            self.advance()
             return NUMBERS, lambda look: float(token["number"])
         region = ALL_REGIONS if token["region"] == "*" else int(token["region"])
-        atom = region, token["condition"].strip()
-        if token["region"] == "0":
+        if region == ALL_REGIONS and token["region"] != "*":
             raise self.complaint("regions are counted from 1")
+        self.advance()
+        atom = region, token["condition"].strip()
         self.asked.append(atom)
         return NUMBERS, lambda look: look(*atom)
 
+    def _bracketed(self) -> tuple[str, Node]:
+        self.advance()
+        inner = self.level(0)
+        if self.sign() != "]":
+            raise self.complaint("a bracket is not closed")
+        self.advance()
+        return inner
 
-def _joined(join: Callable, left: Node, right: Node) -> Node:
-    return lambda look: join(left(look), right(look))
+    def _negative(self) -> tuple[str, Node]:
+        self.advance()
+        kind, node = self.part()
+        if kind != NUMBERS:
+            raise self.complaint("'-' needs a number")
+        return NUMBERS, lambda look: -node(look)
+
+
+def _joined(first: Node, others: list[tuple[Callable, Node]]) -> Node:
+    """From left to right, however many there are."""
+
+    def value(look: Look) -> float | bool:
+        so_far = first(look)
+        for join, node in others:
+            so_far = join(so_far, node(look))
+        return so_far
+
+    return value
 
 
 def is_finite(formula: Formula, look: Look) -> bool:

@@ -61,7 +61,9 @@ class Suite(NamedTuple):
     def last_region(self) -> int:
         """Up to where sentences are read."""
         asked = {region for formula in self.predictions for region, _ in formula.asked}
-        return len(self.region_names) if ALL_REGIONS in asked else max(asked)
+        if ALL_REGIONS in asked:
+            return max(len(regions) for item in self.items for regions in item.conditions.values())
+        return max(asked)
 
     def beginning(self, item: Item, condition: str) -> Words:
         """The words that are read."""
@@ -113,9 +115,11 @@ def read_suite(content: Mapping[str, Any], where: str) -> Suite:
         region_names = tuple(names[key] for key in sorted(names, key=int))
         predictions = tuple(parse(prediction["formula"]) for prediction in content["predictions"])
         require(predictions, "it predicts nothing")
+        require(all(formula.asked for formula in predictions), "a prediction asks for no surprisal")
         items = tuple(_item(item) for item in content["items"])
         require(items, "it has no items")
-        circuit = meta.get("circuit", known_circuits().get(meta["name"], ("", False))[0])
+        circuit = meta.get("circuit") or known_circuits().get(meta["name"], ("", False))[0]
+        require(isinstance(meta["name"], str) and isinstance(circuit, str), "its name and circuit must be text")
         suite = Suite(meta["name"], circuit, region_names, predictions, items)
         for item in items:
             _check(suite, item)
@@ -168,8 +172,11 @@ def item_rows(suites: Sequence[Suite], surprise: Surprise, first: int = 0) -> It
         batch = asked[start : start + ITEMS_AT_ONCE]
         beginnings = [suite.beginning(item, name) for suite, item in batch for name in item.conditions]
         some = [words for words in beginnings if words]  # where all regions are empty there is nothing to ask
-        found = iter(surprise(some))
-        of_words = iter([np.asarray(next(found) if words else (), np.float64) for words in beginnings])
+        found = list(surprise(some)) if some else []
+        where = f"{batch[0][0].name}, item {batch[0][1].number}"
+        require(len(found) == len(some), f"{where}: surprisals came of {len(found)} sentences instead of {len(some)}")
+        remaining = iter(found)
+        of_words = iter([np.asarray(next(remaining) if words else (), np.float64) for words in beginnings])
         for suite, item in batch:
             regions = {name: _of_regions(suite, item, name, next(of_words)) for name in item.conditions}
             yield {
@@ -214,7 +221,8 @@ def score(suites: Sequence[Suite], rows: Sequence[Row], knows: Callable[[str], b
                 # What could not be computed counts as wrong, and is told.
                 "failed": first.count(None),
                 "other predictions": [_share(other) for other in others],
-                "unknown words": sum(not knows(word) for word in read) / len(read) if knows else None,
+                "others failed": [other.count(None) for other in others],
+                "unknown words": sum(not knows(word) for word in read) / max(1, len(read)) if knows else None,
             }
         )
     return scores
