@@ -135,4 +135,4 @@ def _state(notebook: Path, settings: dict[str, Any]) -> str:
 
 def _package_files() -> Iterator[Path]:
     package = Path(__file__).parent
-    return (p for p in sorted(package.rglob("*")) if p.suffix in (".py", ".yaml", ".json"))
+    return (p for p in sorted(package.rglob("*")) if p.suffix in (".py", ".yaml", ".json", ".csv"))
