@@ -255,7 +255,7 @@ def draw_bars(counts: Mapping[str, float], xlabel: str) -> Picture:
 
 
 def draw_scores(rows: pd.DataFrame, group: str, score: str, colour: str, level: float | None = None) -> Picture:
-    """Bars of mean scores by group, one of each colour, and a dot for every row (a seed); a level, if there is one."""
+    """Bars of mean percentages by group, one of each colour, and a dot for every row (a seed); a level, if there is one."""
     groups, kinds = rows[group].nunique(), rows[colour].nunique()
     figure = Picture(figsize=(7, 0.16 * groups * (kinds + 1) + 1))
     axes = figure.add_subplot()
@@ -265,7 +265,7 @@ def draw_scores(rows: pd.DataFrame, group: str, score: str, colour: str, level: 
     seaborn.stripplot(**about, dodge=True, **dots)
     if level is not None:
         axes.axvline(level, color=GREY, linewidth=1, linestyle="--")
-    axes.set(ylabel="")
+    axes.set(ylabel="", xlim=(0, 103))
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
     return figure
