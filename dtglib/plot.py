@@ -255,7 +255,7 @@ def draw_bars(counts: Mapping[str, float], xlabel: str) -> Picture:
 
 
 def draw_scores(rows: pd.DataFrame, group: str, score: str, colour: str, level: float | None = None) -> Picture:
-    """Bars of mean percentages by group, one of each colour, and a dot for every row (a seed); a level, if there is one."""
+    """Bars of mean percentages by group, one of each colour, a dot for every row (a seed), and perhaps a level."""
     groups, kinds = rows[group].nunique(), rows[colour].nunique()
     figure = Picture(figsize=(7, 0.16 * groups * (kinds + 1) + 1))
     axes = figure.add_subplot()
