@@ -110,34 +110,38 @@ def _sentences_or_text(options: argparse.Namespace) -> list[Sequence[str]]:
     if options.split or os.path.isfile(options.text):
         options.file = options.text
         return [sentence.words for sentence in sentences_of(options)]
-    words = tokenize(options.text)
-    if len(words) < 2 and not any(character.isspace() for character in options.text):
-        raise UserError(f"{options.text!r} is neither a file nor a sentence of several words")
+    if not any(character.isspace() for character in options.text):
+        raise UserError(f"{options.text!r} is no file, and without a space no sentence; of a corpus, name the --split")
+    if not (words := tokenize(options.text)):
+        raise UserError("the sentence has no words")
     return [words]
 
 
 def suites(options: argparse.Namespace) -> None:
-    from dtglib.evaluate.suites import read_suites
+    from dtglib.evaluate.suites import as_tables, read_suites
     from dtglib.syntactic import suite_rows, suites_report
 
     vocabulary, tested = _model(options.model).vocabulary, read_suites(options.path)
     rows = suite_rows(options.model, tested, _widths(options))
     report = suites_report(tested, rows, vocabulary)
-    about = {"model": str(options.model), **_widths(options)._asdict()}
-    _tell(options, {**about, **report}, {"items": rows, "suites": report["suites"], "circuits": report["circuits"]})
+    about = {"model": str(options.model), **_widths(options)._asdict(), "averages": report["averages"]}
+    tables = {name: report[name] for name in ("suites", "predictions", "circuits")}
+    _tell(options, about, {**tables, **as_tables(tested, rows)})
     if options.json:
         return
-    print_table(
-        [{**row, "other predictions": _in_percent(row["other predictions"])} for row in map(_percent, report["suites"])]
-    )
+    print_table(list(map(_percent, report["suites"])))
+    others = [row for row in report["predictions"] if row["prediction"] > 1]
+    for table in (others, report["circuits"]):
+        if table:
+            print()
+            print_table(list(map(_percent, table)))
     print()
-    if report["circuits"]:
-        print_table(list(map(_percent, report["circuits"])))
-        print()
-    for number, (name, value) in enumerate(report["averages"].items()):
-        print(
-            f"{name}: {100 * value:.1f}{'' if number else '  (our first choice; not to be compared with the others)'}"
-        )
+    for name, value in report["averages"].items():
+        print(f"{name}: {100 * value:.1f}")
+    print(
+        "In percent. The first average is our primary one; no two of them can be compared. Unknown words are "
+        "those that the vocabulary does not have, or can only spell byte by byte."
+    )
 
 
 def blimp(options: argparse.Namespace) -> None:
@@ -145,19 +149,19 @@ def blimp(options: argparse.Namespace) -> None:
     from dtglib.readings import SYSTEM_OF
     from dtglib.syntactic import ByBeam, ByTrees, Exactly, pair_rows, pairs_report
 
-    name, paradigms = _model(options.model).config.model, read_pairs(options.path, options.fraction)
-    if name not in SYSTEM_OF:
-        _say_that_no_parser_is_asked(options, name)
+    model, paradigms = _model(options.model), read_pairs(options.path, options.fraction)
+    if model.config.model not in SYSTEM_OF:
+        _say_that_no_parser_is_asked(options, model.config.model)
         way = Exactly()
     elif options.parser:
         way = ByTrees(options.parser, options.trees, options.method, options.seed)
     else:
         way = ByBeam(_widths(options))
     rows = pair_rows(options.model, paradigms, way)
-    report = pairs_report(paradigms, rows)
+    report = pairs_report(paradigms, rows, model.vocabulary)
+    tables = {name: report.pop(name) for name in ("paradigms", "phenomena", "fields")}
     about = {"model": str(options.model), "log p": type(way).__name__, "fraction": options.fraction}
-    tables = {name: report[name] for name in ("paradigms", "phenomena", "fields")}
-    _tell(options, {**about, **report}, {"pairs": rows, **tables})
+    _tell(options, {**about, **report}, {**tables, "pairs": rows})
     if options.json:
         return
     for table in tables.values():
@@ -165,8 +169,8 @@ def blimp(options: argparse.Namespace) -> None:
         print()
     print(f"mean of {len(paradigms)} paradigms: {100 * report['accuracy']:.1f}")
     print(
-        f"{report['pairs']} pairs, {report['ties']} ties (counted as wrong; {report['identical']} of them are pairs of "
-        f"identical sentences), {report['failed']} with a sentence to which the model gives no probability"
+        f"{len(rows)} pairs; {report['ties']} ties, counted as wrong ({report['identical']} pairs are identical, "
+        f"{report['alike']} are alike to the vocabulary); {report['failed']} with a sentence that has no probability"
     )
 
 
@@ -175,13 +179,14 @@ def _say_that_no_parser_is_asked(options: argparse.Namespace, name: str) -> None
         print(f"dtglib: {name} has no trees; the parser is not asked", file=sys.stderr)
 
 
-def _tell(options: argparse.Namespace, report: Mapping[str, Any], tables: Mapping[str, Sequence[dict]]) -> None:
-    """The whole report as JSON, on standard output if that is asked for, and with --out also as tables in a folder."""
+def _tell(options: argparse.Namespace, about: Mapping[str, Any], tables: Mapping[str, Sequence[dict]]) -> None:
+    """All of it as JSON, on standard output if that is asked for; with --out also as tables in a folder."""
     import pandas as pd
 
     from dtglib.files import write_atomically
 
-    text = json.dumps(report, indent=2, ensure_ascii=False)
+    whole = {**about, **{name: list(map(_finite, rows)) for name, rows in tables.items()}}
+    text = json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
     if options.json:
         print(text)
     if options.out:
@@ -198,10 +203,6 @@ def _percent(row: Mapping[str, Any]) -> dict[str, Any]:
         name: f"{100 * value:.1f}" if isinstance(value, float) else "" if value is None else value
         for name, value in row.items()
     }
-
-
-def _in_percent(shares: Sequence[float]) -> str:
-    return " ".join(f"{100 * share:.1f}" for share in shares)
 
 
 def _all_finite(values: Sequence[float]) -> list[float | None]:

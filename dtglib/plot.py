@@ -276,9 +276,13 @@ def draw_surprisals(words: Sequence[str], series: Mapping[str, Sequence[float]],
     figure = Picture(figsize=(0.75 * len(words) + 1.5, 2.6))
     axes = figure.add_subplot()
     width = 0.8 / len(series)
+    most = max((value for values in series.values() for value in values if np.isfinite(value)), default=1.0)
     for number, (name, values) in enumerate(series.items()):
         places = np.arange(len(words)) + (number - (len(series) - 1) / 2) * width
-        axes.bar(places, values, width, label=name, color=seaborn.color_palette("colorblind")[number])
+        shown = np.where(np.isfinite(values), values, most)
+        axes.bar(places, shown, width, label=name, color=seaborn.color_palette("colorblind")[number])
+        for place in places[~np.isfinite(values)]:  # what no search could read is off the scale
+            axes.text(place, most, "∞", ha="center", va="bottom")
     axes.set(xticks=range(len(words)), xticklabels=words, ylabel=f"surprisal, {unit}")
     axes.tick_params(axis="x", length=0)
     axes.spines[["top", "right"]].set_visible(False)

@@ -93,7 +93,7 @@ def _of_syntax(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[
         about = {"model": model, "log p": report["log p"]}
         for row in report["paradigms"]:
             yield {"part": "pairs", **about, **row}
-        totals = {name: report[name] for name in ("accuracy", "pairs", "ties", "identical", "failed")}
+        totals = {name: report[name] for name in ("accuracy", "pairs", "ties", "identical", "alike", "failed")}
         yield {"part": "all pairs", **about, **totals}
 
 

@@ -1,12 +1,14 @@
 """How surprising each piece, word or region is to a model: -log p(it | all before it), in nats or bits.
 
     (found,) = surprisals(model, [["The", "keys", "to", "the", "cabinet", "are", "on", "the", "table", "."]])
-    found.of_words                  one number a word: of all its pieces together, so vocabularies can be compared
+    found.of_words                  one number a word: of all its pieces together
     word_frame([found], "bits")     the same as a table
 
 The probabilities are those of the beam search (decode/beam.py), from word to word summed over the derivations that it
-keeps; a model without trees has one derivation, and its surprisals are exact. What a narrow beam drops is missing from
-the next word on, and so makes that word a little more surprising than it is. Where a search dies, because no derivation
+keeps; a model without trees has one derivation, and its surprisals are exact. These are
+differences of bounds: what a narrow beam drops is missing from then on, mostly so that the next word seems a little
+more surprising than it is. That a word is over costs what comes next, because a piece is marked where a word begins:
+between vocabularies of pieces, compare sentences rather than words. Where a search dies, because no derivation
 that it kept can take the next word, the surprisal is infinite from there on, and `died` says where.
 """
 

@@ -8,7 +8,6 @@ There are three ways to log p of a sentence: the bound over the trees that a par
 search (`ByBeam`), and, of a model without trees, the exact value (`Exactly`).
 """
 
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -40,7 +39,7 @@ class ByBeam(NamedTuple):
     """The sum over the derivations that a beam search keeps: a bound."""
 
     widths: Widths = DEFAULT
-    parser: Path | None = None  # none
+    parser = None
 
     def log_probs(self, model: Model) -> Callable[[Sequence[Words]], Iterable[float]]:
         return lambda sentences: (
@@ -60,10 +59,15 @@ class ByTrees(NamedTuple):
         parser = load_parser(self.parser)
 
         def bounds(sentences: Sequence[Words]) -> Iterator[float]:
+            found: dict[tuple[int, ...], float] = {}
             for words, arc_scores in zip(sentences, parser.arc_scores(sentences), strict=True):
-                # Drawn by the words alone: two sentences that are the same get the same trees, and are a tie.
-                random = np.random.default_rng([self.seed, zlib.crc32(" ".join(words).encode())])
-                yield score_trees(model, words, METHODS[self.method](arc_scores, self.trees, random).heads).bound
+                # Sentences that are the same to the model are a tie, whatever the parser would propose for each.
+                ids = model.vocabulary.encode(words).ids
+                if ids not in found:
+                    random = np.random.default_rng([self.seed, *ids])
+                    trees = METHODS[self.method](arc_scores, self.trees, random)
+                    found[ids] = score_trees(model, words, trees.heads).bound
+                yield found[ids]
 
         return bounds
 
@@ -71,7 +75,7 @@ class ByTrees(NamedTuple):
 class Exactly(NamedTuple):
     """What a model without trees says."""
 
-    parser: Path | None = None  # none
+    parser = None
 
     def log_probs(self, model: Model) -> Callable[[Sequence[Words]], Iterable[float]]:
         return lambda sentences: score_words(model, sentences)
@@ -109,8 +113,9 @@ def parses(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT
 
     def rows_from(first: int) -> Iterator[Row]:
         model = Model.load(folder)
-        for start in range(first, len(words), AT_ONCE):
-            for found in search(StackStepper(model), model.vocabulary, words[start : start + AT_ONCE], widths):
+        for start in range(first - first % AT_ONCE, len(words), AT_ONCE):
+            batch = search(StackStepper(model), model.vocabulary, words[start : start + AT_ONCE], widths)
+            for found in batch[max(0, first - start) :]:
                 heads = None if found.heads is None else found.heads.tolist()
                 yield {"log_prob": found.log_prob, "heads": heads, "log_derivation": found.log_derivation}
 
@@ -137,8 +142,12 @@ def parsing_row(sentences: Sequence[Sentence], rows: Sequence[Row]) -> Row:
 Report = dict[str, Any]
 
 
-def pairs_report(paradigms: Sequence[blimp.Paradigm], rows: Sequence[Row]) -> Report:
-    """Accuracies by paradigm, phenomenon and field, and their mean over the paradigms."""
+def pairs_report(paradigms: Sequence[blimp.Paradigm], rows: Sequence[Row], vocabulary: Vocabulary) -> Report:
+    """Accuracies by paradigm, phenomenon and field, and their mean over the paradigms.
+
+    A pair is "alike" if the vocabulary does not know the words in which its sentences differ: no model can prefer one.
+    """
+    pairs = [pair for paradigm in paradigms for pair in paradigm.pairs]
     scores = blimp.score(paradigms, rows)
     return {
         "paradigms": scores,
@@ -148,6 +157,7 @@ def pairs_report(paradigms: Sequence[blimp.Paradigm], rows: Sequence[Row]) -> Re
         "pairs": len(rows),
         "ties": sum(row["ties"] for row in scores),
         "identical": sum(row["identical"] for row in scores),
+        "alike": sum(vocabulary.encode(pair.good).ids == vocabulary.encode(pair.bad).ids for pair in pairs),
         "failed": sum(row["failed"] for row in scores),
     }
 
@@ -155,7 +165,12 @@ def pairs_report(paradigms: Sequence[blimp.Paradigm], rows: Sequence[Row]) -> Re
 def suites_report(tested: Sequence[suites.Suite], rows: Sequence[Row], vocabulary: Vocabulary) -> Report:
     """Scores by suite and circuit, and the three averages, ours first."""
     scores = suites.score(tested, rows, partial(is_known, vocabulary))
-    return {"suites": scores, "circuits": suites.circuits(scores), "averages": suites.averages(scores)}
+    return {
+        "suites": scores,
+        "predictions": suites.predictions(tested, rows),
+        "circuits": suites.circuits(scores),
+        "averages": suites.averages(scores),
+    }
 
 
 def suites_of(settings: Settings, folder: Path) -> Report:
@@ -167,9 +182,10 @@ def suites_of(settings: Settings, folder: Path) -> Report:
 def pairs_of(settings: Settings, folder: Path) -> Report:
     """The same for minimal pairs: by the beam, of models that have trees."""
     paradigms = blimp.read_pairs(_embedded(settings), settings.evaluation.pairs)
-    has_trees = Model.load(folder).config.model in SYSTEM_OF
-    way = ByBeam(widths_of(settings)) if has_trees else Exactly()
-    return {"log p": type(way).__name__, **pairs_report(paradigms, pair_rows(folder, paradigms, way))}
+    model = Model.load(folder)
+    way = ByBeam(widths_of(settings)) if model.config.model in SYSTEM_OF else Exactly()
+    rows = pair_rows(folder, paradigms, way)
+    return {"log p": type(way).__name__, **pairs_report(paradigms, rows, model.vocabulary)}
 
 
 def parsing_of(settings: Settings, folder: Path) -> Row:

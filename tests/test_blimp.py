@@ -371,11 +371,11 @@ def test_identical_pairs_are_counted_whatever_a_model_says_of_them():
 
 
 def test_what_has_no_probability_is_counted_as_failed():
-    """One impossible sentence can still be the worse one; of two, neither is preferred; and NaN is never better."""
+    """A search that died says nothing of its sentence, so nothing was preferred; and NaN is never better."""
     inf, nan = math.inf, math.nan
-    assert score_of((-1.0, -inf)) | {"accuracy": 1, "failed": 1, "ties": 0} == score_of((-1.0, -inf))
+    assert score_of((-1.0, -inf)) | {"accuracy": 0, "failed": 1, "ties": 0} == score_of((-1.0, -inf))
     assert score_of((-inf, -1.0)) | {"accuracy": 0, "failed": 1, "ties": 0} == score_of((-inf, -1.0))
-    assert (score_of((-inf, -inf))["accuracy"], score_of((-inf, -inf))["failed"]) == (0, 1)
+    assert score_of((-inf, -inf)) | {"accuracy": 0, "failed": 1, "ties": 0} == score_of((-inf, -inf))
     for pair in ((nan, -1.0), (-1.0, nan), (nan, nan), (nan, -inf)):
         assert score_of(pair) | {"accuracy": 0, "failed": 1, "ties": 0} == score_of(pair)
     found = score_of((-1.0, -2.0), (nan, -1.0), (-1.0, -2.0), (-inf, -inf))

@@ -18,10 +18,12 @@ from dtglib.errors import UserError
 from dtglib.evaluate.suites import (
     Item,
     Suite,
+    as_tables,
     averages,
     circuits,
     item_rows,
     known_circuits,
+    predictions,
     read_suite,
     read_suites,
     score,
@@ -356,8 +358,11 @@ def test_the_score_is_of_the_first_prediction_and_others_are_told_apart():
     assert rows_of(suite, model=LIKES_A)[1]["holds"] == [False, True, True]
     (found,) = scores_of(suite, model=LIKES_A)
     assert found["score"] == 3 / 4
-    assert found["other predictions"] == [1 / 4, 1]
-    assert scores_of(suite_of(HOLDS), model=LIKES_A)[0]["other predictions"] == []
+    told = predictions([suite], rows_of(suite, model=LIKES_A))
+    assert [(row["prediction"], row["formula"], row["score"]) for row in told] == list(
+        zip([1, 2, 3], formulas, [3 / 4, 1 / 4, 1], strict=True)
+    )
+    assert [row["prediction"] for row in predictions([suite_of(HOLDS)], rows_of(suite_of(HOLDS), model=LIKES_A))] == [1]
 
 
 @pytest.mark.parametrize("bad", [INF, -INF, NAN])
@@ -446,7 +451,15 @@ def made_up(seed: int = 1) -> dict[str, float]:
 
 def score_rows(scores: dict[str, float]) -> list[dict]:
     circuit_of = {name: circuit for circuit, names in OF_33.items() for name in names}
-    return [{"suite": name, "circuit": circuit_of.get(name, ""), "score": value} for name, value in scores.items()]
+    return [
+        {
+            "suite": name,
+            "circuit": circuit_of.get(name, ""),
+            "reported by Hu et al.": name in circuit_of and name not in LEFT_OUT,
+            "score": value,
+        }
+        for name, value in scores.items()
+    ]
 
 
 def of_circuits(scores: dict[str, float], among: dict[str, list[str]]) -> list[float]:
@@ -523,11 +536,29 @@ def test_some_suites_have_averages_of_what_there_is():
 
 
 def test_suites_of_others_count_too():
-    """With a circuit of their own, or none; Hu et al. left none of them out."""
+    """With a circuit of their own, or none; Hu et al. have no say in them, whatever they are called."""
     suites = [suite_of(HOLDS, name="one", circuit="Mine"), suite_of(HOLDS, FAILS, name="two")]
     scores = scores_of(*suites, model=LIKES_A)
     assert [row["circuit"] for row in scores] == ["Mine", ""]
     assert averages(scores) == {"mean of 1 circuits of 1 suites": 1, "mean of 2 suites": 3 / 4}
+    assert circuits(scores) == [{"circuit": "Mine", "suites": 1, "score": 1}]
+    (namesake,) = scores_of(suite_of(HOLDS, name="number_orc", circuit="Mine"), model=LIKES_A)
+    assert (namesake["circuit"], namesake["reported by Hu et al."]) == ("Mine", None)
+
+
+def test_all_that_was_found_can_be_had_as_flat_tables():
+    suite = suite_of(HOLDS, FAILS, formulas=[AGREES, "(1;%match%) = (1;%mismatch%)"])
+    rows = rows_of(suite, model=LIKES_A)
+    tables = as_tables([suite], rows)
+    assert [(row["item"], row["prediction"], row["holds"]) for row in tables["items"]] == [
+        (1, 1, True), (1, 2, True), (2, 1, False), (2, 2, True)
+    ]  # fmt: skip
+    for row in rows:
+        for condition, values in row["surprisals"].items():
+            mine = [r for r in tables["regions"] if (r["item"], r["condition"]) == (row["item"], condition)]
+            assert [r["surprisal"] for r in mine] == values
+            regions = suite.items[row["item"] - 1].conditions[condition]
+            assert [r["words"] for r in mine] == [" ".join(words) for words in regions[: len(values)]]
 
 
 def test_a_circuit_that_is_null_is_none():
@@ -562,12 +593,12 @@ def test_the_circuits_are_those_of_the_public_table(public, data):
     cells = [line.split(",") for line in table]
     assert {suite: (circuit, reported == "yes") for suite, _, circuit, reported, *_ in cells} == known_circuits()
     of_suites = {suite.name: suite for suite in public}
-    for name, _, circuit, _, items, sentences, predictions in cells:
+    for name, _, circuit, _, items, sentences, count in cells:
         suite = of_suites[name]
         assert suite.circuit == circuit
         assert len(suite.items) == int(items)
         assert sum(len(item.conditions) for item in suite.items) == int(sentences)
-        assert len(suite.predictions) == int(predictions)
+        assert len(suite.predictions) == int(count)
 
 
 def test_two_public_suites_have_a_second_prediction(public):

@@ -39,9 +39,8 @@ class Widths(NamedTuple):
     """How many hypotheses of a sentence are kept, and for how many steps between two words (None: while there are any).
 
     A limit can kill a long sentence at its end, where a model that attaches late has as many arcs to draw as there are
-    words. `within` drops a hypothesis that is so many nats behind the best one that has taken the word: of a trained
-    model most are, and what they would add is little. (In one trial, 45 sentences of the SG suites and a small DTG, 8
-    nats made a search of width 300 three times as fast, and took 0.01 nats a sentence; a width of 100 took 0.05.)
+    words. `within` drops a hypothesis that is so many nats behind the best one that has taken the word by then: of a
+    trained model most are, and what they would have added is little (benchmarks/within.py).
     """
 
     beam_width: int = 300
@@ -75,16 +74,13 @@ def search(
     stepper: Stepper, vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], widths: Widths = DEFAULT
 ) -> list[Found]:
     """What the model behind the stepper says of each sentence."""
-    units = [[*pieces, (END,)] for pieces in _pieces_of(vocabulary, sentences)]
-    levels, paths = _levels(units)
-    log_prefix, ends = [[] for _ in units], [None] * len(units)
-    for depth, taken in enumerate(_walk(stepper, vocabulary, levels, widths)):
-        for number, path in enumerate(paths):
-            if depth < len(path) - 1:
-                log_prefix[number] += taken.log_prefix[path[depth]]
-            elif depth == len(path) - 1:
-                ends[number] = _ended(taken.arrived.at(path[depth]))
-    return [Found(np.array(prefix), *ended) for prefix, ended in zip(log_prefix, ends, strict=True)]
+    levels, paths = _levels([[*pieces, (END,)] for pieces in _pieces_of(vocabulary, sentences)])
+    log_prefix, best = [[] for _ in paths], [None] * len(paths)
+    for number, taken, place in _along(paths, _walk(stepper, vocabulary, levels, widths)):
+        log_prefix[number] += taken.log_prefix[place]
+        if taken.pieces[place] == (END,):
+            best[number] = _best(taken.arrived.at(place))
+    return [Found(np.array(prefix), end, *_tree(*one)) for (*prefix, end), one in zip(log_prefix, best, strict=True)]
 
 
 def search_beginnings(
@@ -93,10 +89,8 @@ def search_beginnings(
     """The same for beginnings of sentences, of which nobody asks how they end: log p up to each piece."""
     levels, paths = _levels(_pieces_of(vocabulary, beginnings))
     log_prefix = [[] for _ in paths]
-    for depth, taken in enumerate(_walk(stepper, vocabulary, levels, widths)):
-        for number, path in enumerate(paths):
-            if depth < len(path):
-                log_prefix[number] += taken.log_prefix[path[depth]]
+    for number, taken, place in _along(paths, _walk(stepper, vocabulary, levels, widths)):
+        log_prefix[number] += taken.log_prefix[place]
     return list(map(np.array, log_prefix))
 
 
@@ -133,6 +127,14 @@ def _levels(units: Sequence[Sequence[tuple[int, ...]]]) -> tuple[list[Level], li
     return [Level(*map(list, zip(*known, strict=True))) for known in places], paths
 
 
+def _along(paths: Sequence[Sequence[int]], steps: Iterator["Taken"]) -> Iterator[tuple[int, "Taken", int]]:
+    """For each step and each sentence that goes so far: its number, what was found, and its place there."""
+    for depth, taken in enumerate(steps):
+        for number, path in enumerate(paths):
+            if depth < len(path):
+                yield number, taken, path[depth]
+
+
 class Beam(NamedTuple):
     """Hypotheses side by side, in which place of its level each is, and log p of each so far."""
 
@@ -152,9 +154,22 @@ class Beam(NamedTuple):
 class Taken(NamedTuple):
     """What there is when the words of a level have been taken."""
 
+    pieces: list[tuple[int, ...]]  # of each place
     log_prefix: list[list[float]]  # of each place, up to each piece
     arrived: Beam  # before the first piece was read, with its log-probability,
     through: Beam  # and after the last
+
+
+def _check(widths: Widths) -> None:
+    for name, least in (
+        ("beam_width", 1),
+        ("word_beam_width", 1),
+        ("fast_track", 0),
+        ("transitions", 0),
+        ("within", 0),
+    ):
+        value = getattr(widths, name)
+        require(value is None or value >= least, f"{name} must be at least {least}, not {value}")
 
 
 def _walk(stepper: Stepper, vocabulary: Vocabulary, levels: Sequence[Level], widths: Widths) -> Iterator[Taken]:
@@ -176,7 +191,7 @@ def _walk(stepper: Stepper, vocabulary: Vocabulary, levels: Sequence[Level], wid
         beam = through.of(np.concatenate(rows))._replace(place=place)
         arrived = _until(stepper, symbols, beam, np.array([pieces[0] for pieces in level.pieces]), widths)
         through, log_prefix = _through(stepper, level.pieces, arrived, widths.word_beam_width)
-        yield Taken(log_prefix, arrived, through)
+        yield Taken(level.pieces, log_prefix, arrived, through)
 
 
 class Symbols(NamedTuple):
@@ -209,9 +224,9 @@ def _until(stepper: Stepper, symbols: Symbols, beam: Beam, wanted: np.ndarray, w
         require_probabilities(found)
         row, column = np.nonzero(found > -np.inf)
         value, arrives, place = found[row, column], column == len(symbols.id), live.place[row]
-        np.maximum.at(best, place[arrives], value[arrives])
         keep = _best_of_each(place, value, widths.beam_width)
         keep |= _best_of_each(place, np.where(arrives, value, -np.inf), widths.fast_track)
+        np.maximum.at(best, place[keep & arrives], value[keep & arrives])
         if widths.within is not None:
             keep &= value >= best[place] - widths.within
         (rows,) = np.nonzero(keep & arrives)
@@ -265,20 +280,17 @@ def _log_probs(stepper: Stepper, hypotheses: Hypotheses, ids: np.ndarray) -> np.
     return np.concatenate(found)
 
 
-def _ended(beam: Beam) -> tuple[float, np.ndarray | None, float]:
-    """log p of a sentence, and the heads and log p of its best derivation."""
-    heads, log_p = _best(beam)
-    # Where there are no trees, no word has a head.
-    is_tree = heads is not None and (heads != OPEN).all()
-    return float(np.logaddexp.reduce(beam.log_p, initial=-np.inf)), heads if is_tree else None, log_p
-
-
 def _best(beam: Beam) -> tuple[np.ndarray | None, float]:
     """The heads and log p of the best derivation."""
     if not len(beam.log_p):
         return None, -np.inf
     best, states = int(beam.log_p.argmax()), beam.hypotheses.states
     return states.heads[best, 1 : states.count[best] + 1].copy(), float(beam.log_p[best])
+
+
+def _tree(heads: np.ndarray | None, log_p: float) -> tuple[np.ndarray | None, float]:
+    """Where there are no trees, no word has a head."""
+    return heads if heads is not None and (heads != OPEN).all() else None, log_p
 
 
 def _together(beams: list[Beam]) -> Beam:

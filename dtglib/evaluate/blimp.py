@@ -118,13 +118,17 @@ def field_of(field: str) -> str:
 
 def pair_rows(paradigms: Sequence[Paradigm], log_probs: LogProbs, first: int = 0) -> Iterator[Row]:
     """A row a pair, from the `first` on: log p of both sentences."""
-    asked = [(paradigm, pair) for paradigm in paradigms for pair in paradigm.pairs][first:]
-    for start in range(0, len(asked), PAIRS_AT_ONCE):
+    asked = [(paradigm, pair) for paradigm in paradigms for pair in paradigm.pairs]
+    # From the same pairs on whatever comes first: so even the last digits are the same after an interruption.
+    for start in range(first - first % PAIRS_AT_ONCE, len(asked), PAIRS_AT_ONCE):
         batch = asked[start : start + PAIRS_AT_ONCE]
         found = [float(value) for value in log_probs([words for _, pair in batch for words in (pair.good, pair.bad)])]
         require(len(found) == 2 * len(batch), f"{len(found)} log-probabilities came for {2 * len(batch)} sentences")
-        for (paradigm, pair), good, bad in zip(batch, found[::2], found[1::2], strict=True):
-            yield {"paradigm": paradigm.uid, "pair": pair.number, "good": good, "bad": bad}
+        rows = [
+            {"paradigm": paradigm.uid, "pair": pair.number, "good": good, "bad": bad}
+            for (paradigm, pair), good, bad in zip(batch, found[::2], found[1::2], strict=True)
+        ]
+        yield from rows[max(0, first - start) :]
 
 
 # --- scores ------------------------------------------------------------------------------------------------------
@@ -135,8 +139,10 @@ def score(paradigms: Sequence[Paradigm], rows: Sequence[Row]) -> list[Row]:
     scores = []
     for paradigm in paradigms:
         mine = [row for row in rows if row["paradigm"] == paradigm.uid]
-        # Where both are impossible, or a value is no number, nothing was preferred.
-        better = sum(row["good"] > row["bad"] for row in mine)
+        require(mine, f"{paradigm.uid}: there are no results of it")
+        # Where a search died, or a value is no number, nothing was preferred.
+        sound = [row for row in mine if math.isfinite(row["good"]) and math.isfinite(row["bad"])]
+        better = sum(row["good"] > row["bad"] for row in sound)
         scores.append(
             {
                 "paradigm": paradigm.uid,
@@ -144,9 +150,9 @@ def score(paradigms: Sequence[Paradigm], rows: Sequence[Row]) -> list[Row]:
                 "field": paradigm.field,
                 "pairs": len(mine),
                 "accuracy": better / len(mine),
-                "ties": sum(row["good"] == row["bad"] for row in mine),
+                "ties": sum(row["good"] == row["bad"] for row in sound),
                 "identical": sum(pair.good == pair.bad for pair in paradigm.pairs),
-                "failed": sum(not (math.isfinite(row["good"]) and math.isfinite(row["bad"])) for row in mine),
+                "failed": len(mine) - len(sound),
             }
         )
     return scores

@@ -11,8 +11,9 @@ next to the senators are good" at "are", and the same with "authors" and "senato
 items whose formula holds.
 
 Any model can be tested: what is asked of it is a function from beginnings of sentences (lists of words) to the
-surprisals of their words, in any unit. Sentences are read up to the last region that a prediction of the suite asks
-for: what comes after it (the full stop that Zhao et al. append to each sentence, too) cannot change what came before.
+surprisals of their words, in nats (`=` allows for a thousandth). Sentences are read up to the last region that a
+prediction of the suite asks for: what comes after it (the full stop that Zhao et al. append to each sentence, too)
+cannot change what came before.
 """
 
 import csv
@@ -53,6 +54,7 @@ class Suite(NamedTuple):
 
     name: str
     circuit: str  # what the suite is about, empty where nobody says it
+    reported: bool | None  # of the public suites: whether it is one of the 31 that Hu et al. report
     region_names: tuple[str, ...]
     predictions: tuple[Formula, ...]
     items: tuple[Item, ...]
@@ -118,9 +120,10 @@ def read_suite(content: Mapping[str, Any], where: str) -> Suite:
         require(all(formula.asked for formula in predictions), "a prediction asks for no surprisal")
         items = tuple(_item(item) for item in content["items"])
         require(items, "it has no items")
-        circuit = meta.get("circuit") or known_circuits().get(meta["name"], ("", False))[0]
+        own = meta.get("circuit")
+        circuit, reported = (own, None) if own else known_circuits().get(meta["name"], ("", None))
         require(isinstance(meta["name"], str) and isinstance(circuit, str), "its name and circuit must be text")
-        suite = Suite(meta["name"], circuit, region_names, predictions, items)
+        suite = Suite(meta["name"], circuit, reported, region_names, predictions, items)
         for item in items:
             _check(suite, item)
     except UserError as error:
@@ -167,9 +170,9 @@ def item_rows(suites: Sequence[Suite], surprise: Surprise, first: int = 0) -> It
 
     A prediction about a surprisal that is no finite number neither holds nor fails: it is None.
     """
-    asked = [(suite, item) for suite in suites for item in suite.items][first:]
-    for start in range(0, len(asked), ITEMS_AT_ONCE):
-        batch = asked[start : start + ITEMS_AT_ONCE]
+    asked = [(suite, item) for suite in suites for item in suite.items]
+    for start in range(first - first % ITEMS_AT_ONCE, len(asked), ITEMS_AT_ONCE):
+        batch = asked[start : start + ITEMS_AT_ONCE]  # the same whatever comes first: so are the last digits
         beginnings = [suite.beginning(item, name) for suite, item in batch for name in item.conditions]
         some = [words for words in beginnings if words]  # where all regions are empty there is nothing to ask
         found = list(surprise(some)) if some else []
@@ -177,8 +180,10 @@ def item_rows(suites: Sequence[Suite], surprise: Surprise, first: int = 0) -> It
         require(len(found) == len(some), f"{where}: surprisals came of {len(found)} sentences instead of {len(some)}")
         remaining = iter(found)
         of_words = iter([np.asarray(next(remaining) if words else (), np.float64) for words in beginnings])
-        for suite, item in batch:
+        for number, (suite, item) in enumerate(batch, start):
             regions = {name: _of_regions(suite, item, name, next(of_words)) for name in item.conditions}
+            if number < first:
+                continue
             yield {
                 "suite": suite.name,
                 "item": item.number,
@@ -190,6 +195,7 @@ def item_rows(suites: Sequence[Suite], surprise: Surprise, first: int = 0) -> It
 def _of_regions(suite: Suite, item: Item, condition: str, of_words: np.ndarray) -> list[float]:
     lengths = [len(region) for region in item.conditions[condition][: suite.last_region]]
     where = f"{suite.name}, item {item.number}, {condition}"
+    require(of_words.ndim == 1, f"{where}: what came is no row of surprisals, one for each word")
     require(len(of_words) == sum(lengths), f"{where}: {len(of_words)} surprisals came for {sum(lengths)} words")
     return sums_of_regions(of_words, lengths).tolist()
 
@@ -197,7 +203,7 @@ def _of_regions(suite: Suite, item: Item, condition: str, of_words: np.ndarray) 
 def _holds(formula: Formula, regions: Mapping[str, Sequence[float]]) -> bool | None:
     def look(region: int, condition: str) -> float:
         found = regions[condition]
-        return math.fsum(found) if region == ALL_REGIONS else found[region - 1]
+        return sum(found) if region == ALL_REGIONS else found[region - 1]
 
     return bool(formula.holds(look)) if is_finite(formula, look) else None
 
@@ -206,26 +212,58 @@ def _holds(formula: Formula, regions: Mapping[str, Sequence[float]]) -> bool | N
 
 
 def score(suites: Sequence[Suite], rows: Sequence[Row], knows: Callable[[str], bool] | None = None) -> list[Row]:
-    """A row a suite; `knows` says of a word whether it is in the vocabulary."""
+    """A row a suite, by its first prediction; `knows` says of a word whether it is in the vocabulary."""
     scores = []
+    first = {row["suite"]: row for row in predictions(suites, rows) if row["prediction"] == 1}
     for suite in suites:
-        holds = [row["holds"] for row in rows if row["suite"] == suite.name]
         read = [word for item in suite.items for name in item.conditions for word in suite.beginning(item, name)]
-        first, *others = zip(*holds, strict=True)
         scores.append(
             {
                 "suite": suite.name,
                 "circuit": suite.circuit,
-                "items": len(holds),
-                "score": _share(first),
-                # What could not be computed counts as wrong, and is told.
-                "failed": first.count(None),
-                "other predictions": [_share(other) for other in others],
-                "others failed": [other.count(None) for other in others],
+                "reported by Hu et al.": suite.reported,
+                **{name: first[suite.name][name] for name in ("items", "score", "failed")},
                 "unknown words": sum(not knows(word) for word in read) / max(1, len(read)) if knows else None,
             }
         )
     return scores
+
+
+def predictions(suites: Sequence[Suite], rows: Sequence[Row]) -> list[Row]:
+    """A row a prediction: suites have one, a few have others, which are not part of their scores."""
+    found = []
+    for suite in suites:
+        holds = [row["holds"] for row in rows if row["suite"] == suite.name]
+        require(holds, f"{suite.name}: there are no results of it")
+        for number, (formula, of_items) in enumerate(zip(suite.predictions, zip(*holds, strict=True), strict=True), 1):
+            found.append(
+                {
+                    "suite": suite.name,
+                    "prediction": number,
+                    "formula": formula.text.strip(),
+                    "items": len(of_items),
+                    "score": _share(of_items),
+                    "failed": of_items.count(None),  # what could not be computed counts as wrong, and is told
+                }
+            )
+    return found
+
+
+def as_tables(suites: Sequence[Suite], rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """All that is in the rows, flat: a row an item and prediction, and a row a region."""
+    found = {(row["suite"], row["item"]): row for row in rows}
+    items, regions = [], []
+    for suite in suites:
+        for item in suite.items:
+            row = found[suite.name, item.number]
+            about = {"suite": suite.name, "item": item.number}
+            items += [about | {"prediction": number, "holds": holds} for number, holds in enumerate(row["holds"], 1)]
+            regions += [
+                about | {"condition": name, "region": number, "words": " ".join(words), "surprisal": value}
+                for name, values in row["surprisals"].items()
+                for number, (words, value) in enumerate(zip(item.conditions[name], values, strict=False), 1)
+            ]
+    return {"items": items, "regions": regions}
 
 
 def _share(holds: Sequence[bool | None]) -> float:
@@ -233,41 +271,30 @@ def _share(holds: Sequence[bool | None]) -> float:
 
 
 def circuits(scores: Sequence[Row]) -> list[Row]:
-    """A row a circuit: the mean over its suites, all that there are and those that Hu et al. report."""
-    names = sorted({row["circuit"] for row in scores} - {""})
+    """A row a circuit: the mean over its suites; of the public suites also over those that Hu et al. report."""
     rows = []
-    for name in names:
+    for name in sorted({row["circuit"] for row in scores} - {""}):
         mine = [row for row in scores if row["circuit"] == name]
-        reported = [row for row in mine if _is_reported(row)]
-        rows.append(
-            {
-                "circuit": name,
-                "suites": len(mine),
-                "score": _mean(mine),
-                "suites of Hu et al.": len(reported),
-                "score, Hu et al.": _mean(reported) if reported else None,
-            }
-        )
+        reported = [row for row in mine if row["reported by Hu et al."]]
+        rows.append({"circuit": name, "suites": len(mine), "score": _mean(mine)})
+        if any(row["reported by Hu et al."] is not None for row in scores):
+            of_them = _mean(reported) if reported else None
+            rows[-1] |= {"suites of Hu et al.": len(reported), "score, Hu et al.": of_them}
     return rows
 
 
 def averages(scores: Sequence[Row]) -> dict[str, float]:
     """The three averages that papers print, which must not be compared with one another; the first is ours."""
     with_circuit = [row for row in scores if row["circuit"]]
-    reported = [row for row in scores if _is_reported(row)]
+    kept = [row for row in scores if row["reported by Hu et al."] is not False]
     found = {}
-    for among in (with_circuit, [row for row in reported if row["circuit"]]):
+    for among in (with_circuit, [row for row in kept if row["circuit"]]):
         if among:
             means = [row["score"] for row in circuits(among)]
             found[f"mean of {len(means)} circuits of {len(among)} suites"] = math.fsum(means) / len(means)
-    if reported:
-        found[f"mean of {len(reported)} suites"] = _mean(reported)
+    if kept:
+        found[f"mean of {len(kept)} suites"] = _mean(kept)
     return found
-
-
-def _is_reported(row: Row) -> bool:
-    """Whether Hu et al. report the suite; of suites that are not theirs none is left out."""
-    return known_circuits().get(row["suite"], ("", True))[1]
 
 
 def _mean(rows: Sequence[Row]) -> float:
