@@ -207,7 +207,7 @@ def _add_which_sentences(sub: argparse.ArgumentParser) -> None:
 
 def _add_beam(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--beam", type=_count, default=300, metavar="N", help="hypotheses that are kept (default: 300)")
-    behind = "drop hypotheses so far behind the best; 8 makes a trained model some three times as fast (default: none)"
+    behind = "drop hypotheses so far behind the best; 8 makes a search several times as fast (default: none)"
     sub.add_argument("--within", type=_nats, metavar="NATS", help=behind)
 
 

@@ -282,8 +282,8 @@ plot.draw_tree(Sentence(tuple(by_length[-2].words), tuple(by_length[-2].heads.to
 # - On UD English ([open-small](../results/2026-11-21-open-small-syntax)), the public suites: 52, 41 and 32 %. That is
 #   the paper's order. A tenth of BLiMP: 62, 58 and 56 %, and that is not: in the paper TXL (trans) is before DTG.
 # - What the mask hides matters, as appendix C says: after *No*, the mini models find *at most* more surprising by 0.1
-#   bits (DTG), 0.4 (TXL (trans)) and 1.0 (TXL (tokens)). It hardly touches the accuracies, which the first word decides.
-#   And *No author that liked the senators has ever ...* (npi_src_ever) is right in all items for both TXLs, in 12 % for
-#   DTG.
+#   bits (DTG), 0.4 (TXL (trans)) and 1.0 (TXL (tokens)). It hardly touches the accuracies, which the first word
+#   decides. And *No author that liked the senators has ever ...* (npi_src_ever) is right in all items for both TXLs, in
+#   12 % for DTG.
 # - As a parser, by its own best derivation, DTG has 99.4 % of the heads on minilang and 88.2 on UD English
 #   ([here](../results/2026-11-21-open-small-parsing)); TXL (trans) has 97.8 and 83.8.
