@@ -83,10 +83,10 @@ class EvaluationConfig:
     within: float | None = None  # nats; null: however far behind
     items: float = 1.0  # the share of the test suites' items
     pairs: float = 1.0  # and of the minimal pairs
-    seeds: int = 1  # of how many seeds models are compared
+    compared_seeds: int = 1  # of how many seeds, from `seed` on, models are compared
 
     def __post_init__(self) -> None:
-        require_positive(self, "trees", "scored_sentences", "beam", "seeds")
+        require_positive(self, "trees", "scored_sentences", "beam", "compared_seeds")
         for name in ("items", "pairs"):
             if not 0 < getattr(self, name) <= 1:
                 raise UserError(f"{name} must be above 0 and at most 1, not {getattr(self, name)}")

@@ -27,8 +27,8 @@ def score(options: argparse.Namespace) -> None:
     from dtglib.progress import progress
     from dtglib.readings import SYSTEM_OF
 
-    sentences = [sentence.words for sentence in sentences_of(options)]
     model = _model(options.model)
+    sentences = [sentence.words for sentence in sentences_of(options)]
     if model.config.model in SYSTEM_OF:
         scores = by_trees(model, sentences, _proposed(options, model, sentences))
         scores = list(progress(scores, "scoring", "sentence", total=len(sentences)))

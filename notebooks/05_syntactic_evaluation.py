@@ -46,7 +46,7 @@ from dtglib.transitions.protocol import OPEN
 from dtglib.treebank import Sentence
 
 first = read_size(size)
-seeds = range(first.run.seed, first.run.seed + first.evaluation.seeds)
+seeds = range(first.run.seed, first.run.seed + first.evaluation.compared_seeds)
 
 # %% [markdown]
 # The models are found if they have been trained before; otherwise it is done now.

@@ -27,7 +27,7 @@ parser_training
 measured
 syntactic
 recording
-reproduce
+reproduce tables
 commands
 model_commands
 cli

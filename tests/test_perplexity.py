@@ -284,7 +284,8 @@ def settings(tmp_path, monkeypatch) -> Settings:
     return read_settings(path)
 
 
-DECIDES_NOTHING = {"trees", "scored_sentences", "test_sentences"}
+OF_EVALUATION = {"trees", "scored_sentences", "beam", "within", "items", "pairs", "compared_seeds"}
+DECIDES_NOTHING = OF_EVALUATION | {"test_sentences"}
 
 
 def changed(config: object, name: str) -> object:
@@ -331,7 +332,7 @@ def test_without_a_word_about_it_300_trees_of_every_sentence_are_scored(settings
 def test_every_size_says_how_closely_a_model_is_looked_at(size):
     evaluation = read_size(size).evaluation
     assert evaluation.trees >= 2
-    assert set(as_dict(evaluation)) == {"trees", "scored_sentences"}
+    assert set(as_dict(evaluation)) == OF_EVALUATION
     assert read_size(size, trees="7").evaluation == dataclasses.replace(evaluation, trees=7)
 
 

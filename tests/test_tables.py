@@ -1,0 +1,90 @@
+"""Tables are made of records alone: the newest counts, seeds have a spread, corpora stay apart, gaps are blank."""
+
+from pathlib import Path
+
+import pytest
+from scipy.stats import ttest_rel
+
+from dtglib.errors import UserError
+from dtglib.files import repository
+from dtglib.record import Run
+from dtglib.tables import beside_the_paper, measured_values, orderings, paper
+
+SG, PAIRS = "mean of 6 circuits of 21 suites", "all pairs"
+
+
+def write(folder: Path, name: str, lines: list[dict], corpus: str = "minilang", size: str = "mini") -> None:
+    with Run(folder / name, "What?", {"corpus": corpus, "size": size}) as run:
+        for line in lines:
+            run.metric(**line)
+
+
+def pairs(model: str, seed: int, accuracy: float) -> dict:
+    return {"part": PAIRS, "model": model, "seed": seed, "accuracy": accuracy}
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    (tmp_path / "paper").mkdir()
+    (tmp_path / "paper" / "table2.csv").write_text(
+        "system,metric,value,std\nDTG,BLiMP/acc,76.1,\nPLM,BLiMP/acc,75.1,\nDTG,SG/score,83.9,\n"
+    )
+    lines = [pairs("dtg", 1, 0.80), pairs("dtg", 2, 0.84), pairs("txl-trans", 1, 0.82), pairs("txl-trans", 2, 0.83)]
+    write(tmp_path, "2026-01-01-mini", lines)
+    write(tmp_path, "2026-01-02-open", [pairs("dtg", 1, 0.6)], "ud-english", "open")
+    return tmp_path
+
+
+def test_a_number_is_the_mean_of_its_seeds_with_their_spread_and_what_is_missing_is_blank(folder):
+    table = beside_the_paper("table2", measured_values(folder), folder)
+    assert table["BLiMP", "paper, BLiMP"].to_dict() == {"DTG": "76.1", "PLM": "75.1", "TXL (trans)": ""}
+    assert table["BLiMP", "minilang, mini"].to_dict() == {
+        "DTG": "82.0 ± 2.8 (2 seeds)", "PLM": "", "TXL (trans)": "82.5 ± 0.7 (2 seeds)"
+    }  # fmt: skip
+    assert table["BLiMP", "ud-english, open"]["DTG"] == "60.0 (one seed)"
+    assert list(table["SG"].columns) == ["paper, SG"], "nobody has measured it here"
+
+
+def test_of_several_records_the_newest_counts_and_an_unfinished_one_does_not(folder):
+    write(folder, "2026-01-03-mini", [pairs("dtg", 1, 0.9)])
+    with (
+        pytest.raises(ZeroDivisionError),
+        Run(folder / "2026-01-04-mini", "?", {"corpus": "minilang", "size": "mini"}) as run,
+    ):
+        run.metric(**pairs("dtg", 1, 0.1))
+        raise ZeroDivisionError
+    values = measured_values(folder)
+    mini = values[(values["size"] == "mini") & (values["system"] == "DTG")]
+    assert mini[["seed", "value", "record"]].values.tolist() == [[1, 90.0, "2026-01-03-mini"]]
+
+
+def test_an_ordering_is_tested_over_the_seeds_that_both_have(folder):
+    (row,) = orderings(measured_values(folder)).to_dict("records")
+    assert (row["the paper says"], row["corpus"], row["holds"]) == ("TXL (trans) before DTG", "minilang, mini", True)
+    assert (row["by"], row["seeds"]) == (pytest.approx(0.5), 2)
+    assert row["p"] == pytest.approx(ttest_rel([82, 83], [80, 84]).pvalue)
+
+
+def test_a_lower_perplexity_is_the_better_one(folder):
+    lines = [
+        {"part": "perplexity", "parser": parser, "model": model, "seed": 1, "per word": value}
+        for model, parser, value in (("dtg", "strong", 20.0), ("dtg", "weak", 99.0), ("txl-trans", "strong", 30.0))
+    ]
+    write(folder, "2026-01-05-mini", lines)
+    rows = orderings(measured_values(folder)).to_dict("records")
+    (row,) = (row for row in rows if row["measure"] == "perplexity per word")
+    assert (row["the paper says"], row["by"], row["holds"], row["seeds"]) == ("TXL (trans) before DTG", -10.0, False, 1)
+
+
+def test_where_there_are_no_records_it_is_said(tmp_path):
+    with pytest.raises(UserError, match="no records yet"):
+        measured_values(tmp_path)
+
+
+def test_the_papers_tables_are_here_and_every_record_of_ours_can_be_read():
+    folder = repository() / "results"
+    assert paper("table2").set_index(["system", "metric"])["value"]["DTG", "SG/score"] == 83.9
+    assert len(paper("table3")) == 3 and len(paper("table4")) == 6 and len(paper("table5")) == 4
+    values = measured_values(folder)
+    assert {"SG", "BLiMP", "UAS", "perplexity per word"} == set(values["measure"])
+    assert all((folder / name / "README.md").exists() for name in set(values["record"]))
