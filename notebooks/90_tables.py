@@ -20,8 +20,8 @@
 #
 # All numbers of ours come out of the records in [results/](../results), and none is computed here. The paper's models
 # have 252 million parameters and were trained on BLLIP, which costs money; ours are small and were trained on other
-# corpora. **So numbers stand in columns of their own, and only orders can be compared**: which model is before which. (The size below is of no
-# consequence here: records have sizes of their own.)
+# corpora. **So numbers stand in columns of their own, and only orders can be compared**: which model is before which.
+# The size below is of no consequence here: records have sizes of their own.
 
 # %% tags=["parameters"]
 size = "smoke"
