@@ -711,18 +711,18 @@ def test_no_suites_is_a_mistake_with_a_way_out(tmp_path, monkeypatch):
 def test_two_suites_of_one_name_are_refused(tmp_path):
     write(tmp_path, content(HOLDS, name="same"), "a.json")
     write(tmp_path, content(FAILS, name="same"), "b.json")
-    assert complaint(tmp_path) == f"{tmp_path}: several suites are called 'same'"
+    assert complaint(tmp_path) == f"{tmp_path}: several files hold what is called 'same'"
 
 
 @pytest.mark.parametrize("text", ["", "{", "no JSON", "[1, 2", "\udcff"])
 def test_what_is_no_json_is_refused(tmp_path, text):
     (tmp_path / "mine.json").write_bytes(text.encode("utf-8", "surrogateescape"))
-    assert complaint(tmp_path).startswith(f"{tmp_path / 'mine.json'}: cannot be read as JSON (")
+    assert complaint(tmp_path).startswith(f"{tmp_path / 'mine.json'}: cannot be read")
 
 
 def test_a_folder_that_is_called_like_a_file_is_refused(tmp_path):
     (tmp_path / "mine.json").mkdir()
-    assert complaint(tmp_path).startswith(f"{tmp_path / 'mine.json'}: cannot be read as JSON (")
+    assert complaint(tmp_path).startswith(f"{tmp_path / 'mine.json'}: cannot be read")
 
 
 @pytest.mark.parametrize("other", ["null", "3", '"suite"', "[]", "{}", '{"meta": []}'])

@@ -162,28 +162,14 @@ class Taken(NamedTuple):
 
 
 def _check(widths: Widths) -> None:
-    for name, least in (
-        ("beam_width", 1),
-        ("word_beam_width", 1),
-        ("fast_track", 0),
-        ("transitions", 0),
-        ("within", 0),
-    ):
-        value = getattr(widths, name)
+    for name, value in widths._asdict().items():
+        least = 1 if name.endswith("width") else 0
         require(value is None or value >= least, f"{name} must be at least {least}, not {value}")
 
 
 def _walk(stepper: Stepper, vocabulary: Vocabulary, levels: Sequence[Level], widths: Widths) -> Iterator[Taken]:
     """Take the words of one level after the other."""
-    for name, least in (
-        ("beam_width", 1),
-        ("word_beam_width", 1),
-        ("fast_track", 0),
-        ("transitions", 0),
-        ("within", 0),
-    ):
-        value = getattr(widths, name)
-        require(value is None or value >= least, f"{name} must be at least {least}, not {value}")
+    _check(widths)
     symbols = Symbols.of(vocabulary)
     through = Beam(stepper.init(len(levels)), np.zeros(1, np.int64), np.zeros(1))
     for level in levels:

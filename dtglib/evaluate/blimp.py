@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 from dtglib import minilang
 from dtglib.errors import UserError, require
-from dtglib.evaluate.evenly import evenly
-from dtglib.registry import data_folder
+from dtglib.evaluate.sets import evenly, files_of, require_different
 from dtglib.text import tokenize
 
 Words = tuple[str, ...]
@@ -59,25 +58,9 @@ def read_pairs(path: str | Path | None = None, share: float = 1.0) -> list[Parad
     if path == "minilang":
         paradigms = minilang.minimal_pairs()
         return [_paradigm(one.as_json_lines(), f"minilang, {one.uid}", share) for one in paradigms]
-    folder = data_folder() / "blimp" if path is None else Path(path)
-    files = [folder] if folder.is_file() else sorted(folder.glob("*.jsonl"))
-    if not files:
-        way_out = (
-            "run `make data`, or set DTG_DATA to a folder with blimp/"
-            if path is None
-            else "name a folder or file of minimal pairs"
-        )
-        raise UserError(f"{folder}: there are no minimal pairs (*.jsonl) here; {way_out}, or `minilang` for its own")
-    paradigms = []
-    for file in files:
-        try:
-            text = file.read_text("utf-8")
-        except (OSError, ValueError) as error:
-            raise UserError(f"{file}: cannot be read as text ({error})") from error
-        paradigms.append(_paradigm(text, str(file), share))
-    names = [paradigm.uid for paradigm in paradigms]
-    if repeated := [name for name in names if names.count(name) > 1]:
-        raise UserError(f"{folder}: several files hold the paradigm {repeated[0]!r}")
+    files = files_of(path, "blimp", "*.jsonl", "minimal pairs")
+    paradigms = [_paradigm(text, where, share) for where, text in files]
+    require_different([paradigm.uid for paradigm in paradigms], path)
     return paradigms
 
 

@@ -19,7 +19,6 @@ cannot change what came before.
 import csv
 import json
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -29,9 +28,8 @@ import numpy as np
 
 from dtglib import minilang
 from dtglib.errors import UserError, require
-from dtglib.evaluate.evenly import evenly
 from dtglib.evaluate.formula import ALL_REGIONS, Formula, is_finite, parse
-from dtglib.registry import data_folder
+from dtglib.evaluate.sets import evenly, files_of, require_different
 from dtglib.surprisal import sums_of_regions
 from dtglib.text import tokenize
 
@@ -86,24 +84,14 @@ def read_suites(path: str | Path | None = None, share: float = 1.0) -> list[Suit
 def _whole_suites(path: str | Path | None) -> list[Suite]:
     if path == "minilang":
         return [read_suite(json.loads(suite.as_json()), f"minilang, {suite.name}") for suite in minilang.suites()]
-    folder = data_folder() / "sg" / "json" if path is None else Path(path)
-    files = [folder] if folder.is_file() else sorted(folder.glob("*.json"))
-    if not files:
-        way_out = (
-            "run `make data`, or set DTG_DATA to a folder with sg/"
-            if path is None
-            else "name a folder or file of test suites"
-        )
-        raise UserError(f"{folder}: there are no test suites (*.json) here; {way_out}, or `minilang` for its own")
     suites = []
-    for file in files:
+    for where, text in files_of(path, "sg/json", "*.json", "test suites"):
         try:
-            content = json.loads(file.read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise UserError(f"{file}: cannot be read as JSON ({error})") from error
-        suites.append(read_suite(content, str(file)))
-    if repeated := [name for name, count in Counter(suite.name for suite in suites).items() if count > 1]:
-        raise UserError(f"{folder}: several suites are called {repeated[0]!r}")
+            content = json.loads(text)
+        except ValueError as error:
+            raise UserError(f"{where}: cannot be read: it is not JSON ({error})") from error
+        suites.append(read_suite(content, where))
+    require_different([suite.name for suite in suites], path)
     return suites
 
 
