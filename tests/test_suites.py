@@ -834,6 +834,13 @@ def test_a_broken_suite_is_refused_with_its_file_and_place(tmp_path, written, wh
     assert complaint(tmp_path).startswith(f"{file}: {what}")
 
 
+def test_two_items_of_one_number_are_refused():
+    written = content(AUTHORS, AUTHORS)
+    written["items"][1]["item_number"] = written["items"][0]["item_number"]
+    with pytest.raises(UserError, match=r"mine\.json: two of its items have the same number"):
+        read_suite(written, "mine.json")
+
+
 def test_a_formula_that_asks_for_no_surprisal_is_refused_or_tested():
     try:
         suite = suite_of(AUTHORS, formulas=["1 < 2"])

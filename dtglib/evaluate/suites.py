@@ -108,6 +108,8 @@ def read_suite(content: Mapping[str, Any], where: str) -> Suite:
         require(all(formula.asked for formula in predictions), "a prediction asks for no surprisal")
         items = tuple(_item(item) for item in content["items"])
         require(items, "it has no items")
+        numbers = [item.number for item in items]
+        require(len(set(numbers)) == len(numbers), "two of its items have the same number")
         own = meta.get("circuit")
         circuit, reported = (own, None) if own else known_circuits().get(meta["name"], ("", None))
         require(isinstance(meta["name"], str) and isinstance(circuit, str), "its name and circuit must be text")
