@@ -29,7 +29,7 @@ from dtglib.batches import pad
 from dtglib.compile import Sequences
 from dtglib.corpora import UD_ENGLISH, ud_folder
 from dtglib.decode.trie import POSITIONS, groups, grow, joint_log_probs
-from dtglib.experiment import Settings, read_corpus, read_size
+from dtglib.experiment import read_corpus
 from dtglib.measured import spread
 from dtglib.model import Model, ModelConfig, batch_of
 from dtglib.parser_training import trained_parser
@@ -37,6 +37,7 @@ from dtglib.proposals.parser import load_parser
 from dtglib.proposals.projective import different_samples
 from dtglib.proposals.propose import METHODS, propose
 from dtglib.readings import READINGS
+from dtglib.settings import Settings, read_size
 from dtglib.structure import dense
 from dtglib.vocab import Vocabulary
 

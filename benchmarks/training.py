@@ -25,11 +25,12 @@ import torch
 from dtglib.batches import by_length, pad
 from dtglib.corpora import UD_ENGLISH, load, ud_folder
 from dtglib.examples import Examples
-from dtglib.experiment import prepare, read_size, train_into
+from dtglib.experiment import prepare, train_into
 from dtglib.model import Batch, Model, ModelConfig, batch_of
 from dtglib.processes import has_bfloat16_units
 from dtglib.readings import READINGS
 from dtglib.record import peak_memory, read_record
+from dtglib.settings import read_size
 from dtglib.structure import dense
 from dtglib.vocab import Vocabulary
 

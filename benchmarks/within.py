@@ -12,10 +12,11 @@ import torch
 
 from dtglib.decode.beam import Widths, search
 from dtglib.decode.stackcache import StackStepper
-from dtglib.experiment import read_size, trained
+from dtglib.experiment import trained
 from dtglib.measured import spread
 from dtglib.measured import test_sentences as sentences_to_test
 from dtglib.model import Model
+from dtglib.settings import read_size
 
 WIDEST = Widths(300, 300)
 OTHERS = (Widths(300, 300, within=12.0), Widths(300, 300, within=8.0), Widths(300, 300, within=4.0), Widths(100, 100),

@@ -94,8 +94,9 @@ def structure(options: argparse.Namespace) -> None:
 
 def train(options: argparse.Namespace) -> None:
     from dtglib.config import parse_override
-    from dtglib.experiment import prepare, read_settings, train_into
-    from dtglib.record import read_record
+    from dtglib.experiment import prepare, train_into
+    from dtglib.networks import best_on_dev
+    from dtglib.settings import read_settings
 
     overrides = dict(map(parse_override, options.set))
     if options.model:
@@ -107,20 +108,20 @@ def train(options: argparse.Namespace) -> None:
         print(f"train: {prepared.train.summary}\ndev: {prepared.dev.summary}", flush=True)
     train_into(settings, prepared, options.out)
     if speaks:
-        best = min(line["nats_per_transition"] for line in read_record(options.out).metrics if line["part"] == "dev")
+        best = best_on_dev(options.out)["nats_per_transition"]
         print(f"{options.out}: {best:.4f} nats a transition on dev, at its best")
 
 
 def train_parser(options: argparse.Namespace) -> None:
     from dtglib.config import parse_override
+    from dtglib.networks import best_on_dev
     from dtglib.parser_training import prepare_parser, read_parser_settings, train_parser_into
-    from dtglib.record import read_record
 
     settings = read_parser_settings(options.config, dict(map(parse_override, options.set)))
     prepared = prepare_parser(settings)
     print(f"train: {prepared.train.summary}\ndev: {prepared.dev.summary}", flush=True)
     train_parser_into(settings, prepared, options.out)
-    best = min(line["nats_per_transition"] for line in read_record(options.out).metrics if line["part"] == "dev")
+    best = best_on_dev(options.out)["nats_per_transition"]
     print(f"{options.out}: {best:.4f} nats a word (its head and label) on dev, at its best")
 
 

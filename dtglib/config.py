@@ -74,6 +74,15 @@ class VocabularyConfig:
 
 
 @dataclass(frozen=True)
+class ParsersConfig:
+    """Who draws trees: a parser of configs/parsers/, which is trained on the corpus; a folder; or a published name."""
+
+    parsed_by: str | None = None  # for training; null: the trees are the corpus's own
+    strong_parser: str = "strong"  # whose trees the probability of a sentence is summed over
+    weak_parser: str = "weak"  # the same, to see what the parser is worth (the paper's Table 5)
+
+
+@dataclass(frozen=True)
 class EvaluationConfig:
     """How closely a trained model is looked at."""
 

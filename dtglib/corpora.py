@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dtglib.brackets import read_brackets
+from dtglib.config import CorpusConfig
 from dtglib.errors import UserError
 from dtglib.progress import progress
 from dtglib.registry import data_folder, read_registry
@@ -51,6 +52,16 @@ def load(name: str | Path, split: str | None = None, sentences: int | None = Non
     treebank = readers[split](strict)
     # What was left out is counted for the whole, which had to be read to know it.
     return treebank._replace(sentences=treebank.sentences[:sentences])
+
+
+def part_of(config: CorpusConfig, part: str) -> Treebank:
+    """The train, dev or test part of the corpus that a run asks for."""
+    if splits(config.corpus) == (ALL,):
+        raise UserError(
+            f"{config.corpus}: a model is trained on one part and watched on another; name a folder with "
+            f"train.conllu and dev.conllu"
+        )
+    return load(config.corpus, part, getattr(config, f"{part}_sentences"))
 
 
 def splits(name: str | Path) -> tuple[str, ...]:

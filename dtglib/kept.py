@@ -7,6 +7,7 @@ line that was cut in two by a kill is done again. A folder with such a file hold
 locks the folder.
 """
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -50,6 +51,11 @@ def kept_rows(
     if len(rows) != count:
         raise UserError(f"{path}: holds {len(rows)} rows, but there are {count}; delete it, and it is made again")
     return rows
+
+
+def digest_of(content: Any) -> str:
+    """A checksum of whatever JSON can hold."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _whole_rows(path: Path, content: bytes, head: str) -> tuple[list[Row], int]:

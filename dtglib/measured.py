@@ -10,9 +10,7 @@ of dtglib computes all scores anew.
 """
 
 import hashlib
-import json
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
@@ -21,17 +19,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dtglib.corpora import part_of
 from dtglib.errors import require
 from dtglib.evaluate.perplexity import SentenceScore, by_trees, exactly, interval_per_word, perplexity
 from dtglib.evaluate.tightness import tightness
-from dtglib.experiment import Settings, treebank
 from dtglib.files import find_repository, sha256
-from dtglib.kept import Row, kept_rows
+from dtglib.kept import Row, digest_of, kept_rows
 from dtglib.model import WEIGHTS_FILE, Model
-from dtglib.proposals.parser import load_parser
+from dtglib.proposals.parser import known_as, load_parser
 from dtglib.proposals.propose import METHODS, propose
-from dtglib.proposals.trained import WEIGHTS_FILE as PARSER_FILE
 from dtglib.readings import SYSTEM_OF
+from dtglib.settings import Settings
 from dtglib.treebank import Sentence
 
 # For which numbers of trees the bounds are kept.
@@ -40,7 +38,7 @@ COUNTS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000)
 
 def test_sentences(settings: Settings) -> list[Sentence]:
     """So many sentences of the test part as the settings ask for, spread over it evenly."""
-    return spread(treebank(settings.corpus, "test").sentences, settings.evaluation.scored_sentences)
+    return spread(part_of(settings.corpus, "test").sentences, settings.evaluation.scored_sentences)
 
 
 def spread(sentences: Sequence[Sentence], count: int | None) -> list[Sentence]:
@@ -52,7 +50,7 @@ def spread(sentences: Sequence[Sentence], count: int | None) -> list[Sentence]:
 def scores_of(
     model_folder: Path,
     sentences: Sequence[Sentence],
-    parser_folder: Path | None = None,
+    parser_folder: Path | str | None = None,
     trees: int = 300,
     method: str = "sample",
     seed: int = 1,
@@ -75,7 +73,7 @@ def scores_of(
 
 
 def tightness_of(
-    model_folder: Path, sentences: Sequence[Sentence], parser_folder: Path, trees: int = 3000, seed: int = 1
+    model_folder: Path, sentences: Sequence[Sentence], parser_folder: Path | str, trees: int = 3000, seed: int = 1
 ) -> list[Row]:
     """How the bound of each sentence grows with its trees, as a row for a table; see evaluate/tightness.py."""
     words = [sentence.words for sentence in sentences]
@@ -150,7 +148,12 @@ def missing(rows: Sequence[Row], way: str, count: int) -> Missing:
 
 
 def _kept(
-    name: str, model: Path, parser: Path | None, words: Sequence[Sequence[str]], about: Mapping[str, Any], rows_from
+    name: str,
+    model: Path,
+    parser: Path | str | None,
+    words: Sequence[Sequence[str]],
+    about: Mapping[str, Any],
+    rows_from,
 ) -> list[Row]:
     return kept_scores(name, model, parser, about | {"sentences": digest_of(words)}, len(words), rows_from)
 
@@ -168,25 +171,12 @@ def kept_scores(
     identity = {
         **about,
         "model": sha256(model / WEIGHTS_FILE),
-        "parser": parser and _known_as(parser),
+        "parser": parser and known_as(parser),
         "code": _checksum_of_code(),
     }
     folder = (find_repository() or Path.cwd()) / "runs" / "scores"
     path = folder / f"{name}-{model.resolve().name}-{digest_of(identity)[:12]}" / "rows.jsonl"
     return kept_rows(path, identity, count, rows_from, "scoring", unit)
-
-
-def _known_as(parser: Path | str) -> str:
-    """A parser of ours by its weights, a file of supar's by its content, and a published one by its name."""
-    for file in (Path(parser) / PARSER_FILE, Path(parser)):
-        if os.path.isfile(file):
-            return sha256(file)
-    return str(parser)
-
-
-def digest_of(content: Any) -> str:
-    """A checksum of whatever JSON can hold."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 @cache

@@ -27,7 +27,7 @@ from dtglib.compile import NOTHING, Compiled
 from dtglib.config import as_yaml, fingerprint, read_config, require_positive
 from dtglib.errors import UserError
 from dtglib.files import write_atomically
-from dtglib.output import Factored, Legal, Single
+from dtglib.output import Factored, Legal, Single, Whole
 from dtglib.shapes import Float, Int
 from dtglib.structure import Flex, Structure, Vectors, vectors_of
 from dtglib.vocab import PAD, Vocabulary
@@ -40,7 +40,7 @@ class ModelConfig:
 
     model: Literal["dtg", "dtg-eager", "dtg-swift", "txl-trans", "txl-tokens"] = "dtg"
     arcs: Literal["w+arc", "arc", "w"] = "w+arc"
-    output: Literal["single", "factored"] = "single"
+    output: Literal["single", "factored", "whole"] = "single"
     layers: int = 16
     width: int = 1024
     heads: int = 8
@@ -103,7 +103,7 @@ REPRESENTATIONS: dict[str, Represent] = {
     "arc": lambda token, arc: (torch.where(arc == NOTHING, token, NOTHING), arc),
     "w": lambda token, arc: (token, torch.where(token == NOTHING, arc, NOTHING)),
 }
-OUTPUTS = {"single": Single, "factored": Factored}
+OUTPUTS = {"single": Single, "factored": Factored, "whole": Whole}
 
 
 class Block(nn.Module):

@@ -8,7 +8,8 @@ After "There is", where arc-standard may draw two arcs but must not end:
     There is  ->  every word, LEFTARC, RIGHTARC; nothing for <END>, POP, LEFTARC[2], <pad>, ...
 
 `Single` is the paper's: one softmax over words and transitions. `Factored` first decides between a word and each of the
-transitions, then which word (or piece): p(GEN) p(word | GEN).
+transitions, then which word (or piece): p(GEN) p(word | GEN). `Whole` takes the paper by the letter: a softmax over all
+the vocabulary, of which the share of what is illegal is lost, so that the rest sums to less than 1.
 """
 
 from typing import NamedTuple
@@ -66,6 +67,15 @@ class Single(nn.Module):
     def forward(self, x: Float[Tensor, "N d"], embeddings: Float[Tensor, "V d"], legal: Legal) -> Float[Tensor, "N V"]:
         is_open = open_classes(legal, self.reach)[:, self.classes]
         return legal_log_softmax(nn.functional.linear(x, embeddings, self.bias), is_open)
+
+
+class Whole(Single):
+    """One softmax over the whole vocabulary; what is not legal is never taken, and its probability is lost."""
+
+    def forward(self, x: Float[Tensor, "N d"], embeddings: Float[Tensor, "V d"], legal: Legal) -> Float[Tensor, "N V"]:
+        is_open = open_classes(legal, self.reach)[:, self.classes]
+        log_probs = nn.functional.linear(x, embeddings, self.bias).float().log_softmax(1)
+        return log_probs.masked_fill(~is_open, -torch.inf)
 
 
 class Factored(nn.Module):

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dtglib.config import CorpusConfig, RunConfig, as_dict, read_config
+from dtglib.corpora import part_of
 from dtglib.errors import UserError
-from dtglib.experiment import Settings, folder_of, train_network, treebank
 from dtglib.files import repository
+from dtglib.networks import folder_of, train_network
 from dtglib.proposals.trained import WEIGHTS_FILE, Entries, ParserConfig, Trained, TreebankExamples, entries_of
 from dtglib.schedule import TrainConfig
+from dtglib.settings import Settings
 
 CODE = (
     *("batches", "checkpoint", "processes", "schedule", "train", "treebank"),
@@ -38,11 +40,10 @@ def read_parser_settings(path: str | Path, overrides: dict[str, Any] | None = No
 
 def read_parser(name: str, settings: Settings, **overrides: Any) -> ParserSettings:
     """The settings of `weak` or `strong`, with the corpus and the seed of a run."""
-    folder = repository() / "configs" / "parsers"
-    if not (folder / f"{name}.yaml").is_file():
-        known = ", ".join(sorted(path.stem for path in folder.glob("*.yaml")))
+    if not is_ours(name):
+        known = ", ".join(sorted(path.stem for path in _configs().glob("*.yaml")))
         raise UserError(f"there is no parser {name!r}; parsers are {known}")
-    return read_parser_settings(folder / f"{name}.yaml", as_dict(settings.run, settings.corpus) | overrides)
+    return read_parser_settings(_configs() / f"{name}.yaml", as_dict(settings.run, settings.corpus) | overrides)
 
 
 class PreparedParser(NamedTuple):
@@ -55,7 +56,7 @@ class PreparedParser(NamedTuple):
 
 def prepare_parser(settings: ParserSettings) -> PreparedParser:
     """Read the corpus as the parser reads it."""
-    parts = {part: treebank(settings.corpus, part) for part in ("train", "dev")}
+    parts = {part: part_of(settings.corpus, part) for part in ("train", "dev")}
     entries, examples = entries_of(parts["train"], settings.parser.rarest), []
     for part, sentences in parts.items():
         try:
@@ -78,6 +79,26 @@ def identity_of(settings: ParserSettings, prepared: PreparedParser) -> dict[str,
     """What a training depends on: all settings but for how much there is to be tested on, and all that it reads."""
     told = {key: value for key, value in as_dict(*settings).items() if key != "test_sentences"}
     return told | {"checksum_of_train": prepared.train.checksum, "checksum_of_dev": prepared.dev.checksum}
+
+
+def proposers(settings: Settings) -> dict[str, Path | str]:
+    """The two parsers that propose trees at a run size, `strong` and `weak`; each is trained where it has to be."""
+    named = {"strong": settings.parsers.strong_parser, "weak": settings.parsers.weak_parser}
+    return {name: parser_named(parser, settings) for name, parser in named.items()}
+
+
+def parser_named(name: str, settings: Settings) -> Path | str:
+    """The folder of a parser that has a config, trained on a run's corpus; any other name as `load_parser` takes it."""
+    return trained_parser(name, settings) if is_ours(name) else name
+
+
+def is_ours(name: str) -> bool:
+    """Whether there is a config for a parser of this name."""
+    return (_configs() / f"{name}.yaml").is_file()
+
+
+def _configs() -> Path:
+    return repository() / "configs" / "parsers"
 
 
 def trained_parser(name: str, settings: Settings, **overrides: Any) -> Path:

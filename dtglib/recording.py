@@ -11,6 +11,7 @@ record (record.py) has a line of metrics for every number:
     {"part": "suites",     "seed": 1, "model": "dtg", "suite": "number_prep", "circuit": "Agreement", "score": ...}
     {"part": "pairs",      "seed": 1, "model": "dtg", "paradigm": "anaphor_number_agreement", "accuracy": ...}
     {"part": "parsing",    "seed": 1, "model": "dtg", "UAS": 0.97, ...}
+    {"part": "ablation",   "seed": 1, "question": "arc representation", "variant": "w", "per word": 23.1, ...}
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,20 +22,22 @@ from typing import Any
 import numpy as np
 
 from dtglib import measured
+from dtglib.ablations import ablations
 from dtglib.config import as_dict
 from dtglib.errors import UserError
 from dtglib.evaluate.rerank import reranked
-from dtglib.experiment import Settings, prepare, read_corpus, read_size, trained
-from dtglib.parser_training import read_parser, trained_parser
+from dtglib.experiment import prepare, read_corpus, trained
+from dtglib.networks import best_on_dev
+from dtglib.parser_training import is_ours, proposers, read_parser
 from dtglib.proposals.parser import load_parser
 from dtglib.proposals.propose import METHODS, favourites, propose
 from dtglib.readings import READINGS, SYSTEM_OF
 from dtglib.record import Run, read_record
 from dtglib.registry import checksums
+from dtglib.settings import Settings, read_size
 from dtglib.syntactic import pairs_of, parsing_of, suites_of
 from dtglib.treebank import Sentence
 
-PARSERS = ("strong", "weak")
 TREES_IN_STUDY = 10  # times those of the evaluation
 
 
@@ -50,7 +53,8 @@ def record_evaluation(
             raise UserError(f"there is no {what} {odd[0]!r}; there is {', '.join(known)}")
     settings, about = read_size(size), about or list(ABOUT)
     config = {"size": size, **as_dict(*settings), "seed": list(seeds), "model": list(names), "about": list(about)}
-    config |= {f"{name} parser": as_dict(*read_parser(name, settings)) for name in PARSERS}
+    ours = {name for name in as_dict(settings.parsers).values() if name and is_ours(name)}
+    config |= {f"{name} parser": as_dict(*read_parser(name, settings)) for name in sorted(ours)}
     question = f"What do models of size {size} know of sentences, trees and syntax?"
     with Run(out, question, config, seeds=seeds, data=checksums()) as run:
         for seed in seeds:
@@ -74,10 +78,8 @@ def _of_seed(settings: Settings, names: Sequence[str], about: Sequence[str]) -> 
 def _of_sentences(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
     """Perplexities, reranking, and how tight the bounds are."""
     sentences = measured.test_sentences(settings)
-    for name in PARSERS:
-        parser = trained_parser(name, settings)
-        dev = [line["nats_per_transition"] for line in read_record(parser).metrics if line["part"] == "dev"]
-        yield {"part": "parser", "parser": name, "folder": parser.name, "nats_per_word": min(dev)}
+    for name, parser in proposers(settings).items():
+        yield {"part": "parser", "parser": name, **_of_proposer(parser)}
         yield from _of_parser(settings, models, name, parser, sentences)
 
 
@@ -104,19 +106,33 @@ def _of_parsing(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict
             yield {"part": "parsing", "model": model, **parsing_of(settings, folder)}
 
 
+def _of_ablations(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
+    """DTG and its variants, whichever models were asked for."""
+    for row in ablations(settings):
+        yield {"part": "ablation", **row}
+
+
 # What a record can be about.
-ABOUT = {"sentences": _of_sentences, "syntax": _of_syntax, "parsing": _of_parsing}
+ABOUT = {"sentences": _of_sentences, "syntax": _of_syntax, "parsing": _of_parsing, "ablations": _of_ablations}
 
 
 def _of_training(folder: Path) -> dict[str, Any]:
-    lines = read_record(folder).metrics
-    best = min((line for line in lines if line["part"] == "dev"), key=lambda line: line["nats_per_transition"])
-    names = ("nats_per_transition", "nats_per_sentence")
-    return {"folder": folder.name, "parameters": lines[0]["parameters"], **{name: best[name] for name in names}}
+    best, names = best_on_dev(folder), ("nats_per_transition", "nats_per_sentence")
+    parameters = read_record(folder).metrics[0]["parameters"]
+    return {"folder": folder.name, "parameters": parameters, **{name: best[name] for name in names}}
+
+
+def _of_proposer(parser: Path | str) -> dict[str, Any]:
+    """A parser of ours has a record of its training, a published one just a name."""
+    trained_here = Path(parser).is_dir()
+    return {
+        "folder": Path(parser).name,
+        "nats_per_word": best_on_dev(Path(parser))["nats_per_transition"] if trained_here else None,
+    }
 
 
 def _of_parser(
-    settings: Settings, models: Mapping[str, Path], name: str, parser: Path, sentences: list[Sentence]
+    settings: Settings, models: Mapping[str, Path], name: str, parser: Path | str, sentences: list[Sentence]
 ) -> Iterator[dict[str, Any]]:
     """What the models make of the trees that one parser proposes."""
     trees, seed = settings.evaluation.trees, settings.run.seed
@@ -129,7 +145,7 @@ def _of_parser(
         scores = measured.scores_of(folder, sentences, parser if has_trees else None, trees, seed=seed)
         if has_trees:
             choices[model] = [score.best for score in scores]
-        if has_trees or name == PARSERS[0]:  # TXL (tokens) needs no parser, and is scored once
+        if has_trees or name == "strong":  # TXL (tokens) needs no parser, and is scored once
             used = name if has_trees else None
             yield {"part": "perplexity", "model": model, "parser": used, **measured.perplexity_row(scores)}
     for row in reranked(sentences, favourites(loaded, words), proposed, choices):

@@ -21,11 +21,11 @@ from typing import Any
 
 from dtglib.config import as_dict
 from dtglib.errors import UserError
-from dtglib.experiment import read_size
 from dtglib.files import explain_disk_errors, only_one_process, repository, sha256, write_atomically
 from dtglib.progress import is_quiet
 from dtglib.record import Run, read_record
 from dtglib.registry import checksums
+from dtglib.settings import read_size
 
 # A kernel that is killed for memory never answers; papermill would wait for ever.
 LONGEST_CELL_SECONDS = 3 * 60 * 60

@@ -19,14 +19,14 @@ from dtglib.decode.beam import DEFAULT, Widths, search
 from dtglib.decode.stackcache import StackStepper
 from dtglib.evaluate import blimp, suites
 from dtglib.evaluate.attachment import attached, is_no_punctuation
-from dtglib.experiment import Settings
-from dtglib.kept import Row
-from dtglib.measured import digest_of, kept_scores, test_sentences
+from dtglib.kept import Row, digest_of
+from dtglib.measured import kept_scores, test_sentences
 from dtglib.model import Model
 from dtglib.proposals.parser import load_parser
 from dtglib.proposals.propose import METHODS
 from dtglib.readings import SYSTEM_OF
 from dtglib.scores import score_trees, score_words
+from dtglib.settings import Settings
 from dtglib.surprisal import AT_ONCE, is_known, of_beginnings
 from dtglib.transitions.protocol import OPEN
 from dtglib.treebank import Sentence

@@ -17,9 +17,9 @@ import pandas as pd
 from scipy.stats import ttest_1samp
 
 from dtglib.errors import UserError
-from dtglib.experiment import NAMES
 from dtglib.files import repository
 from dtglib.record import Record, read_record
+from dtglib.settings import NAMES
 
 Line = dict[str, Any]
 

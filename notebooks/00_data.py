@@ -34,7 +34,7 @@ import pandas as pd
 
 from dtglib import minilang, plot
 from dtglib.corpora import UD_ENGLISH, load, ud_treebanks
-from dtglib.experiment import read_size
+from dtglib.settings import read_size
 from dtglib.stats import row_of, stats_of
 from dtglib.text import tokenize
 from dtglib.treebank import Sentence, Treebank, trees_by_lifting, why_not_projective

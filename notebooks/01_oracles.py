@@ -31,7 +31,7 @@ import pandas as pd
 from dtglib import plot
 from dtglib.compile import Arcs, compile_trees
 from dtglib.corpora import UD_ENGLISH, load, ud_treebanks
-from dtglib.experiment import read_size
+from dtglib.settings import read_size
 from dtglib.transitions import START, SYSTEMS, Kind, oracle, replay, take
 from dtglib.transitions.protocol import OPEN, why_no_tree
 from dtglib.treebank import Sentence, trees_only

@@ -34,9 +34,9 @@ from dtglib import plot
 from dtglib.batches import pad
 from dtglib.compile import compile_trees
 from dtglib.corpora import load, ud_treebanks
-from dtglib.experiment import read_size
 from dtglib.naive import simulate
 from dtglib.readings import causal
+from dtglib.settings import read_size
 from dtglib.show import as_rows, show
 from dtglib.structure import Vectors, dense, vectors_of
 from dtglib.transitions import SYSTEMS

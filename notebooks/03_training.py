@@ -33,10 +33,12 @@ import torch
 from dtglib import plot
 from dtglib.batches import pad
 from dtglib.compile import COMPOSE, NOTHING
-from dtglib.experiment import NAMES, prepare, read_corpus, read_size, trained
+from dtglib.experiment import prepare, read_corpus, trained
 from dtglib.model import Model, batch_of
+from dtglib.networks import best_on_dev
 from dtglib.readings import READINGS
 from dtglib.record import read_record
+from dtglib.settings import NAMES, read_size
 from dtglib.structure import dense
 from dtglib.treebank import trees_only
 from dtglib.vocab import Vocabulary
@@ -102,7 +104,7 @@ def measured(model):
     """A row of the table: size, speed, padding, and the losses on the held-out sentences."""
     about, *lines = runs[model].metrics
     steps = [line for line in lines if line["part"] == "train"]
-    best = min((line for line in lines if line["part"] == "dev"), key=lambda line: line["nats_per_transition"])
+    best = best_on_dev(folders[model])
     return {
         "parameters": about["parameters"],
         "positions": int(prepared[model].train.lengths.sum()),

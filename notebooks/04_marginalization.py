@@ -32,13 +32,14 @@ import pandas as pd
 
 from dtglib import measured, plot
 from dtglib.evaluate.rerank import reranked
-from dtglib.experiment import NAMES, prepare, read_corpus, read_size, trained
+from dtglib.experiment import prepare, read_corpus, trained
 from dtglib.model import Model
-from dtglib.parser_training import trained_parser
+from dtglib.parser_training import proposers
 from dtglib.proposals.parser import load_parser
 from dtglib.proposals.projective import best_trees
 from dtglib.proposals.propose import METHODS, favourites, propose
 from dtglib.scores import all_trees, score_trees
+from dtglib.settings import NAMES, read_size
 from dtglib.treebank import Sentence
 
 settings = {model: read_size(size, model=model) for model in NAMES}
@@ -65,7 +66,7 @@ print(best_trees(nothing_known, 1000).heads.shape, "trees of four words, however
 # %%
 corpus = read_corpus(settings["dtg"])
 models = {model: trained(settings[model], prepare(settings[model], corpus)) for model in NAMES}
-parsers = {name: trained_parser(name, settings["dtg"]) for name in ("strong", "weak")}
+parsers = proposers(settings["dtg"])
 sentences = measured.test_sentences(settings["dtg"])
 words = [sentence.words for sentence in sentences]
 proposed = {name: list(propose(load_parser(parsers[name]), words, trees, METHODS["sample"])) for name in parsers}

@@ -37,8 +37,9 @@ from dtglib.decode.generate import Taste, generate
 from dtglib.decode.stackcache import StackStepper
 from dtglib.evaluate.blimp import read_pairs
 from dtglib.evaluate.suites import read_suites
-from dtglib.experiment import NAMES, prepare, read_corpus, read_size, trained
+from dtglib.experiment import prepare, read_corpus, trained
 from dtglib.model import Model
+from dtglib.settings import NAMES, read_size
 from dtglib.show import show
 from dtglib.surprisal import UNITS, surprisals, word_frame
 from dtglib.syntactic import pairs_of, parsing_of, suites_of, widths_of

@@ -30,9 +30,9 @@ size = "smoke"
 import pandas as pd
 
 from dtglib import plot
-from dtglib.experiment import NAMES
 from dtglib.files import repository
 from dtglib.record import read_record
+from dtglib.settings import NAMES
 from dtglib.tables import beside_the_paper, measured_values, orderings
 
 values = measured_values()

@@ -17,7 +17,7 @@ from dtglib.config import (
     read_config,
 )
 from dtglib.errors import UserError
-from dtglib.experiment import read_size
+from dtglib.settings import read_size
 
 KINDS = (RunConfig, CorpusConfig, VocabularyConfig)
 CONFIGS = Path(__file__).parent.parent / "configs"
@@ -60,7 +60,8 @@ def config(tmp_path):
     ],
 )
 def test_the_size_says_which_corpus_and_vocabulary(size, corpus, vocabulary):
-    assert read_size(size)[:3] == (RunConfig(seed=1), corpus, vocabulary)
+    settings = read_size(size)
+    assert (settings.run, settings.corpus, settings.vocabulary) == (RunConfig(seed=1), corpus, vocabulary)
 
 
 def test_every_key_is_explained_where_it_first_appears():

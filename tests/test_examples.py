@@ -14,9 +14,9 @@ from dtglib.batches import ROW, pack, pad
 from dtglib.corpora import load
 from dtglib.errors import UserError
 from dtglib.examples import Examples, layout_for
-from dtglib.experiment import read_size
 from dtglib.model import Batch
 from dtglib.readings import READINGS
+from dtglib.settings import read_size
 from dtglib.treebank import Sentence, Treebank
 from dtglib.vocab import END, PAD, ROOT, Vocabulary
 

@@ -8,12 +8,13 @@ import pytest
 from test_imports import PACKAGE, imports_of
 from test_train import TINY, bits, elsewhere, lines, written
 
-import dtglib.experiment
+import dtglib.networks
 from dtglib.errors import UserError
 from dtglib.examples import Examples
-from dtglib.experiment import CODE, prepare, read_settings, trained
+from dtglib.experiment import CODE, prepare, trained
 from dtglib.model import Model
 from dtglib.record import read_record
+from dtglib.settings import read_settings
 from dtglib.treebank import Sentence, sentence_from_rows, write_conllu
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -84,7 +85,7 @@ def test_other_sentences_in_the_same_place_give_another_folder(repository):
 
 def test_other_code_gives_another_folder(repository, monkeypatch):
     first = trained(settings(repository))
-    monkeypatch.setattr(dtglib.experiment, "sha256", lambda path: f"of a changed {path.name}")
+    monkeypatch.setattr(dtglib.networks, "sha256", lambda path: f"of a changed {path.name}")
     assert trained(settings(repository)) != first
 
 

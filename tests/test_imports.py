@@ -21,11 +21,13 @@ show examples train decode
 scores
 surprisal
 evaluate
-corpora
+corpora settings
+networks
+parser_training silver
 experiment
-parser_training
 measured
 syntactic
+ablations
 recording
 reproduce tables
 commands

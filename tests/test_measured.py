@@ -15,13 +15,13 @@ from dtglib.corpora import load
 from dtglib.errors import UserError
 from dtglib.evaluate.perplexity import by_trees, exactly, interval_per_word, perplexity
 from dtglib.evaluate.tightness import tightness
-from dtglib.experiment import read_settings
 from dtglib.measured import COUNTS, Missing, by_truth, missing, perplexity_row, scores_of, spread, tightness_of
 from dtglib.measured import test_sentences as sentences_to_test
 from dtglib.model import Model, ModelConfig
 from dtglib.proposals.parser import load_parser
 from dtglib.proposals.propose import METHODS, propose
 from dtglib.proposals.trained import ParserConfig, Trained, entries_of
+from dtglib.settings import read_settings
 from dtglib.treebank import Sentence
 from dtglib.vocab import Vocabulary
 

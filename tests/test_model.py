@@ -32,11 +32,11 @@ from dtglib.batches import pack, pad
 from dtglib.compile import COMPOSE, NOTHING
 from dtglib.corpora import load
 from dtglib.errors import UserError
-from dtglib.experiment import read_size
 from dtglib.model import REPRESENTATIONS, Batch, Model, ModelConfig, batch_of
 from dtglib.naive import Input, simulate
 from dtglib.output import Legal
 from dtglib.readings import READINGS, SYSTEM_OF
+from dtglib.settings import read_size
 from dtglib.structure import Structure, dense, flex
 from dtglib.transitions import START, SYSTEMS, Action, Kind, State, oracle, take
 from dtglib.transitions.protocol import OPEN

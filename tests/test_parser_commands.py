@@ -25,13 +25,13 @@ from dtglib.config import RunConfig
 from dtglib.corpora import load
 from dtglib.errors import UserError
 from dtglib.evaluate.attachment import attached, every_word, is_no_punctuation
-from dtglib.experiment import read_settings, read_size
 from dtglib.parser_training import CODE, ParserSettings, read_parser, read_parser_settings, trained_parser
 from dtglib.projectivity import is_projective
 from dtglib.proposals.parser import load_parser
 from dtglib.proposals.propose import METHODS, propose
 from dtglib.proposals.trained import WEIGHTS_FILE, Trained, TreebankExamples
 from dtglib.record import read_record
+from dtglib.settings import read_settings, read_size
 from dtglib.treebank import Sentence, read_conllu, write_conllu
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -672,7 +672,7 @@ def test_other_sentences_in_the_same_place_train_another_parser(repository, corp
 
 def test_other_code_trains_another_parser(repository, monkeypatch):
     first = trained_parser("tiny", settings(repository))
-    monkeypatch.setattr("dtglib.experiment.sha256", lambda path: f"of a changed {path.name}")
+    monkeypatch.setattr("dtglib.networks.sha256", lambda path: f"of a changed {path.name}")
     assert trained_parser("tiny", settings(repository)) != first
 
 

@@ -20,11 +20,13 @@ from dtglib.config import EvaluationConfig, as_dict, read_config
 from dtglib.errors import UserError
 from dtglib.evaluate.bootstrap import ratio_interval
 from dtglib.evaluate.perplexity import SentenceScore, by_trees, exactly, interval_per_word, perplexity
-from dtglib.experiment import CODE, Settings, folder_of, identity_of, prepare, read_settings, read_size
+from dtglib.experiment import CODE, identity_of, prepare
 from dtglib.model import Model, ModelConfig, batch_of
+from dtglib.networks import folder_of
 from dtglib.projectivity import is_projective
 from dtglib.readings import READINGS, SYSTEM_OF
 from dtglib.scores import all_trees, score_trees
+from dtglib.settings import Settings, read_settings, read_size
 from dtglib.structure import dense
 from dtglib.treebank import Sentence
 from dtglib.vocab import Vocabulary

@@ -9,11 +9,11 @@ from test_parser_commands import TINY_PARSER
 from test_train import TINY
 
 from dtglib.errors import UserError
-from dtglib.experiment import read_size
 from dtglib.measured import perplexity_row, scores_of
 from dtglib.measured import test_sentences as sentences_to_test
 from dtglib.record import Record, read_record
 from dtglib.recording import record_evaluation
+from dtglib.settings import read_size
 
 SIZE = (
     TINY.replace("epochs: 3", "epochs: 1")
@@ -63,7 +63,7 @@ def test_there_is_a_line_for_every_number_and_the_record_is_finished(record):
     assert (record.about["seeds"], record.config["size"]) == ([1], "smoke")
     parts = Counter(line["part"] for line in record.metrics)
     of_syntax = {"suites", "averages of suites", "pairs", "all pairs", "parsing"}
-    assert set(parts) == {"training", "parser", "perplexity", "reranking", "tightness"} | of_syntax
+    assert set(parts) == {"training", "parser", "perplexity", "reranking", "tightness", "ablation"} | of_syntax
     assert all(line["seed"] == 1 for line in record.metrics)
     assert [line["model"] for line in lines(record, "training")] == ["dtg", "txl-tokens"]
     assert [line["parser"] for line in lines(record, "parser")] == ["strong", "weak"]
@@ -75,7 +75,8 @@ def test_a_model_with_trees_is_scored_with_each_parser_and_one_without_once(reco
 
 
 def test_the_perplexity_is_that_of_the_folders_that_are_named(record, repository):
-    folders = {line.get("model") or line["parser"]: line["folder"] for line in record.metrics if "folder" in line}
+    trained = lines(record, "training") + lines(record, "parser")
+    folders = {line.get("model") or line["parser"]: line["folder"] for line in trained}
     sentences = sentences_to_test(read_size("smoke"))
     runs = repository / "runs"
     for line in lines(record, "perplexity"):

@@ -25,12 +25,12 @@ from dtglib.evaluate import blimp, suites
 from dtglib.evaluate.blimp import Pair, Paradigm, read_pairs
 from dtglib.evaluate.suites import averages, read_suites
 from dtglib.evaluate.suites import score as score_suites
-from dtglib.experiment import read_settings
 from dtglib.model import Model
 from dtglib.proposals.parser import load_parser
 from dtglib.proposals.projective import best_trees, how_many
 from dtglib.readings import SYSTEM_OF
 from dtglib.scores import all_trees, score_trees, score_words
+from dtglib.settings import read_settings
 from dtglib.surprisal import surprisals
 from dtglib.syntactic import ByBeam, ByTrees, Exactly, pair_rows, pairs_of, suite_rows, suites_of, widths_of
 from dtglib.vocab import Vocabulary
