@@ -175,7 +175,9 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--size", default="mini", metavar="SIZE", help="a file in configs/ (default: mini)")
     sub.add_argument("--seeds", nargs="+", type=_seed, default=[1], metavar="N", help="one or more (default: 1)")
     sub.add_argument("--models", nargs="+", metavar="NAME", help="some of the five (default: all)")
-    sub.add_argument("--about", nargs="+", default=[], metavar="WHAT", help="sentences, syntax, parsing (default: all)")
+    sub.add_argument(
+        "--about", nargs="+", default=[], metavar="WHAT", help="sentences, syntax, parsing, ablations (default: all)"
+    )
     sub.add_argument(
         "--out", required=True, type=_folder, metavar="DIR", help="a new folder, such as results/DATE-SIZE"
     )
@@ -188,6 +190,8 @@ def _parser() -> argparse.ArgumentParser:
         help="smoke, mini, open-small, open or paper: a file in configs/ (default: mini)",
     )
     sub.add_argument("--again", action="store_true", help="run what is up to date, too")
+    sub.add_argument("--scripts", action="store_true", help="run the .py halves, which need no Jupyter")
+    sub.add_argument("--minutes", type=float, metavar="N", help="stop after so many; the same command then goes on")
     return parser
 
 

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -187,6 +188,11 @@ def sentences_of(options: argparse.Namespace) -> list["Sentence"]:
 
 
 def reproduce(options: argparse.Namespace) -> None:
+    from dtglib.execute import PAPERMILL, SCRIPTS
     from dtglib.reproduce import reproduce
 
-    reproduce(options.size, again=options.again)
+    if not options.scripts and not find_spec("papermill"):
+        raise UserError("papermill is not installed; with --scripts the .py halves of the notebooks are run instead")
+    if options.minutes is not None and options.minutes <= 0:
+        raise UserError(f"--minutes: must be above 0, not {options.minutes:g}")
+    reproduce(options.size, options.again, SCRIPTS if options.scripts else PAPERMILL, options.minutes)

@@ -5,6 +5,7 @@
     draw_mask(structure)     who sees whom: a row looks, a column is seen; COMPOSE orange, STACK blue
     draw_relpos(structure)   at which relative position
     draw_lengths(lengths)    how long sentences are, a curve a corpus
+    draw_dots(rows, ...)     a dot for every seed, by what was varied
     save(figure, name)       into the repository's figures/
 
 A figure is returned, not shown: a notebook shows what stands last in a cell.
@@ -268,6 +269,21 @@ def draw_scores(rows: pd.DataFrame, group: str, score: str, colour: str, level: 
     axes.set(ylabel="", xlim=(0, 103))
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
+    return figure
+
+
+def draw_dots(rows: pd.DataFrame, group: str, value: str) -> Picture:
+    """A dot for every row (a seed), a line of dots for each group, and a stroke at its mean."""
+    groups = list(dict.fromkeys(rows[group]))
+    figure = Picture(figsize=(6, 0.4 * len(groups) + 0.8))
+    axes = figure.add_subplot()
+    for place, name in enumerate(groups):
+        values = rows.loc[rows[group] == name, value]
+        axes.plot(values, [place] * len(values), "o", color=BLUE, markersize=5, alpha=0.6, markeredgewidth=0)
+        axes.plot([values.mean()] * 2, [place - 0.3, place + 0.3], color=ORANGE, linewidth=2)
+    axes.set(yticks=range(len(groups)), yticklabels=groups, xlabel=value, ylim=(len(groups) - 0.5, -0.5))
+    axes.margins(x=0.1)
+    axes.spines[["top", "right"]].set_visible(False)
     return figure
 
 

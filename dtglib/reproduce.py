@@ -1,74 +1,81 @@
-"""The reproduction: the notebooks, run in order by papermill, each once.
+"""The reproduction: the notebooks, run in order, each once.
 
-    dtglib reproduce --size mini
+    dtglib reproduce --size mini                         by papermill
+    dtglib reproduce --size open --scripts --minutes 9   their .py halves, where there is no Jupyter, and in pieces
 
-runs `notebooks/NN_name.ipynb` with its parameter `size` set. The folder `runs/mini/NN_name/` then holds the executed
-notebook, the same as HTML, and the record of the run (record.py): config, commit, versions, hardware, time.
+runs `notebooks/NN_name` with its parameter `size` set. The folder `runs/mini/NN_name/` then holds the executed notebook
+(the same as HTML), its tables and figures, and the record of the run (record.py): config, commit, versions, hardware,
+time. At the end the tables are printed: those of the cells that are tagged `table`.
 
 A notebook is up to date as long as nothing that its numbers depend on has changed: its own cells, the size's config,
 the package, and which data there are; then it is skipped, so what was stopped goes on where it was. What is being run
-is `running.ipynb`, and the record says "finished" only at the end, so nothing half-done looks done.
+is called `running`, and the record says "finished" only at the end, so nothing half-done looks done.
 """
 
+import csv
 import hashlib
 import json
-import os
 import shutil
+import signal
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
+
 from dtglib.config import as_dict
 from dtglib.errors import UserError
+from dtglib.execute import PAPERMILL, Runner, Shown, Told
 from dtglib.files import explain_disk_errors, only_one_process, repository, sha256, write_atomically
 from dtglib.progress import is_quiet
-from dtglib.record import Run, read_record
+from dtglib.record import Run, read_about, read_record
 from dtglib.registry import checksums
 from dtglib.settings import read_size
 
-# A kernel that is killed for memory never answers; papermill would wait for ever.
-LONGEST_CELL_SECONDS = 3 * 60 * 60
+TABLES, FIGURES = "tables.txt", "figures"
 
 
-def reproduce(size: str, again: bool = False) -> None:
+def reproduce(size: str, again: bool = False, runner: Runner = PAPERMILL, minutes: float | None = None) -> None:
     """Run every notebook that is not up to date at this size, and say where things are."""
     settings, root = as_dict(*read_size(size)), repository()
-    notebooks = _notebooks(root / "notebooks")
+    notebooks = _notebooks(root / "notebooks", runner.suffix)
+    folders = [root / "runs" / size / notebook.stem for notebook in notebooks]
     began = time.monotonic()
-    with only_one_process(root / "runs" / size, f"reproduces size {size}"):
-        for number, notebook in enumerate(notebooks, start=1):
-            folder = root / "runs" / size / notebook.stem
-            config = {"size": size, "up to date as": _state(notebook, settings), **settings}
+    with _stopped_after(minutes), only_one_process(root / "runs" / size, f"reproduces size {size}"):
+        for number, (notebook, folder) in enumerate(zip(notebooks, folders, strict=True), start=1):
+            config = {"size": size, "up to date as": _state(notebook, settings, runner), **settings}
             place = f"[{number}/{len(notebooks)}] {notebook.stem}"
-            if not again and _is_up_to_date(folder, config):
+            if not again and _is_up_to_date(folder, config, runner):
                 print(f"{place}: up to date")
                 continue
-            print(f"{place}: running", flush=True)
+            expected = _expected_seconds(size, folder)
+            print(f"{place}: running" + (f", about {_clock(expected)}" if expected else ""), flush=True)
             started = time.monotonic()
-            if folder.exists():
-                with explain_disk_errors(folder):
-                    shutil.rmtree(folder)
+            _empty(folder)
             question = f"What does {notebook.name} find at size {size}?"
             with Run(folder, question, config, seeds=[settings["seed"]], data=checksums()):
-                _execute(notebook, size, folder)
-            print(f"{place}: done in {time.monotonic() - started:.0f} s")
-    print(f"\n{time.monotonic() - began:.0f} s in all; the notebooks, executed and as HTML, are in runs/{size}/")
-    print("figures:", *sorted(path.relative_to(root) for path in (root / "figures").glob("*.svg")), sep="\n  ")
+                with _status(place, expected) as told:
+                    shown = runner.execute(notebook, size, folder, told)
+                _keep(shown, folder)
+            print(f"{place}: done in {_clock(time.monotonic() - started)}", flush=True)
+    _report(size, root, folders, time.monotonic() - began)
 
 
-def _notebooks(folder: Path) -> list[Path]:
-    """The notebooks in their order; papermill runs the .ipynb halves, so each must have one."""
-    pairs = [script.with_suffix(".ipynb") for script in sorted(folder.glob("[0-9]*.py"))]
-    if not pairs:
+def _notebooks(folder: Path, suffix: str) -> list[Path]:
+    """The halves that are run, in their order; each notebook must have both."""
+    halves = [script.with_suffix(suffix) for script in sorted(folder.glob("[0-9]*.py"))]
+    if not halves:
         raise UserError(f"{folder}: holds no notebooks")
-    if missing := [pair.name for pair in pairs if not pair.is_file()]:
+    if missing := [half.name for half in halves if not half.is_file()]:
         raise UserError(f"{folder}: {', '.join(missing)} must be made from the .py half first: run `make notebooks`")
-    return pairs
+    return halves
 
 
-def _is_up_to_date(folder: Path, config: dict[str, Any]) -> bool:
-    if not (folder / "record.json").exists() or not (folder / f"{folder.name}.ipynb").exists():
+def _is_up_to_date(folder: Path, config: dict[str, Any], runner: Runner) -> bool:
+    if not all((folder / name).exists() for name in ("record.json", TABLES, f"{folder.name}{runner.result}")):
         return False
     try:
         record = read_record(folder)
@@ -77,62 +84,118 @@ def _is_up_to_date(folder: Path, config: dict[str, Any]) -> bool:
     return record.about["status"] == "finished" and record.config == config
 
 
-def _execute(notebook: Path, size: str, folder: Path) -> None:
-    # Inside: papermill takes a second to import.
-    import nbformat
-    import papermill
-    from jupyter_client import AsyncKernelManager
-    from nbclient.exceptions import CellTimeoutError, DeadKernelError
-    from nbconvert import HTMLExporter
-    from papermill.exceptions import PapermillExecutionError
-
-    running = folder / "running.ipynb"
-
-    class KernelManager(AsyncKernelManager):
-        """What a kernel says outside of its notebook, as when it is interrupted, goes into a file beside it."""
-
-        async def start_kernel(self, **options: Any) -> None:
-            with open(folder / "kernel.log", "wb") as log:
-                await super().start_kernel(stderr=log, **options)
-
-    try:
-        with explain_disk_errors(running):
-            papermill.execute_notebook(
-                str(notebook),
-                str(running),
-                parameters={"size": size},
-                cwd=str(notebook.parent),
-                kernel_name="python3",
-                language="python",
-                progress_bar=not is_quiet(),
-                execution_timeout=LONGEST_CELL_SECONDS,
-                kernel_manager_class=KernelManager,
-            )
-    except PapermillExecutionError as error:
-        raise UserError(
-            f"{notebook.name}, cell {error.cell_index + 1}: {error.ename}: {error.evalue}\n"
-            f"  the notebook up to there is {running}; what was finished before is kept"
-        ) from error
-    except DeadKernelError as error:
-        raise UserError(f"{notebook.name}: its kernel died, most likely for lack of memory; free some") from error
-    except CellTimeoutError as error:
-        raise UserError(f"{notebook.name}: a cell ran longer than {LONGEST_CELL_SECONDS // 3600} hours") from error
-    html, _ = HTMLExporter().from_notebook_node(nbformat.read(running, as_version=4))
-    with write_atomically(folder / f"{notebook.stem}.html") as file:
-        file.write(html)
-    os.replace(running, folder / notebook.name)
-
-
-def _state(notebook: Path, settings: dict[str, Any]) -> str:
+def _state(notebook: Path, settings: dict[str, Any], runner: Runner) -> str:
     """A checksum of all that a notebook's numbers depend on."""
-    try:
-        cells = [cell["source"] for cell in json.loads(notebook.read_text("utf-8"))["cells"]]
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{notebook}: not a notebook ({error}); make it again with `make notebooks`") from error
-    parts = [json.dumps([cells, settings, checksums()]), *map(sha256, _package_files())]
+    parts = [json.dumps([runner.cells(notebook), settings, checksums()]), *map(sha256, _package_files())]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def _package_files() -> Iterator[Path]:
     package = Path(__file__).parent
     return (p for p in sorted(package.rglob("*")) if p.suffix in (".py", ".yaml", ".json", ".csv"))
+
+
+# ---- What is said while one waits
+
+
+def _expected_seconds(size: str, folder: Path) -> float | None:
+    """How long it took here the last time or, the first time, where it was recorded."""
+    try:
+        about = read_about(folder)
+        if about["status"] == "finished":
+            return float(about["wall_seconds"])
+    except UserError:
+        pass  # it was never run here
+    recorded = repository() / "benchmarks" / "records" / "reproduce.csv"
+    if recorded.exists():
+        with open(recorded, encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                if (row["size"], row["notebook"]) == (size, folder.name):
+                    return float(row["seconds"])
+    return None
+
+
+@contextmanager
+def _status(place: str, expected: float | None) -> Iterator[Told]:
+    """A line that says which cell runs, since when, and how long all will take; it moves while a cell does not."""
+    of = f" of about {_clock(expected)}" if expected else ""
+    layout = f"{{desc}} {{n_fmt}}/{{total_fmt}} [{{elapsed}}{of}]{{postfix}}"
+    bar = tqdm(desc=f"{place}, cell", total=1, bar_format=layout, leave=False, disable=is_quiet())
+    ended = threading.Event()
+
+    def told(number: int, count: int, first_line: str) -> None:
+        bar.n, bar.total = number, count
+        bar.set_postfix_str(first_line[:60])
+
+    def tick() -> None:
+        while not ended.wait(1):
+            bar.refresh()
+
+    ticking = threading.Thread(target=tick, daemon=True)
+    ticking.start()
+    try:
+        yield told
+    finally:
+        ended.set()
+        ticking.join()
+        bar.close()
+
+
+def _clock(seconds: float) -> str:
+    return tqdm.format_interval(round(seconds))
+
+
+@contextmanager
+def _stopped_after(minutes: float | None) -> Iterator[None]:
+    """Stop after so many minutes, or when a batch system says so, as if somebody had pressed Ctrl-C."""
+    stopped: list[str] = []
+
+    def stop(number: int, frame: Any) -> None:
+        if number == signal.SIGALRM:
+            stopped.append(f"stopped after {minutes:g} minutes, as asked; the same command goes on")
+        signal.raise_signal(signal.SIGINT)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, stop) for number in (signal.SIGALRM, signal.SIGTERM)}
+    signal.setitimer(signal.ITIMER_REAL, 60 * (minutes or 0))
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(*stopped or [str(error) or "interrupted; the same command goes on"]) from error
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+# ---- What is there in the end
+
+
+def _empty(folder: Path) -> None:
+    if folder.exists():
+        with explain_disk_errors(folder):
+            shutil.rmtree(folder)
+
+
+def _keep(shown: Sequence[Shown], folder: Path) -> None:
+    """Put the pictures of a notebook and the tables that it is about into files of their own."""
+    pictures = [one.data["image/svg+xml"] for one in shown if "image/svg+xml" in one.data]
+    for number, picture in enumerate(pictures, start=1):
+        with write_atomically(folder / FIGURES / f"{folder.name}-{number}.svg") as file:
+            file.write(picture)
+    tables = [one.data["text/plain"] for one in shown if "table" in one.tags]
+    with write_atomically(folder / TABLES) as file:
+        file.write("".join(f"{table}\n\n" for table in tables))
+
+
+def _report(size: str, root: Path, folders: Sequence[Path], seconds: float) -> None:
+    for folder in folders:
+        if tables := (folder / TABLES).read_text("utf-8"):
+            print(f"\n==== {folder.name}\n\n{tables}", end="")
+    print("\nfigures:")
+    for folder in folders:
+        for path in sorted((folder / FIGURES).glob("*.svg"), key=lambda path: int(path.stem.rpartition("-")[2])):
+            print(f"  {path.relative_to(root)}")
+    print(f"\n{_clock(seconds)} in all; the notebooks, as they were run, are in runs/{size}/")

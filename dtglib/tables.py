@@ -3,6 +3,9 @@
     values = measured_values()                   what all records say: a row a system, measure, corpus, size and seed
     beside_the_paper("table2", values)           the paper's number, then ours, a column for each corpus and size
     orderings(values)                            what the paper says is better than what, and whether it is so here
+    in_words(orderings(values))                  the same as sentences
+
+Models are compared with one another, and the variants of one with one another: the question says which (ablations.py).
 
 A number of ours is a mean over seeds with its standard deviation, and says how many seeds that were; of several records
 of the same thing the newest one counts. Numbers of different corpora stand in different columns, which say so: they
@@ -29,7 +32,8 @@ class Measure(NamedTuple):
 
     name: str
     paper: str  # the paper's corpus and measure
-    value: Callable[[Line], float | None]  # of a line of metrics; None: it is about something else
+    of_model: Callable[[Line], float | None]  # of a line of metrics; None: it is about something else
+    of_variant: Callable[[Line], float] | None = None  # of a line about an ablation, if they have it
 
 
 def _perplexity(line: Line) -> float | None:
@@ -54,14 +58,17 @@ def _reranked(line: Line) -> float | None:
 
 PRIMARY = ("mean of 6 circuits of 33 suites", "mean of 6 circuits of 21 suites")  # public, minilang's
 MEASURES = (
-    Measure("perplexity per word", "BLLIP-LG/PPL", _perplexity),
-    Measure("BLiMP", "BLiMP/acc", _pairs),
-    Measure("SG", "SG/score", _suites),
+    Measure("perplexity per word", "BLLIP-LG/PPL", _perplexity, lambda line: line["per word"]),
+    Measure("BLiMP", "BLiMP/acc", _pairs, lambda line: 100 * line["pairs"]),
+    Measure("SG", "SG/score", _suites, lambda line: 100 * line["suites"]),
     Measure("UAS", "PTB-test/UAS", _reranked),
 )
 
+MODELS = ""  # the question which model is better
+# Which question a table of the paper answers.
+TABLES = {"table2": MODELS, "table3": MODELS, "table4": "arc representation", "table5": "parser"}
 
-ABOUT = ["measure", "corpus", "size", "system"]
+ABOUT = ["question", "measure", "corpus", "size", "system"]
 
 
 def measured_values(folder: Path | None = None) -> pd.DataFrame:
@@ -71,7 +78,8 @@ def measured_values(folder: Path | None = None) -> pd.DataFrame:
     if not found:
         raise UserError(f"{folder}: there are no records yet; `dtglib evaluate` makes them")
     rows = pd.DataFrame(found)
-    return rows[rows["record"] == rows.groupby(ABOUT)["record"].transform("max")].reset_index(drop=True)
+    newest = rows["begun"] == rows.groupby(ABOUT)["begun"].transform("max")
+    return rows[newest].drop(columns="begun").reset_index(drop=True)
 
 
 def _rows(folder: Path) -> Iterator[dict[str, Any]]:
@@ -80,10 +88,11 @@ def _rows(folder: Path) -> Iterator[dict[str, Any]]:
         return
     for line in record.metrics:
         for measure in MEASURES:
-            value = measure.value(line)
+            value = _value(measure, line)
             if value is not None:
-                name = line.get("model") or line["chosen by"]
+                name = line.get("variant") or line.get("model") or line["chosen by"]
                 yield {
+                    "question": line.get("question", MODELS),
                     "measure": measure.name,
                     "corpus": record.config["corpus"],
                     "size": record.config["size"],
@@ -91,7 +100,14 @@ def _rows(folder: Path) -> Iterator[dict[str, Any]]:
                     "seed": line["seed"],
                     "value": value,
                     "record": folder.name,
+                    "begun": f"{record.about['started']} {folder.name}",
                 }
+
+
+def _value(measure: Measure, line: Line) -> float | None:
+    if line["part"] == "ablation":
+        return measure.of_variant and measure.of_variant(line)
+    return measure.of_model(line)
 
 
 def paper(table: str, folder: Path | None = None) -> pd.DataFrame:
@@ -101,21 +117,18 @@ def paper(table: str, folder: Path | None = None) -> pd.DataFrame:
 
 def beside_the_paper(table: str, values: pd.DataFrame, folder: Path | None = None) -> pd.DataFrame:
     """The systems of one of the paper's tables; for each measure the paper's number and ours."""
-    theirs = paper(table, folder)
+    theirs, values = paper(table, folder), values[values["question"] == TABLES[table]]
     rows = values.groupby(ABOUT, sort=False)["value"].agg(["mean", "std", "count"]).reset_index()
     columns: dict[tuple[str, str], dict[str, str]] = {}
-    for measure in MEASURES:
-        of_paper = theirs[theirs["metric"] == measure.paper]
+    for name, metric in {measure.name: measure.paper for measure in MEASURES}.items():
+        of_paper = theirs[theirs["metric"] == metric]
         if of_paper.empty:
             continue
-        corpus, _, _ = measure.paper.partition("/")
-        columns[measure.name, f"paper, {corpus}"] = dict(
+        columns[name, f"paper, {metric.partition('/')[0]}"] = dict(
             zip(of_paper["system"], of_paper["value"].map(str), strict=True)
         )
-        for (corpus, size), mine in rows[rows["measure"] == measure.name].groupby(["corpus", "size"], sort=False):
-            columns[measure.name, f"{corpus}, {size}"] = dict(
-                zip(mine["system"], map(as_text, mine.itertuples()), strict=True)
-            )
+        for (corpus, size), mine in rows[rows["measure"] == name].groupby(["corpus", "size"], sort=False):
+            columns[name, f"{corpus}, {size}"] = dict(zip(mine["system"], map(as_text, mine.itertuples()), strict=True))
     systems = list(dict.fromkeys([*theirs["system"], *(name for column in columns.values() for name in column)]))
     return pd.DataFrame(
         {name: [column.get(system, "") for system in systems] for name, column in columns.items()}, systems
@@ -131,14 +144,22 @@ def as_text(row: Any) -> str:
 
 # What the paper's tables say is better than what; of perplexities the lower one is.
 SAID = (
-    ("SG", "DTG", "TXL (trans)"),
-    ("SG", "TXL (trans)", "TXL (tokens)"),
-    ("BLiMP", "TXL (trans)", "DTG"),
-    ("BLiMP", "DTG", "TXL (tokens)"),
-    ("perplexity per word", "TXL (trans)", "DTG"),
-    ("perplexity per word", "DTG", "DTG-swift"),
-    ("perplexity per word", "DTG-swift", "DTG-eager"),
-    ("UAS", "DTG", "proposal"),
+    (MODELS, "SG", "DTG", "TXL (trans)"),
+    (MODELS, "SG", "TXL (trans)", "TXL (tokens)"),
+    (MODELS, "BLiMP", "TXL (trans)", "DTG"),
+    (MODELS, "BLiMP", "DTG", "TXL (tokens)"),
+    (MODELS, "perplexity per word", "TXL (trans)", "TXL (tokens)"),
+    (MODELS, "perplexity per word", "TXL (trans)", "DTG"),
+    (MODELS, "perplexity per word", "DTG", "DTG-swift"),
+    (MODELS, "perplexity per word", "DTG-swift", "DTG-eager"),
+    (MODELS, "UAS", "DTG", "proposal"),
+    (MODELS, "UAS", "TXL (trans)", "proposal"),
+    ("arc representation", "perplexity per word", "w+arc", "w"),
+    ("arc representation", "perplexity per word", "w", "arc"),
+    ("arc representation", "BLiMP", "w+arc", "w"),
+    ("arc representation", "BLiMP", "w", "arc"),
+    ("parser", "perplexity per word", "strong parser", "weak parser"),
+    ("parser", "BLiMP", "strong parser", "weak parser"),
 )
 
 
@@ -148,9 +169,9 @@ def orderings(values: pd.DataFrame) -> pd.DataFrame:
     p is that of a paired t test over the seeds, two-sided; of one seed there is none.
     """
     rows = []
-    for measure, better, worse in SAID:
+    for question, measure, better, worse in SAID:
         sign = -1 if measure.startswith("perplexity") else 1
-        of_measure = values[values["measure"] == measure]
+        of_measure = values[(values["question"] == question) & (values["measure"] == measure)]
         for (corpus, size), mine in of_measure.groupby(["corpus", "size"], sort=False):
             by_seed = mine.pivot_table(index="seed", columns="system", values="value")
             if better not in by_seed or worse not in by_seed:
@@ -170,3 +191,20 @@ def orderings(values: pd.DataFrame) -> pd.DataFrame:
                 }
             )
     return pd.DataFrame(rows)
+
+
+SIGNIFICANT = 0.05
+
+
+def in_words(rows: pd.DataFrame) -> list[str]:
+    """A sentence for each ordering: whether it holds here, and whether that could be chance."""
+    return [_sentence(row) for row in rows.to_dict("records")]
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    verdict = "holds" if row["holds"] else "does not hold"
+    found = f"{row['measure']}, {row['the paper says']}: {verdict} on {row['corpus']}, by {abs(row['by']):.1f}"
+    if pd.isna(row["p"]):
+        return f"{found}; one seed, so it is not tested."
+    chance = "significantly" if row["p"] < SIGNIFICANT else "not significantly"
+    return f"{found}, {chance} over {row['seeds']} seeds (paired t test, p = {row['p']:.3f})."

@@ -29,7 +29,8 @@ measured
 syntactic
 ablations
 recording
-reproduce tables
+execute tables
+reproduce
 commands
 model_commands
 cli
