@@ -12,7 +12,7 @@ QUIET  := $(if $(CI),--quiet,)
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup data reproduce notebooks figures test lint bench clean lock
+.PHONY: help setup data reproduce notebooks lab figures test lint bench clean lock
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ reproduce: $(READY)  ## run all notebooks in order; SIZE=smoke|mini|open|paper (
 
 notebooks: $(READY)  ## refresh the stored outputs of the notebooks from their .py halves, at size smoke
 	@$(BIN)/jupytext --quiet --to ipynb --execute notebooks/*.py
+
+lab: $(READY)  ## open JupyterLab on the notebooks
+	@$(BIN)/jupyter lab notebooks
 
 figures: $(READY)  ## draw all figures again into figures/, at SIZE
 	@$(BIN)/dtglib reproduce --size $(or $(SIZE),mini) --again

@@ -118,28 +118,31 @@ def paper(table: str, folder: Path | None = None) -> pd.DataFrame:
 def beside_the_paper(table: str, values: pd.DataFrame, folder: Path | None = None) -> pd.DataFrame:
     """The systems of one of the paper's tables; for each measure the paper's number and ours."""
     theirs, values = paper(table, folder), values[values["question"] == TABLES[table]]
-    rows = values.groupby(ABOUT, sort=False)["value"].agg(["mean", "std", "count"]).reset_index()
     columns: dict[tuple[str, str], dict[str, str]] = {}
-    for name, metric in {measure.name: measure.paper for measure in MEASURES}.items():
-        of_paper = theirs[theirs["metric"] == metric]
+    for measure in MEASURES:
+        of_paper = theirs[theirs["metric"] == measure.paper]
         if of_paper.empty:
             continue
-        columns[name, f"paper, {metric.partition('/')[0]}"] = dict(
+        corpus, _, _ = measure.paper.partition("/")
+        columns[measure.name, f"paper, {corpus}"] = dict(
             zip(of_paper["system"], of_paper["value"].map(str), strict=True)
         )
-        for (corpus, size), mine in rows[rows["measure"] == name].groupby(["corpus", "size"], sort=False):
-            columns[name, f"{corpus}, {size}"] = dict(zip(mine["system"], map(as_text, mine.itertuples()), strict=True))
+        ours = values[values["measure"] == measure.name]
+        for (corpus, size), mine in ours.groupby(["corpus", "size"], sort=False):
+            columns[measure.name, f"{corpus}, {size}"] = (
+                mine.groupby("system", sort=False)["value"].agg(as_text).to_dict()
+            )
     systems = list(dict.fromkeys([*theirs["system"], *(name for column in columns.values() for name in column)]))
     return pd.DataFrame(
         {name: [column.get(system, "") for system in systems] for name, column in columns.items()}, systems
     )
 
 
-def as_text(row: Any) -> str:
+def as_text(of_seeds: pd.Series) -> str:
     """A mean with its spread, or how little is known of it."""
-    if row.count == 1:
-        return f"{row.mean:.1f} (one seed)"
-    return f"{row.mean:.1f} ± {row.std:.1f} ({row.count} seeds)"
+    if len(of_seeds) == 1:
+        return f"{of_seeds.mean():.1f} (one seed)"
+    return f"{of_seeds.mean():.1f} ± {of_seeds.std():.1f} ({len(of_seeds)} seeds)"
 
 
 # What the paper's tables say is better than what; of perplexities the lower one is.

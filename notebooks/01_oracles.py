@@ -31,6 +31,7 @@ import pandas as pd
 from dtglib import plot
 from dtglib.compile import Arcs, compile_trees
 from dtglib.corpora import UD_ENGLISH, load, ud_treebanks
+from dtglib.explore import explore
 from dtglib.settings import read_size
 from dtglib.transitions import START, SYSTEMS, Kind, oracle, replay, take
 from dtglib.transitions.protocol import OPEN, why_no_tree
@@ -126,6 +127,13 @@ for name, system in SYSTEMS.items():
     print(f"{name:12}", *oracle(system, heads))
 same = oracle(SYSTEMS["arc-standard"], heads) == oracle(SYSTEMS["arc-hybrid"], heads)
 print("arc-standard and arc-hybrid write the same:", same)
+
+# %% [markdown]
+# In JupyterLab there are fields below for another sentence and another system; elsewhere, change the cell that names
+# the words.
+
+# %%
+explore(lambda system, words, heads: steps(SYSTEMS[system], words, heads), words, heads, "arc-swift")
 
 # %% [markdown]
 # ## Where arc-eager and arc-swift part

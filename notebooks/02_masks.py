@@ -34,6 +34,7 @@ from dtglib import plot
 from dtglib.batches import pad
 from dtglib.compile import compile_trees
 from dtglib.corpora import load, ud_treebanks
+from dtglib.explore import explore
 from dtglib.naive import simulate
 from dtglib.readings import causal
 from dtglib.settings import read_size
@@ -139,6 +140,15 @@ plot.save(picture, "02_figure5_arc_swift")
 # 13 lacks the [2].) One cell is in doubt, row 15 and column 13. "We mask all these k + 1 tokens", says section 3.4,
 # which would hide the full stop. But by the paper's table 1 it is on the stack and may take dependents, so here it
 # stays.
+
+# %% [markdown]
+# ## Any other sentence
+#
+# In JupyterLab there are fields below for another sentence, tree and system, and the mask follows; elsewhere, change
+# what the cell names.
+
+# %%
+explore(lambda system, words, heads: plot.draw_mask(named(show(system, words, heads)), system), words, heads)
 
 # %% [markdown]
 # ## Words in several pieces

@@ -43,6 +43,7 @@ from dtglib.structure import dense
 from dtglib.treebank import trees_only
 from dtglib.vocab import Vocabulary
 
+pd.set_option("display.width", 160)
 settings = {model: read_size(size, model=model) for model in NAMES}
 
 # %% [markdown]
@@ -97,7 +98,7 @@ plot.draw_curves(curves, "epochs", "nats per transition, joint")
 # one has to sum over its trees, which a later notebook does. What may be compared, among the models with trees, is
 # `nats per sentence`: of a sentence with its tree, by the one derivation that the oracle gives it.
 
-# %%
+# %% tags=["table"]
 
 
 def measured(model):

@@ -42,6 +42,7 @@ from dtglib.scores import all_trees, score_trees
 from dtglib.settings import NAMES, read_size
 from dtglib.treebank import Sentence
 
+pd.set_option("display.width", 160)
 settings = {model: read_size(size, model=model) for model in NAMES}
 trees = settings["dtg"].evaluation.trees
 
@@ -119,7 +120,7 @@ plot.draw_growth(curves, level, "trees", "log p(words), nats")
 # with trees it is an upper bound; TXL (tokens) is exact. No sentence is left out because its own tree is no projective
 # one: that tree is not looked at. The interval is a bootstrap over sentences; it says nothing about other seeds.
 
-# %%
+# %% tags=["table"]
 scores = {
     model: measured.scores_of(
         models[model], sentences, None if model == "txl-tokens" else parsers["strong"], trees=trees
@@ -136,7 +137,7 @@ table.set_index("model").round(2)
 # the treebank's, which is all that reranking could ever reach. `over proposal` is what is won over the parser's best
 # tree, punctuation included, on the same sentences. All in percent, with bootstrap intervals over sentences.
 
-# %%
+# %% tags=["table"]
 
 
 def reranking(parser):

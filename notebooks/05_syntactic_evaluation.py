@@ -46,6 +46,7 @@ from dtglib.syntactic import pairs_of, parsing_of, suites_of, widths_of
 from dtglib.transitions.protocol import OPEN
 from dtglib.treebank import Sentence
 
+pd.set_option("display.width", 160)
 first = read_size(size)
 seeds = range(first.run.seed, first.run.seed + first.evaluation.compared_seeds)
 
@@ -126,7 +127,7 @@ plot.draw_tree(Sentence(good, tuple(whole.heads.tolist())), "at the end")
 # is our primary one, and most likely the paper's: the mean over the circuits. On minilang's own 21 suites no suite is
 # left out, and two of the three are the same.
 
-# %%
+# %% tags=["table"]
 reports = {key: suites_of(settings[key], folder) for key, folder in folders.items()}
 scores = pd.DataFrame(
     {"model": NAMES[model], "seed": seed, "average": name, "score": 100 * value}
@@ -171,7 +172,7 @@ by_suite
 # Pairs are *alike* where a vocabulary lacks both of the words in which the sentences differ. The line is where guessing
 # leads.
 
-# %%
+# %% tags=["table"]
 pairs = {key: pairs_of(settings[key], folder) for key, folder in folders.items()}
 totals = pd.DataFrame(
     {
@@ -244,7 +245,7 @@ paradigms.groupby(["paradigm", "model"], sort=False)["accuracy"].mean().round(1)
 # is the treebank's, in percent of all words of the test sentences (punctuation included, and without), with a bootstrap
 # interval over sentences. Where a search finds no tree, all words count as wrong.
 
-# %%
+# %% tags=["table"]
 parsing = pd.DataFrame(
     {"model": NAMES[model], "seed": seed, **parsing_of(settings[model, seed], folder)}
     for (model, seed), folder in folders.items()

@@ -18,6 +18,7 @@ batches structure readings
 attention output proposals
 model processes checkpoint
 show examples train decode
+explore
 scores
 surprisal
 evaluate

@@ -1,0 +1,74 @@
+"""Fields in a notebook for a sentence, its tree and a transition system, above what is made of them.
+
+    explore(lambda system, words, heads: draw_mask(...), ["There", "is", "a", "difference"], (2, 0, 4, 2))
+
+In JupyterLab the fields can be changed, and what is below follows. It is an ordinary output of its cell, so where no
+widgets are shown (on GitHub, in HTML, in a script) it is there all the same, for the sentence that the cell names.
+"""
+
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from dtglib.errors import UserError
+from dtglib.show import numbers
+from dtglib.transitions import SYSTEMS
+
+# What is to be seen, given the name of a transition system, words and heads.
+Make = Callable[[str, list[str], list[int]], Any]
+
+
+def explore(make: Make, words: Sequence[str], heads: Sequence[int], system: str = "arc-standard") -> Any:
+    """Show what `make` makes of the sentence, with fields to change it; without Jupyter, only hand it on."""
+    first = make(system, list(words), list(heads))
+    if not _in_jupyter():
+        return first
+    import ipywidgets
+    from IPython.display import display
+
+    fields = {
+        "system": ipywidgets.Dropdown(options=list(SYSTEMS), value=system, description="system"),
+        "words": _field(ipywidgets, "words", " ".join(words)),
+        "heads": _field(ipywidgets, "heads", " ".join(map(str, heads))),
+    }
+    message = ipywidgets.Label()
+    _display(ipywidgets.VBox([*fields.values(), message]), "(In JupyterLab there are fields here to change it.)")
+    below = display(first, display_id=True)
+
+    def follow(change: Any) -> None:
+        try:
+            below.update(made(make, **{name: field.value for name, field in fields.items()}))
+            message.value = ""
+        except UserError as error:
+            message.value = str(error)
+
+    for field in fields.values():
+        field.observe(follow, "value")
+    return None
+
+
+def made(make: Make, system: str, words: str, heads: str) -> Any:
+    """The same from what stands in the fields; a UserError says what is wrong with it."""
+    return make(system, words.split(), numbers(heads, "heads"))
+
+
+def _field(ipywidgets: Any, name: str, value: str) -> Any:
+    # Not at every key: half a sentence has no tree.
+    return ipywidgets.Text(
+        value=value, description=name, continuous_update=False, layout=ipywidgets.Layout(width="40em")
+    )
+
+
+def _display(widget: Any, instead: str) -> None:
+    """Show a widget, and a text where none can be shown."""
+    from IPython.display import display
+
+    display({**widget._repr_mimebundle_(), "text/plain": instead}, raw=True)
+
+
+def _in_jupyter() -> bool:
+    if not find_spec("ipywidgets"):
+        return False
+    from IPython import get_ipython
+
+    return get_ipython() is not None
