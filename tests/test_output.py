@@ -25,6 +25,7 @@ from dtglib.output import (
     Factored,
     Legal,
     Single,
+    Whole,
     classes_of,
     legal_log_softmax,
 )
@@ -234,6 +235,30 @@ def test_factored_may_say_that_a_word_comes_without_saying_which():
     is_word = torch.from_numpy(v.starts_word | v.continues_word)
     assert after[:, ~is_word].equal(before[:, ~is_word])
     assert not after[:, is_word].equal(before[:, is_word])
+
+
+@in_every_system
+def test_whole_is_a_softmax_over_all_entries_of_which_the_share_of_the_illegal_is_lost(name):
+    v = vocabulary("pieces")
+    sequences = compile_trees(SYSTEMS[name], v, trees()[5:10])
+    module, embeddings = random_output(Whole, v)
+    expected = [ids for tree in trees()[5:10] for ids in legal_by_replay(name, *tree, v)]
+    x = torch.randn(len(expected), WIDTH)
+    with torch.no_grad():
+        found = module(x, embeddings, legal_of(sequences)).exp()
+        everything = (x @ embeddings.T + module.bias).softmax(1)
+    for row, ids in enumerate(map(sorted, expected)):
+        torch.testing.assert_close(found[row, ids], everything[row, ids])
+        illegal = [number for number in range(len(v)) if number not in ids]
+        assert (found[row, illegal] == 0).all()
+    assert (found.sum(1) < 1).all()
+
+
+def test_whole_divided_by_what_is_legal_is_single():
+    v = vocabulary("words")
+    legal = legal_of(compile_trees(SYSTEMS["arc-standard"], v, trees()))
+    found = {output: log_probs(output, v, legal) for output in (Whole, Single)}
+    torch.testing.assert_close(found[Whole].log_softmax(1), found[Single])
 
 
 # ---- Where there is no choice

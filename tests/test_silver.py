@@ -1,0 +1,99 @@
+"""Silver trees: the parser's, whatever trees there were, drawn once and found again."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dtglib import silver
+from dtglib.experiment import read_corpus
+from dtglib.proposals.parser import known_as
+from dtglib.proposals.projective import best_tree
+from dtglib.settings import read_settings
+from dtglib.silver import parsed
+from dtglib.treebank import Sentence, Treebank
+
+SENTENCES = [
+    Sentence(("There", "is", "a", "difference"), (2, 0, 4, 2), ("expl", "root", "det", "nsubj"), id="a"),
+    Sentence(("Nobody", "parsed", "this"), id="b"),
+]
+
+
+class Parser:
+    """Its scores are drawn at random, the same for the same words; it counts what it was asked."""
+
+    asked = 0
+
+    def arc_scores(self, sentences):
+        Parser.asked += len(sentences)
+        return [self.of(words) for words in sentences]
+
+    def of(self, words):
+        return np.random.default_rng(sum(map(ord, "".join(words)))).normal(size=(len(words) + 1,) * 2)
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path, monkeypatch) -> Path:
+    for name in ("notebooks", "configs"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(silver, "load_parser", lambda name: Parser())
+    monkeypatch.setattr(Parser, "asked", 0)
+    return tmp_path
+
+
+def test_every_sentence_has_the_parsers_best_tree_and_keeps_all_else_but_what_belongs_to_the_old_one():
+    treebank = parsed(Treebank(SENTENCES, Counter(broken=2)), "somebody's")
+    assert treebank.excluded == {"broken": 2}
+    for before, after in zip(SENTENCES, treebank.sentences, strict=True):
+        assert after.heads == tuple(best_tree(Parser().of(before.words)).tolist())
+        assert (after.words, after.id, after.labels) == (before.words, before.id, None)
+
+
+def test_a_corpus_is_parsed_once_and_another_one_or_by_another_parser_again():
+    treebank = Treebank(SENTENCES, Counter())
+    assert parsed(treebank, "somebody's") == parsed(treebank, "somebody's")
+    assert Parser.asked == 2
+    parsed(treebank, "somebody else's")
+    parsed(Treebank(SENTENCES[:1], Counter()), "somebody's")
+    assert Parser.asked == 5
+
+
+def test_what_was_stopped_goes_on(monkeypatch):
+    monkeypatch.setattr(silver, "AT_ONCE", 1)
+    whole = parsed(Treebank(SENTENCES * 2, Counter()), "one")
+
+    class Stopped(Parser):
+        def arc_scores(self, sentences):
+            if Parser.asked >= 6:
+                raise KeyboardInterrupt
+            return super().arc_scores(sentences)
+
+    monkeypatch.setattr(silver, "load_parser", lambda name: Stopped())
+    with pytest.raises(KeyboardInterrupt):
+        parsed(Treebank(SENTENCES * 2, Counter()), "two")
+    monkeypatch.setattr(silver, "load_parser", lambda name: Parser())
+    assert parsed(Treebank(SENTENCES * 2, Counter()), "two").sentences == whole.sentences
+    assert Parser.asked == 8, "two of the four had been kept"
+
+
+def test_a_run_whose_config_asks_for_it_is_trained_on_the_parsers_trees(repository):
+    config = repository / "configs" / "tiny.yaml"
+    config.write_text("corpus: minilang\ntrain_sentences: 5\ndev_sentences: 3\n")
+    settings = read_settings(config, {"parsed_by": "somebody's"})
+    own, silver_trees = read_corpus(read_settings(config)), read_corpus(settings)
+    for part in ("train", "dev"):
+        before, after = getattr(own, part).sentences, getattr(silver_trees, part).sentences
+        assert [s.words for s in before] == [s.words for s in after]
+        assert [s.heads for s in after] == [tuple(best_tree(Parser().of(s.words)).tolist()) for s in after]
+        assert [s.heads for s in before] != [s.heads for s in after]
+
+
+def test_a_parser_is_known_by_its_weights_or_its_file_or_its_name(tmp_path):
+    (tmp_path / "file").write_text("weights")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "parser.safetensors").write_text("weights")
+    assert known_as(folder) == known_as(tmp_path / "file")
+    assert known_as("biaffine-dep-en") == "biaffine-dep-en"
