@@ -24,16 +24,16 @@ import websocket
 # JupyterLab asks whether it may fetch news, in a box that lies over the page.
 NO_NEWS = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
 
-# Outputs are cleared: what the file holds is no evidence of what runs.
-OPEN = """(async () => {
-    await jupyterapp.restored;
-    window.notebook = await jupyterapp.commands.execute('docmanager:open', {path: %s, factory: 'Notebook'});
-    await notebook.context.ready;
-    await jupyterapp.commands.execute('notebook:clear-all-cell-outputs');
-})()"""
-KERNEL_IS_IDLE = "notebook.sessionContext.session?.kernel?.status === 'idle'"
+# Not waited for on the page, where a dialog may stand in the way for ever.
+OPEN = """void jupyterapp.restored
+    .then(() => jupyterapp.commands.execute('docmanager:open', {path: %s, factory: 'Notebook'}))
+    .then(panel => panel.context.ready.then(() => { window.notebook = panel; }))"""
+IS_OPEN = "window.notebook?.context.path === %s"
+IS_IDLE = "notebook.sessionContext.session?.kernel?.status === 'idle'"
 STATE = """document.querySelector('.jp-Dialog')?.innerText
-    ?? `the kernel is ${notebook.sessionContext.session?.kernel?.status}`"""
+    ?? `the kernel is ${window.notebook?.sessionContext.session?.kernel?.status}`"""
+# What the file holds is no evidence of what runs.
+CLEAR = "jupyterapp.commands.execute('notebook:clear-all-cell-outputs')"
 RUN_ALL = "void jupyterapp.commands.execute('notebook:run-all-cells')"
 CELLS = """notebook.model.sharedModel.cells.map(cell => cell.toJSON()).flatMap((cell, index) => {
     const source = [cell.source].flat().join(''), outputs = cell.outputs ?? [];
@@ -109,15 +109,18 @@ class Lab:
 
     def open(self, path: str) -> None:
         """Open a notebook, without its outputs, and wait for its kernel."""
-        self.value(OPEN % json.dumps(path))
-        wait(lambda: self.value(KERNEL_IS_IDLE), 60, f"the kernel of {path}", lambda: self.value(STATE))
+        name = json.dumps(path)
+        self.value(OPEN % name)
+        ready = f"{IS_OPEN % name} && {IS_IDLE}"
+        wait(lambda: self.value(ready), 60, f"{path} to open and its kernel to start", lambda: self.value(STATE))
+        self.value(CLEAR)
 
     def run_all(self, seconds: float = 120) -> list[Cell]:
         """Run all cells, until they have run or one has failed."""
 
         def have_ended() -> bool:
             cells = self.cells()
-            have_run = all(cell.has_run for cell in cells) and self.value(KERNEL_IS_IDLE)
+            have_run = all(cell.has_run for cell in cells) and self.value(IS_IDLE)
             return have_run or any(cell.error for cell in cells)
 
         self.value(RUN_ALL)
@@ -158,8 +161,9 @@ def browser(home: Path) -> Iterator[Lab]:
     options = "headless no-sandbox disable-gpu disable-dev-shm-usage disable-background-networking no-proxy-server"
     options += " remote-debugging-port=0 window-size=1400,1100"
 
-    def port_and_path() -> list[str]:
-        return (home / "DevToolsActivePort").read_text().split()
+    def port_and_path() -> tuple[str, str]:
+        port, path = (home / "DevToolsActivePort").read_text().split()
+        return port, path
 
     command = [find_browser(), *(f"--{option}" for option in options.split()), f"--user-data-dir={home}"]
     with running(command, home, port_and_path, HOME=str(home)) as (port, path):
