@@ -36,8 +36,8 @@ prerequisites:
 data: $(READY)  ## fetch UD English, BLiMP and the SG suites into $DTG_DATA (default: data/), checked
 	@$(BIN)/dtglib data
 
-reproduce: $(READY)  ## run all notebooks in order; SIZE=smoke|mini|open|paper (default: mini)
-	@$(BIN)/dtglib reproduce --size $(or $(SIZE),mini)
+reproduce: $(READY)  ## run all notebooks in order; SIZE=smoke|mini|open-small|open|paper (default: mini), MINUTES=9
+	@$(BIN)/dtglib reproduce --size $(SIZE) $(if $(MINUTES),--minutes $(MINUTES))
 
 notebooks: $(READY)  ## refresh the stored outputs of the notebooks from their .py halves, at size smoke
 	@$(BIN)/jupytext --quiet --to ipynb --execute notebooks/*.py
@@ -46,7 +46,7 @@ lab: $(READY)  ## open JupyterLab on the notebooks
 	@$(BIN)/jupyter lab notebooks
 
 figures: $(READY)  ## draw all figures again into figures/, at SIZE
-	@$(BIN)/dtglib reproduce --size $(or $(SIZE),mini) --again
+	@$(BIN)/dtglib reproduce --size $(SIZE) --again
 
 test: lint  ## lint, tests, and the notebooks against their stored outputs
 	@$(BIN)/pytest

@@ -33,13 +33,16 @@ class Corpus(NamedTuple):
 
 
 def read_corpus(settings: Settings) -> Corpus:
-    """Read the parts that training needs, with the trees asked for, and learn the vocabulary from the first."""
-    parts = [part_of(settings.corpus, part) for part in ("train", "dev")]
-    if settings.parsers.parsed_by is not None:
-        parser = parser_named(settings.parsers.parsed_by, settings)
-        parts = [parsed(part, parser) for part in parts]
-    words = (sentence.words for sentence in parts[0].sentences)
-    return Corpus(*parts, Vocabulary.configured(settings.vocabulary, words))
+    """Read the parts that training needs, and learn the vocabulary from the first."""
+    train_part, dev_part = (read_part(settings, part) for part in ("train", "dev"))
+    words = (sentence.words for sentence in train_part.sentences)
+    return Corpus(train_part, dev_part, Vocabulary.configured(settings.vocabulary, words))
+
+
+def read_part(settings: Settings, part: str) -> Treebank:
+    """The train, dev or test part of a run's corpus, with the trees that its models are to learn."""
+    treebank, parser = part_of(settings.corpus, part), settings.parsers.parsed_by
+    return treebank if parser is None else parsed(treebank, parser_named(parser, settings))
 
 
 class Prepared(NamedTuple):

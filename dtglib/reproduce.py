@@ -36,6 +36,7 @@ from dtglib.registry import checksums
 from dtglib.settings import read_size
 
 TABLES, FIGURES = "tables.txt", "figures"
+RECORDED_TIMES = Path("benchmarks/records/reproduce.csv")  # written by benchmarks/reproduction.py
 
 
 def reproduce(size: str, again: bool = False, runner: Runner = PAPERMILL, minutes: float | None = None) -> None:
@@ -106,7 +107,7 @@ def _expected_seconds(size: str, folder: Path) -> float | None:
             return float(about["wall_seconds"])
     except UserError:
         pass  # it was never run here
-    recorded = repository() / "benchmarks" / "records" / "reproduce.csv"
+    recorded = repository() / RECORDED_TIMES
     if recorded.exists():
         with open(recorded, encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):

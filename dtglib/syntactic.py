@@ -124,8 +124,15 @@ def parses(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT
 
 
 def parsing_row(sentences: Sequence[Sentence], rows: Sequence[Row]) -> Row:
-    """How many words have the head that the treebank gives them; of a sentence for which there is no tree none has."""
-    trees = [row["heads"] or [OPEN] * len(sentence.words) for sentence, row in zip(sentences, rows, strict=True)]
+    """How many words have the head that the treebank gives them; of a sentence for which there is no tree none has.
+
+    Sentences to which the treebank gives no tree are left out; where no others are left, there is nothing to tell.
+    """
+    judged = [(sentence, row) for sentence, row in zip(sentences, rows, strict=True) if sentence.heads is not None]
+    if not judged:
+        return {"sentences": 0}
+    sentences, rows = zip(*judged, strict=True)
+    trees = [row["heads"] or [OPEN] * len(sentence.words) for sentence, row in judged]
     right = attached(sentences, trees)
     low, high = right.interval(np.random.default_rng(1))
     return {

@@ -4,6 +4,7 @@
     beside_the_paper("table2", values)           the paper's number, then ours, a column for each corpus and size
     orderings(values)                            what the paper says is better than what, and whether it is so here
     in_words(orderings(values))                  the same as sentences
+    as_markdown(values)                          the table of the README
 
 Models are compared with one another, and the variants of one with one another: the question says which (ablations.py).
 
@@ -211,3 +212,45 @@ def _sentence(row: dict[str, Any]) -> str:
         return f"{found}; one seed, so it is not tested."
     chance = "significantly" if row["p"] < SIGNIFICANT else "not significantly"
     return f"{found}, {chance} over {row['seeds']} seeds (paired t test, p = {row['p']:.3f})."
+
+
+# The rows of the README's table: a measure of one of the paper's tables.
+ROWS = (
+    ("table2", "perplexity per word"),
+    ("table2", "SG"),
+    ("table2", "BLiMP"),
+    ("table3", "UAS"),
+    ("table4", "perplexity per word"),
+    ("table5", "perplexity per word"),
+)
+
+
+def as_markdown(values: pd.DataFrame, folder: Path | None = None) -> str:
+    """The paper's numbers, ours, and links to their records, a row for each measure of each table."""
+    lines = ["| paper | ours | record |", "|---|---|---|"]
+    metrics = {measure.name: measure.paper for measure in MEASURES}
+    for table, measure in ROWS:
+        theirs = paper(table, folder)
+        theirs = theirs[theirs["metric"] == metrics[measure]]
+        ours = values[(values["question"] == TABLES[table]) & (values["measure"] == measure)]
+        others = set(theirs["system"]) - set(ours["system"]) if table == "table2" else set()
+        said = ", ".join(f"{row.system} {row.value}" for row in theirs.itertuples() if row.system not in others)
+        corpus, _, unit = metrics[measure].partition("/")
+        found = "; ".join(_in_short(*about, mine) for about, mine in ours.groupby(["corpus", "size"], sort=False))
+        links = ", ".join(f"[{name}](results/{name})" for name in sorted(set(ours["record"])))
+        lines.append(f"| Table {table[-1]}, {unit} on {corpus}: {said} | {found or 'not yet'} | {links} |")
+    return "\n".join(lines)
+
+
+def _in_short(corpus: str, size: str, values: pd.DataFrame) -> str:
+    """Mean and spread of every system, on one corpus."""
+    of_seeds = values.groupby("system", sort=False)["value"]
+    several = of_seeds.size().max() > 1
+    systems = [name for name in NAMES.values() if name in of_seeds.groups]
+    systems += [name for name in values["system"].unique() if name not in systems]
+    numbers = [
+        f"{name} {of.mean():.1f}" + (f" ± {of.std():.1f}" if several else "")
+        for name, of in ((name, of_seeds.get_group(name)) for name in systems)
+    ]
+    seeds = f"{of_seeds.size().max()} seeds" if several else "one seed"
+    return f"{corpus} ({size}, {seeds}): {', '.join(numbers)}"

@@ -31,6 +31,7 @@ import pandas as pd
 from dtglib import plot
 from dtglib.compile import Arcs, compile_trees
 from dtglib.corpora import UD_ENGLISH, load, ud_treebanks
+from dtglib.experiment import read_part
 from dtglib.explore import explore
 from dtglib.settings import read_size
 from dtglib.transitions import START, SYSTEMS, Kind, oracle, replay, take
@@ -174,7 +175,7 @@ print(why_no_tree((2, 1, 0)))
 
 # %%
 corpus = settings.corpus
-at_hand = {corpus.corpus: load(corpus.corpus, "train", corpus.train_sentences)}
+at_hand = {corpus.corpus: read_part(settings, "train")}
 at_hand |= {name: load(name, "train") for name in UD_ENGLISH if name in ud_treebanks()}
 trees = {name: trees_only(bank) for name, bank in at_hand.items()}
 rows = {

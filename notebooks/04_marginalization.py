@@ -149,7 +149,8 @@ def reranking(parser):
     }
     choices = {name: [score.best for score in found] for name, found in of_parser.items()}
     best = favourites(load_parser(parsers[parser]), words)
-    return pd.DataFrame(reranked(sentences, best, proposed[parser], choices)).set_index("chosen by")
+    found = reranked(sentences, best, proposed[parser], choices) or [{"chosen by": "nobody (no trees to compare with)"}]
+    return pd.DataFrame(found).set_index("chosen by")
 
 
 def in_percent(value):

@@ -8,6 +8,7 @@ import pytest
 from test_parser_commands import TINY_PARSER
 from test_train import TINY
 
+from dtglib.ablations import QUESTIONS
 from dtglib.errors import UserError
 from dtglib.measured import perplexity_row, scores_of
 from dtglib.measured import test_sentences as sentences_to_test
@@ -124,3 +125,22 @@ def test_a_model_that_there_is_not_is_named_before_anything_is_written(repositor
     with pytest.raises(UserError, match=r"there is no model 'dtk'; there is dtg, .*txl-tokens"):
         record_evaluation("smoke", [1], ["dtg", "dtk"], repository / "elsewhere")
     assert not (repository / "elsewhere").exists()
+
+
+def test_each_question_has_its_variants_and_changes_one_thing(record):
+    rows = {(line["question"], line["variant"]): line for line in lines(record, "ablation")}
+    assert list(rows) == [(question, variant) for question, variants in QUESTIONS.items() for variant in variants]
+    (of_models,) = (line["folder"] for line in lines(record, "training") if line["model"] == "dtg")
+    for question, variants in QUESTIONS.items():
+        base, *others = (rows[question, variant] for variant in variants)
+        assert base["folder"] == of_models, "the DTG of the comparison of models"
+        assert all(other["folder"] != base["folder"] for other in others)
+    (of_dtg,) = (line for line in lines(record, "perplexity") if (line["model"], line["parser"]) == ("dtg", "strong"))
+    assert rows["parser", "the treebank's own trees"]["per word"] == of_dtg["per word"]
+
+
+def test_what_is_learned_from_the_weak_parser_is_told_from_what_is_summed_over_its_trees(record):
+    weak, over_strong = (line for line in lines(record, "ablation") if line["variant"].startswith("weak parser"))
+    assert weak["folder"] == over_strong["folder"]
+    assert weak["per word"] != over_strong["per word"]
+    assert (weak["pairs"], weak["suites"]) == (over_strong["pairs"], over_strong["suites"]), "by the beam, not by trees"

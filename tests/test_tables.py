@@ -8,7 +8,7 @@ from scipy.stats import ttest_rel
 from dtglib.errors import UserError
 from dtglib.files import repository
 from dtglib.record import Run
-from dtglib.tables import beside_the_paper, measured_values, orderings, paper
+from dtglib.tables import as_markdown, beside_the_paper, in_words, measured_values, orderings, paper
 
 SG, PAIRS = "mean of 6 circuits of 21 suites", "all pairs"
 
@@ -76,6 +76,38 @@ def test_a_lower_perplexity_is_the_better_one(folder):
     assert (row["the paper says"], row["by"], row["holds"], row["seeds"]) == ("TXL (trans) before DTG", -10.0, False, 1)
 
 
+def variant(name: str, seed: int, per_word: float) -> dict:
+    about = {"part": "ablation", "question": "arc representation", "variant": name, "seed": seed}
+    return about | {"per word": per_word, "pairs": 0.5, "suites": 0.4}
+
+
+def test_variants_are_compared_with_one_another_and_not_with_models(folder):
+    (folder / "paper" / "table4.csv").write_text("system,metric,value,std\nw,BLLIP-LG/PPL,15.1,\n")
+    before = beside_the_paper("table2", measured_values(folder), folder)
+    write(folder, "2026-01-06-mini", [variant("w", 1, 20.0), variant("w", 2, 22.0), variant("w+arc", 1, 19.0)])
+    values = measured_values(folder)
+    assert beside_the_paper("table2", values, folder).equals(before)
+    table = beside_the_paper("table4", values, folder)
+    assert table["perplexity per word", "minilang, mini"].to_dict() == {
+        "w": "21.0 ± 1.4 (2 seeds)", "w+arc": "19.0 (one seed)"
+    }  # fmt: skip
+
+
+def test_an_ordering_in_words_says_whether_it_could_be_chance(folder):
+    lines = [pairs("dtg", seed, accuracy) for seed, accuracy in enumerate((0.80, 0.81, 0.82), start=3)]
+    lines += [pairs("txl-tokens", seed, accuracy) for seed, accuracy in enumerate((0.70, 0.711, 0.721), start=3)]
+    write(folder, "2026-01-07-mini", lines)
+    write(folder, "2026-01-08-open", [pairs("txl-trans", 1, 0.5)], "ud-english", "open")
+    found = in_words(orderings(measured_values(folder)))
+    assert any(
+        "DTG before TXL (tokens): holds on minilang, mini, by 9.9, significantly over 3 seeds" in s for s in found
+    )
+    assert any(
+        "TXL (trans) before DTG: does not hold on ud-english, open, by 10.0; one seed, so it is not tested." in s
+        for s in found
+    )
+
+
 def test_where_there_are_no_records_it_is_said(tmp_path):
     with pytest.raises(UserError, match="no records yet"):
         measured_values(tmp_path)
@@ -88,3 +120,7 @@ def test_the_papers_tables_are_here_and_every_record_of_ours_can_be_read():
     values = measured_values(folder)
     assert {"SG", "BLiMP", "UAS", "perplexity per word"} == set(values["measure"])
     assert all((folder / name / "README.md").exists() for name in set(values["record"]))
+
+
+def test_the_table_of_the_readme_is_what_the_records_say():
+    assert as_markdown(measured_values()) in (repository() / "README.md").read_text()

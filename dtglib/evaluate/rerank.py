@@ -29,10 +29,16 @@ def reranked(
 ) -> list[dict[str, Any]]:
     """For the proposal, each model and the oracle the UAS of the tree that it chooses among those of each sentence.
 
-    `favourites` are the parser's best trees. `choices` has, for each model, its best tree of each sentence; where it
-    thinks none possible, the parser's stands in, and "without a tree" counts it. "over proposal" is how much more is
-    right than of the proposal's own choice, on the same sentences, with punctuation.
+    Sentences without a tree in the treebank are left out. `favourites` are the parser's best trees. `choices` has, for
+    each model, its best tree of each sentence; where it thinks none possible, the parser's stands in, and "without a
+    tree" counts it. "over proposal" is how much more is right than of the proposal's own choice, on the same sentences,
+    with punctuation.
     """
+    judged = [number for number, sentence in enumerate(sentences) if sentence.heads is not None]
+    sentences, favourites, trees = ([of[number] for number in judged] for of in (sentences, favourites, trees))
+    choices = {name: [of_model[number] for number in judged] for name, of_model in choices.items()}
+    if not judged:
+        return []
     first = attached(sentences, favourites)
     rows = []
     filled = {

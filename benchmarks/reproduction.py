@@ -1,0 +1,55 @@
+"""How long each notebook took when it was last reproduced here, for whoever waits for it the first time.
+
+    make reproduce SIZE=mini; python benchmarks/reproduction.py
+
+writes benchmarks/records/reproduce.csv anew: a line a notebook for each size in runs/ that was reproduced as a whole,
+the other sizes' lines as they were. `dtglib reproduce` reads it, to say how long things will take. Worth keeping only
+where nothing had been trained before.
+"""
+
+import csv
+from pathlib import Path
+
+from dtglib.files import repository, write_atomically
+from dtglib.record import read_about
+from dtglib.reproduce import RECORDED_TIMES
+
+COLUMNS = ("size", "notebook", "seconds", "cores", "started")
+
+
+def times(folder: Path, notebooks: list[str]) -> list[dict[str, object]]:
+    """A line a notebook, if all of them have been run to their end at this size."""
+    abouts = {name: read_about(folder / name) for name in notebooks if (folder / name / "record.json").exists()}
+    if len(abouts) < len(notebooks) or any(about["status"] != "finished" for about in abouts.values()):
+        return []
+    return [
+        {
+            "size": folder.name,
+            "notebook": name,
+            "seconds": round(about["wall_seconds"]),
+            "cores": about["hardware"]["cores"],
+            "started": about["started"],
+        }
+        for name, about in abouts.items()
+    ]
+
+
+def main() -> None:
+    root = repository()
+    notebooks = sorted(path.stem for path in (root / "notebooks").glob("[0-9]*.py"))
+    rows = {}
+    if (root / RECORDED_TIMES).exists():
+        with open(root / RECORDED_TIMES, encoding="utf-8", newline="") as file:
+            rows = {(row["size"], row["notebook"]): row for row in csv.DictReader(file)}
+    for config in sorted((root / "configs").glob("*.yaml")):
+        found = times(root / "runs" / config.stem, notebooks)
+        print(f"{config.stem}: {sum(row['seconds'] for row in found)} s" if found else f"{config.stem}: not as a whole")
+        rows |= {(row["size"], row["notebook"]): row for row in found}
+    with write_atomically(root / RECORDED_TIMES) as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows[key] for key in sorted(rows))
+
+
+if __name__ == "__main__":
+    main()
