@@ -17,7 +17,13 @@ and values, and is `dense` from there on. All take
     r         (H, R, D)       row n belongs to the relative position n + NEAREST
     bias      (B, H, T, T)    added to the scores, where a model has more to say than a structure can
 
-and return (B, H, T, D).
+and return (B, H, T, D). Where all keys are alike and no place is preferred, the values that are seen are averaged:
+
+    >>> alike, nowhere = torch.ones(1, 1, 3, 2), torch.zeros(1, 4, 2)
+    >>> causal = Structure(torch.ones(1, 3, 3).tril().bool(), torch.zeros(1, 3, 3, dtype=torch.long))
+    >>> v = torch.tensor([1.0, 2.0, 6.0]).view(1, 1, 3, 1)
+    >>> attend(alike, alike, alike, v, nowhere, causal).flatten().round(decimals=2)
+    tensor([1.0000, 1.5000, 3.0000])
 """
 
 from collections.abc import Callable

@@ -4,8 +4,14 @@ Positions are counted within a row, so packing only shifts the entries that are 
 see one another, and nothing need say so: `last` ends with the sentence. A position of padding sees itself alone and
 predicts nothing.
 
-    pad(sequences, [3, 7])                 two rows, the shorter one filled up
-    pack(sequences, [3, 7, 8, 2], 128)     as many rows of 128 positions as it takes, first come first served
+    >>> from dtglib.readings import READINGS
+    >>> from dtglib.vocab import Vocabulary
+    >>> trees = [(["There", "is", "a", "difference"], (2, 0, 4, 2)), (["There", "is"], (2, 0))]
+    >>> sequences = READINGS["dtg"](Vocabulary.of_words(words for words, _ in trees), trees)
+    >>> pad(sequences, [0, 1]).token.shape                # two rows, the shorter one filled up
+    (2, 13)
+    >>> pack(sequences, [0, 1, 1, 0], 32).token.shape     # as many rows of 32 as it takes, first come first served
+    (2, 32)
 """
 
 from collections.abc import Sequence

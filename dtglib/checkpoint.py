@@ -3,6 +3,13 @@
 One file, because it is replaced in one step: a run that is killed at any moment finds the last whole checkpoint, never
 weights of one moment beside averages of another. It is safetensors, whose header takes the JSON of everything that is
 no tensor. Nothing of a random generator is kept: training seeds it anew at every step.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> model = nn.Linear(2, 2)
+    >>> with TemporaryDirectory() as folder:
+    ...     save_checkpoint(Path(folder), {"seed": 1}, {"steps": 7}, model, torch.optim.AdamW(model.parameters()))
+    ...     read_checkpoint(Path(folder), {"seed": 1}).standing
+    {'steps': 7}
 """
 
 import json
@@ -18,6 +25,7 @@ from torch import Tensor, nn
 
 from dtglib.errors import UserError
 from dtglib.files import write_atomically
+from dtglib.weights import CONTENT, checksum_of
 
 FILE = "checkpoint.safetensors"
 ANEW = "delete it, and the training begins anew"
@@ -43,11 +51,11 @@ def save_checkpoint(
     names = _names(model)
     for parameter, state in optimizer.state.items():
         tensors |= {f"{key}.{names[parameter]}": value for key, value in state.items()}
-    header = {"identity": json.dumps(identity), "standing": json.dumps(standing)}
     # Cloned: where two layers share a weight, both names have it, and safetensors wants them apart.
     tensors = {
         name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()
     }
+    header = {"identity": json.dumps(identity), "standing": json.dumps(standing), CONTENT: checksum_of(tensors)}
     with write_atomically(folder / FILE, binary=True) as file:
         file.write(safetensors.torch.save(tensors, header))
 
@@ -62,6 +70,8 @@ def read_checkpoint(folder: Path, identity: Mapping[str, Any]) -> Checkpoint | N
             header, names = file.metadata(), file.keys()
             tensors = {name: file.get_tensor(name) for name in names}
         begun, standing = json.loads(header["identity"]), json.loads(header["standing"])
+        if header[CONTENT] != checksum_of(tensors):
+            raise ValueError("its content is not what was written")
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
@@ -96,6 +106,10 @@ def _names(model: nn.Module) -> dict[nn.Parameter, str]:
 
 
 def differing(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
-    """In which settings two runs differ, in words; nothing if in none."""
+    """In which settings two runs differ, in words; nothing if in none.
+
+    >>> differing({"epochs": 4, "seed": 1}, {"epochs": 8, "seed": 1})
+    'epochs was 4 and is 8'
+    """
     keys = [key for key in {**theirs, **ours} if theirs.get(key) != ours.get(key)]
     return ", ".join(f"{key} was {theirs.get(key, 'not set')} and is {ours.get(key, 'not set')}" for key in keys)

@@ -12,6 +12,11 @@ A corpus is a mapping from its splits to what reads them; a file has the one spl
 Treebank: sentences, and how many were left out, by reason. A line "There is a difference" of raw text becomes
 words ("There", "is", "a", "difference") and heads None, and an empty line counts as "empty line".
 
+    >>> load("minilang", "train", sentences=1).sentences[0].text
+    'This script which disappeared was smelled by him.'
+    >>> splits("minilang")
+    ('train', 'dev', 'test')
+
 A name wins over a path of the same spelling: write "./minilang" for a folder of that name.
 """
 

@@ -3,6 +3,11 @@
 Its message is written for the person at the keyboard: it names the file, line or key and the way out. The
 command line prints it as one line and exits with status 2; every other exception is a defect of ours and keeps
 its traceback.
+
+    >>> require(3 == 4, "mine.conllu:7: 4 words, but 3 heads; one is wanted for each word")
+    Traceback (most recent call last):
+    ...
+    dtglib.errors.UserError: mine.conllu:7: 4 words, but 3 heads; one is wanted for each word
 """
 
 from collections.abc import Sequence
@@ -25,5 +30,9 @@ def require_probabilities(log_probs: Any) -> None:
 
 
 def shortened(names: Sequence[str], most: int = 5) -> str:
-    """The first few of many names, for a message."""
+    """The first few of many names, for a message.
+
+    >>> shortened(["There", "is", "a", "difference"], most=2)
+    'There, is, ...'
+    """
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")

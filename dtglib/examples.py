@@ -1,8 +1,14 @@
 """The sentences of a treebank as a model reads them: batch by batch, on a device.
 
-    examples = Examples.of("dtg", vocabulary, load("minilang", "train"), longest=512)
-    examples.plan(4096, random, device)        the batches of an epoch, each the numbers of its sentences
-    examples.batch([3, 7, 1], 4096, device)    what `Model.loss` takes
+    >>> from dtglib.treebank import Sentence
+    >>> there = Sentence(("There", "is", "a", "difference"), (2, 0, 4, 2))
+    >>> examples = Examples.of("dtg", Vocabulary.of_words([there.words]), Treebank([there] * 3, Counter()), longest=512)
+    >>> examples.summary
+    '3 sentences, 39 positions'
+    >>> device, random = torch.device("cpu"), np.random.default_rng(1)
+    >>> plan = examples.plan(26, random, device)        # the batches of an epoch, each the numbers of its sentences
+    >>> sorted(examples.batch(numbers, 26, device).token.shape for numbers in plan)     # what `Model.loss` takes
+    [torch.Size([1, 13]), torch.Size([2, 13])]
 
 On a CPU sentences of similar length are padded, for `dense` attention; on CUDA they are packed into long rows, for
 FlexAttention, which wants the same shape every time and skips what no sentence shares.

@@ -6,6 +6,14 @@
 Both set the notebook's parameter `size`, say before each cell which one begins (`told`), leave in the folder what the
 notebook printed and showed, and return what its cells showed: tables and pictures, as text and SVG. A cell that fails
 is named; a run that is interrupted lets the cell save what it has.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     script = Path(folder) / "difference.py"
+    ...     _ = script.write_text("# %%\\n'There is a difference'.split()")
+    ...     SCRIPTS.execute(script, "smoke", Path(folder), print)
+    1 1 'There is a difference'.split()
+    [Shown(tags=[], data={'text/plain': "['There', 'is', 'a', 'difference']"})]
 """
 
 import ast
@@ -61,6 +69,7 @@ def execute_notebook(notebook: Path, size: str, folder: Path, told: Told) -> lis
     import nbformat
     import papermill
     from jupyter_client import AsyncKernelManager
+    from jupyter_client.kernelspec import NoSuchKernel
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from nbconvert import HTMLExporter
     from papermill.exceptions import PapermillExecutionError
@@ -100,7 +109,14 @@ def execute_notebook(notebook: Path, size: str, folder: Path, told: Told) -> lis
             f"  the notebook up to there is {running}; what was finished before is kept"
         ) from error
     except DeadKernelError as error:
-        raise UserError(f"{notebook.name}: its kernel died, most likely for lack of memory; free some") from error
+        raise UserError(
+            f"{notebook.name}: its kernel died, most likely for lack of memory; free some, and the same command goes on"
+        ) from error
+    except NoSuchKernel as error:
+        raise UserError(f"{notebook.name}: Jupyter has no Python kernel here; install ipykernel") from error
+    except RuntimeError as error:
+        log = (folder / "kernel.log").read_text(errors="replace").strip().rpartition("\n")[2]
+        raise UserError(f"{notebook.name}: its kernel did not start ({error}); it said: {log or 'nothing'}") from error
     except CellTimeoutError as error:
         raise UserError(f"{notebook.name}: a cell ran longer than {LONGEST_CELL_SECONDS // 3600} hours") from error
     executed = nbformat.read(running, as_version=4)

@@ -1,6 +1,9 @@
 """Fields in a notebook for a sentence, its tree and a transition system, above what is made of them.
 
-    explore(lambda system, words, heads: draw_mask(...), ["There", "is", "a", "difference"], (2, 0, 4, 2))
+    >>> from dtglib.transitions import oracle
+    >>> actions = lambda system, words, heads: " ".join(map(str, oracle(SYSTEMS[system], heads)))
+    >>> explore(actions, ["There", "is", "a", "difference"], (2, 0, 4, 2))
+    'GEN GEN LEFTARC GEN GEN LEFTARC RIGHTARC RIGHTARC END'
 
 In JupyterLab the fields can be changed, and what is below follows. It is an ordinary output of its cell, so where no
 widgets are shown (on GitHub, in HTML, in a script) it is there all the same, for the sentence that the cell names.

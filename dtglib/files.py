@@ -2,6 +2,15 @@
 
 A reader of a run's folder must never meet half a file: everything is written beside its place under a name that
 ends in `.part`, flushed to the disk, and renamed. A rename within one folder is atomic on every system we run on.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     with write_atomically(Path(folder) / "difference.txt") as file:
+    ...         _ = file.write("There is a difference")
+    ...         [path.suffix for path in Path(folder).iterdir()]
+    ...     [path.name for path in Path(folder).iterdir()]
+    ['.part']
+    ['difference.txt']
 """
 
 import errno
@@ -62,8 +71,8 @@ def only_one_process(folder: Path, doing: str) -> Iterator[None]:
     path = folder / ".lock"
     with explain_disk_errors(path):
         folder.mkdir(parents=True, exist_ok=True)
-        path.touch()
-    with open(path, "w") as lock:
+        lock = open(path, "w")  # noqa: SIM115  (held below, where other errors are not the lock's)
+    with lock:
         for _ in progress(itertools.count(), f"waiting for another process that {doing}", "s"):
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

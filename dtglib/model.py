@@ -9,7 +9,18 @@ The stack of "There is a difference" never appears here: it is in the structure,
     output     output.py; the embeddings are tied, so E is also its weight
 
 Sizes, initialisation and what is shared (the biases u and v of the attention by all layers, one projection of the
-relative positions a layer) are those of the paper; at its size there are 252 million parameters.
+relative positions a layer) are those of the paper; at its size there are 252 million parameters. Of the 13 positions of
+"There is a difference" 9 predict something, one for each transition:
+
+    >>> from dtglib.batches import pad
+    >>> from dtglib.readings import READINGS
+    >>> from dtglib.structure import dense
+    >>> words = ["There", "is", "a", "difference"]
+    >>> model = Model(ModelConfig(layers=1, width=8, heads=1, inner=16), Vocabulary.of_words([words]))
+    >>> sequences = READINGS["dtg"](model.vocabulary, [(words, (2, 0, 4, 2))])
+    >>> batch = batch_of(pad(sequences, [0]), dense)
+    >>> model(batch).shape, model.log_probs(batch).shape
+    (torch.Size([1, 13, 8]), torch.Size([9]))
 """
 
 import math

@@ -5,7 +5,13 @@ A position's legal symbols are a few classes: pieces that start a word, pieces t
 the vocabulary is in one class. So the probabilities of the legal symbols sum to 1, in training and in scoring alike.
 After "There is", where arc-standard may draw two arcs but must not end:
 
-    There is  ->  every word, LEFTARC, RIGHTARC; nothing for <END>, POP, LEFTARC[2], <pad>, ...
+    >>> vocabulary = Vocabulary.of_words([["There", "is", "a", "difference"]])
+    >>> legal = Legal(*torch.tensor([[MAY_GENERATE], [1], [1]]))        # a word, LEFTARC[1] and RIGHTARC[1]
+    >>> log_probs = Single(8, vocabulary)(torch.zeros(1, 8), torch.zeros(len(vocabulary), 8), legal)
+    >>> [entry for entry, p in zip(vocabulary.entries, log_probs[0].exp().tolist()) if p > 0]
+    ['<unknown>', 'LEFTARC', 'RIGHTARC', '▁There', '▁a', '▁difference', '▁is']
+    >>> round(log_probs.exp().sum().item(), 4)
+    1.0
 
 `Single` is the paper's: one softmax over words and transitions. `Factored` first decides between a word and each of the
 transitions, then which word (or piece): p(GEN) p(word | GEN). `Whole` takes the paper by the letter: a softmax over all

@@ -9,6 +9,10 @@
     save(figure, name)       into the repository's figures/
 
 A figure is returned, not shown: a notebook shows what stands last in a cell.
+
+    >>> there = Sentence(("There", "is", "a", "difference"), (2, 0, 4, 2), ("expl", "root", "det", "nsubj"))
+    >>> [text.get_text() for text in draw_tree(there).axes[0].texts if text.get_text()]
+    ['There', 'is', 'a', 'difference', 'root', 'expl', 'nsubj', 'det']
 """
 
 import io

@@ -2,6 +2,10 @@
 
 Bars go to standard error, so standard output stays clean for results. They are off in CI, where nobody watches,
 and inside `with quiet():`, which the command line enters for `--json`.
+
+    >>> with quiet():
+    ...     [len(word) for word in progress(["There", "is", "a", "difference"], "counting letters", "word")]
+    [5, 2, 1, 10]
 """
 
 import os

@@ -1,7 +1,12 @@
 """What a run leaves behind: a folder from which its numbers can be believed, and had again.
 
-    with Run("results/difference", question="Is there a difference?", config={"corpus": "minilang"}, seeds=[1]) as run:
-        run.metric(step=100, loss=2.5)
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     with Run(folder, question="Is there a difference?", config={"corpus": "minilang"}, seeds=[1]) as run:
+    ...         run.metric(step=100, loss=2.5)
+    ...     record = read_record(folder)
+    >>> record.about["status"], record.config, record.metrics[0]["loss"]
+    ('finished', {'corpus': 'minilang'}, 2.5)
 
 The folder then holds
 
@@ -155,7 +160,9 @@ def read_about(folder: str | Path) -> dict[str, Any]:
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}; the folder of a run has one") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path}: not the record of a run, or only half of it ({error!r})") from error
+        raise UserError(
+            f"{path}: not the record of a run, or only half of it; delete its folder, or restore it"
+        ) from error
 
 
 def read_record(folder: str | Path) -> Record:
@@ -171,7 +178,10 @@ def read_record(folder: str | Path) -> Record:
         settings = yaml.safe_load(config.read_text(encoding="utf-8")) if config.exists() else {}
         values = [_with_numbers(json.loads(line)) for line in lines]
     except (ValueError, AttributeError, yaml.YAMLError) as error:
-        raise UserError(f"{folder}: config.yaml or metrics.jsonl is damaged ({str(error).splitlines()[0]})") from error
+        raise UserError(
+            f"{folder}: config.yaml or metrics.jsonl is damaged ({str(error).splitlines()[0]}); delete the folder, or "
+            f"restore it"
+        ) from error
     if not isinstance(settings, dict):
         raise UserError(f"{config}: not the settings of a run")
     return Record(about, settings, values)

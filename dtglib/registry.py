@@ -1,7 +1,11 @@
 """The public data: which files, from where, under which licence, and how to tell that a file is the right one.
 
-`registry.json`, beside this file, lists them by repository and commit, so that no file can change under us. Here
-is what its two odd columns mean.
+`registry.json`, beside this file, lists them by repository and commit, so that no file can change under us:
+
+    >>> {collection: len(entries) for collection, entries in read_registry().items()}
+    {'ud-english': 24, 'blimp': 67, 'sg': 35}
+
+Here is what its two odd columns mean.
 
 The *recipe* says how the official file becomes ours. Test suites are taken as they are, BLiMP keeps seven fields of
 each pair, treebanks lose the comments that nobody here reads. A recipe is pure and changes nothing the second time.

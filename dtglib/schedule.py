@@ -1,6 +1,10 @@
 """What a training does when: which sentences each step takes, and how fast it learns there.
 
 Everything is planned ahead, and depends on the seed alone: so a run that was stopped knows what was to come.
+
+    >>> config = TrainConfig(learning_rate=1.5e-4, warmup_steps=100)
+    >>> [f"{rate_at(step, 1000, config):.1e}" for step in (0, 49, 99, 550, 999)]
+    ['1.6e-06', '7.5e-05', '1.5e-04', '7.5e-05', '3.0e-07']
 """
 
 import math

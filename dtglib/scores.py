@@ -1,8 +1,14 @@
 """What a model says of a sentence: with a tree, with many, and without any.
 
-    scored = score_trees(model, words, trees)     log p(words, tree) of each tree
-    scored.bound                                  log of their sum, which is at most log p(words)
-    scored.posterior, .entropy, .best             p(tree | words) among these trees
+    >>> from dtglib.model import ModelConfig
+    >>> words = ["There", "is", "a", "difference"]
+    >>> _ = torch.manual_seed(1)
+    >>> model = Model(ModelConfig(layers=1, width=8, heads=1, inner=16), Vocabulary.of_words([words]))
+    >>> scored = score_trees(model, words, [(2, 0, 4, 2), (0, 1, 4, 2)])      # log p(words, tree) of each tree
+    >>> bool(scored.bound > scored.log_probs.max())     # log of their sum, which is at most log p(words)
+    True
+    >>> scored.posterior.round(2), scored.best          # p(tree | words) among these trees; also .entropy
+    (array([0.86, 0.14]), array([2, 0, 4, 2]))
 
 A model with trees gives a sentence the sum over all its trees (and derivations; the oracle's one derivation a tree is
 what is counted here). Of a few words all trees can be enumerated: `all_trees`. Of more, the sum over different trees is

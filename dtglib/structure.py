@@ -9,7 +9,16 @@ that attention stores nothing of that size (finding out which blocks are empty t
 The structure of a plain Transformer-XL is the same two lines, given other vectors: readings.py. What the lines mean, as
 literal stack operations, is in naive.py, against which all of this is tested.
 
-In "There is a difference", position 3 (COMPOSE) sees There, is and itself; There at -1, the others at 0.
+In "There is a difference", position 3 (COMPOSE) sees There, is and itself; There at -1, the others at 0:
+
+    >>> from dtglib.batches import pad
+    >>> from dtglib.readings import READINGS
+    >>> from dtglib.vocab import Vocabulary
+    >>> words = ["There", "is", "a", "difference"]
+    >>> sequences = READINGS["dtg"](Vocabulary.of_words([words]), [(words, (2, 0, 4, 2))])
+    >>> visible, relpos = dense(vectors_of(pad(sequences, [0])))
+    >>> visible[0, 3].nonzero()[:, 0].tolist(), relpos[0, 3][visible[0, 3]].tolist()
+    ([1, 2, 3], [-1, 0, 0])
 """
 
 from collections.abc import Callable

@@ -1,8 +1,15 @@
 """How surprising each piece, word or region is to a model: -log p(it | all before it), in nats or bits.
 
-    (found,) = surprisals(model, [["The", "keys", "to", "the", "cabinet", "are", "on", "the", "table", "."]])
-    found.of_words                  one number a word: of all its pieces together
-    word_frame([found], "bits")     the same as a table
+    >>> import torch
+    >>> from dtglib.model import ModelConfig
+    >>> words = ["There", "is", "a", "difference"]
+    >>> _ = torch.manual_seed(1)
+    >>> model = Model(ModelConfig(layers=1, width=8, heads=1, inner=16), Vocabulary.of_words([words]))
+    >>> (found,) = surprisals(model, [words])
+    >>> found.of_words.round(2)                         # one number a word: of all its pieces together
+    array([1.84, 0.95, 3.08, 1.94])
+    >>> word_frame([found], "bits")["text"].tolist()    # the same as a table, the end included
+    ['There', 'is', 'a', 'difference', '<END>']
 
 The probabilities are those of the beam search (decode/beam.py), from word to word summed over the derivations that it
 keeps; a model without trees has one derivation, and its surprisals are exact. These are

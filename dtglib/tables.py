@@ -140,7 +140,11 @@ def beside_the_paper(table: str, values: pd.DataFrame, folder: Path | None = Non
 
 
 def as_text(of_seeds: pd.Series) -> str:
-    """A mean with its spread, or how little is known of it."""
+    """A mean with its spread, or how little is known of it.
+
+    >>> as_text(pd.Series([40.0, 42.0, 44.0]))
+    '42.0 ± 2.0 (3 seeds)'
+    """
     if len(of_seeds) == 1:
         return f"{of_seeds.mean():.1f} (one seed)"
     return f"{of_seeds.mean():.1f} ± {of_seeds.std():.1f} ({len(of_seeds)} seeds)"

@@ -16,6 +16,11 @@ comments with one name, and knows no line numbers.
 Lines may end in "\n" or "\r\n", and a byte order mark may come first; what is written has "\n" and no mark. A sentence
 whose words all have "_" for a head is raw text: its heads are None. One with several roots is valid CoNLL-U and is
 read, but it is no tree: see `trees_only`.
+
+    >>> words = ("There", "is", "a", "difference")
+    >>> treebank = Treebank([Sentence(words, heads) for heads in ((2, 0, 4, 2), (2, 0, 4, 0), None)], Counter())
+    >>> trees_only(treebank).excluded
+    Counter({'multi-root': 1, 'no tree': 1})
 """
 
 from collections import Counter

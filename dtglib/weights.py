@@ -1,29 +1,55 @@
 """The tensors of a network as one file, which says for what they were made.
 
 Files that lie side by side get mixed up, and a config edited by hand may still fit all shapes. So the header carries
-checksums of everything else that the numbers depend on, and a file that belongs to something else is refused.
+checksums of everything else that the numbers depend on, and a file that belongs to something else is refused. It
+carries one of the tensors, too: a disk that has lost a bit does not say so.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path, network = Path(folder) / "model.safetensors", nn.Linear(2, 2, bias=False)
+    ...     save_weights(path, network, {"config": "1a2b3c"})
+    ...     read_weights(path, network, {"config": "1a2b3c"}).keys()
+    ...     read_weights(path, network, {"config": "4d5e6f"})                         # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    dtglib.errors.UserError: ...these weights belong to another config than the one beside them; restore both
 """
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import safetensors
 import safetensors.torch
+import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from dtglib.errors import UserError
 from dtglib.files import write_atomically
 
+CONTENT = "content"
 MADE_FOR = "made for"  # one entry in the header: of several, the order would differ from file to file
+
+
+ANEW = "delete its folder, and it is trained anew, or put back a copy"
 
 
 def save_weights(path: Path, network: nn.Module, made_for: Mapping[str, str]) -> None:
     """Write all tensors of a network, and the checksum of each thing that they were made for."""
     tensors = {name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()}
     with write_atomically(path, binary=True) as file:
-        file.write(safetensors.torch.save(tensors, {MADE_FOR: json.dumps(dict(made_for))}))
+        file.write(safetensors.torch.save(tensors, {MADE_FOR: json.dumps({**made_for, CONTENT: checksum_of(tensors)})}))
+
+
+def checksum_of(tensors: Mapping[str, Tensor]) -> str:
+    """Of the names and the bytes of tensors, which are on the CPU and contiguous."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()
 
 
 def read_weights(path: Path, network: nn.Module, made_for: Mapping[str, str]) -> dict[str, Tensor]:
@@ -35,7 +61,7 @@ def read_weights(path: Path, network: nn.Module, made_for: Mapping[str, str]) ->
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}; a saved model has one") from error
     except SafetensorError as error:
-        raise UserError(f"{path}: damaged, or only half of it ({error}); save or train the model again") from error
+        raise UserError(f"{path}: damaged, or only half of it ({error}); {ANEW}") from error
     found = json.loads(about.get(MADE_FOR, "{}"))
     for what, checksum in made_for.items():
         if found.get(what) != checksum:
@@ -49,4 +75,6 @@ def read_weights(path: Path, network: nn.Module, made_for: Mapping[str, str]) ->
             raise UserError(f"{path}: {name} has the shape {shapes}; the two do not belong together")
         if tensor.dtype != expected[name].dtype:
             raise UserError(f"{path}: {name} is {tensor.dtype}, not {expected[name].dtype}; save the model again")
+    if found.get(CONTENT) != checksum_of(weights):
+        raise UserError(f"{path}: damaged: its content is not what was written; {ANEW}")
     return weights

@@ -17,6 +17,16 @@ with the same word, they are one:
 
     There is a     .              words that are searched: There, is, a, no, and an end each of two words
     There is no    difference
+
+    >>> from dtglib.decode.stackcache import StackStepper
+    >>> from dtglib.model import Model, ModelConfig
+    >>> words = ["There", "is", "a", "difference"]
+    >>> _ = torch.manual_seed(1)
+    >>> model = Model(ModelConfig(layers=1, width=8, heads=1, inner=16), Vocabulary.of_words([words]))
+    >>> (narrow,) = search(StackStepper(model), model.vocabulary, [words], Widths(1, 1))
+    >>> (wide,) = search(StackStepper(model), model.vocabulary, [words], Widths(300, 300))
+    >>> narrow.log_prob < wide.log_prob, round(wide.log_prob, 1), wide.heads.tolist()
+    (True, -13.7, [2, 0, 2, 3])
 """
 
 import itertools

@@ -1,7 +1,14 @@
 """Sentences drawn from a model, with their trees: the grammar at work.
 
-    for drawn in generate(StackStepper(model), model.vocabulary, 5, random):
-        drawn.words, drawn.heads, drawn.log_prob
+    >>> from dtglib.decode.stackcache import StackStepper
+    >>> from dtglib.model import Model, ModelConfig
+    >>> from dtglib.transitions.protocol import why_no_tree
+    >>> vocabulary, random = Vocabulary.of_words([["There", "is", "a", "difference"]]), torch.Generator().manual_seed(1)
+    >>> _ = torch.manual_seed(1)
+    >>> model = Model(ModelConfig(layers=1, width=8, heads=1, inner=16), vocabulary)
+    >>> drawn = list(generate(StackStepper(model), vocabulary, 5, random, most_words=8))
+    >>> [why_no_tree(one.heads) for one in drawn], all(1 <= len(one.words) <= 8 and one.log_prob < 0 for one in drawn)
+    ([None, None, None, None, None], True)
 
 Each symbol is drawn from what is legal, so every sentence is whole and every tree a tree. With `temperature`, `top_k`
 or `top_p` the distribution of each step is changed before it is drawn from; `log_prob` is what the model itself gives.

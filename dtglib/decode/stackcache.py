@@ -11,7 +11,19 @@ LEFTARC in arc-standard:
       STACK looks at    <ROOT>  (There <- is)  itself      and is never seen again
 
 This is the fold of compile.py, over what is alive, with the same `step_row` of the transition systems. On a model on
-whose stack nothing is popped (TXL) the rows only grow.
+whose stack nothing is popped (TXL) the rows only grow. The heights in the row after There, is and LEFTARC:
+
+    >>> from dtglib.model import ModelConfig
+    >>> from dtglib.vocab import Vocabulary
+    >>> vocabulary = Vocabulary.of_words([["There", "is"]])
+    >>> stepper = StackStepper(Model(ModelConfig(layers=1, width=8, heads=1, inner=16), vocabulary))
+    >>> one, (there, verb) = stepper.init(most_words=2), vocabulary.encode(["There", "is"]).ids
+    >>> for kind, piece in ((Kind.GEN, there), (Kind.GEN, verb), (Kind.LEFTARC, NOTHING)):
+    ...     one = stepper.step(one, Moves(*np.array([[0], [kind], [1], [piece]], np.int32)))
+    ...     print(one.cache.height[0, : one.cache.filled[0]])
+    [0 1]
+    [0 1 2]
+    [0 1]
 """
 
 from collections.abc import Sequence

@@ -3,10 +3,18 @@
 The sequences of 300 trees of a sentence begin alike. As a trie, in which two of them part only where their transitions
 do, they have about half as many positions; and a position of the trie sees just what it sees in every sequence that
 goes through it, because nothing that comes later changes what came before. Two trees of "There is a difference" in
-arc-standard, with 13 positions each and 5 in common:
+arc-standard, with 13 positions each and 6 in common:
 
-    <ROOT> There is LEFTARC LEFTARC  a difference LEFTARC LEFTARC RIGHTARC RIGHTARC RIGHTARC RIGHTARC
-                                     `- RIGHTARC RIGHTARC a difference ...            (the root is drawn too early)
+    <ROOT> There is LEFTARC LEFTARC a  difference LEFTARC LEFTARC RIGHTARC RIGHTARC RIGHTARC RIGHTARC
+                                    `- RIGHTARC RIGHTARC difference ...              ("a" hangs on "is")
+
+    >>> from dtglib.readings import READINGS
+    >>> from dtglib.vocab import Vocabulary
+    >>> words = ["There", "is", "a", "difference"]
+    >>> trees = [(words, (2, 0, 4, 2)), (words, (2, 0, 2, 2))]
+    >>> trie = grow(pad(READINGS["dtg"](Vocabulary.of_words([words]), trees), [0, 1]))
+    >>> len(trie.place)                 # 13 + 13 - 6
+    20
 
 The positions stand in depth-first order in rows of ROW. A row looks at its own positions and at those of their
 ancestors that anyone in it sees, which are gathered from wherever they stand: structure.Shared, which the model meets

@@ -1,8 +1,10 @@
 """Unlabelled attachment: how many words have the head that the treebank gives them.
 
-    right = attached(sentences, trees)              of each sentence, its words with the right head, and all its words
-    right.uas                                       0.969 of all words together
-    attached(sentences, trees, counts=is_no_punctuation)
+    >>> sentence = Sentence(("There", "is", "a", "difference", "."), (2, 0, 4, 2, 2))
+    >>> attached([sentence], [(2, 0, 4, 2, 4)]).uas
+    0.8
+    >>> attached([sentence], [(2, 0, 4, 2, 4)], counts=is_no_punctuation).uas
+    1.0
 
 Papers leave punctuation out, as its heads are a matter of convention; UD's own evaluation counts it. Both are given
 here. What is punctuation is asked of Unicode, as supar does. A doubt: of the Penn Treebank's tokens, `-LRB-` and two

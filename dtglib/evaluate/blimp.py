@@ -1,10 +1,13 @@
 """Minimal pairs in BLiMP's format (Warstadt et al. 2020): is the grammatical sentence the more probable one?
 
-    paradigms = read_pairs("minilang")                        or a file, a folder; nothing: the 67 public ones
-    rows = list(pair_rows(paradigms, log_probs))              a row a pair
-    score(rows)                                               a row a paradigm, then `phenomena`, `fields`, `overall`
-
     There was a difference .     >     There was the difference .
+
+    >>> paradigms = read_pairs("minilang")                          # or a file, a folder; nothing: the 67 public ones
+    >>> log_probs = lambda sentences: [-len(" ".join(words)) for words in sentences]      # the shorter, the better
+    >>> rows = list(pair_rows(paradigms, log_probs))                # a row a pair
+    >>> scores = score(paradigms, rows)                             # a row a paradigm; then `grouped`, `overall`
+    >>> round(overall(scores), 2)
+    0.32
 
 `log_probs` is any function from sentences (lists of words) to log p of each, ends included: a bound over trees that a
 parser proposes, a beam search, or exact; both sentences of a pair by the same. Lengths are not made up for. A tie

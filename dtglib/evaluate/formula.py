@@ -1,8 +1,10 @@
 """The formulas of SyntaxGym's test suites: what must hold of the surprisals of an item's regions.
 
-    formula = parse("[(5;%mismatch%) > (5;%match%)] & [(*;%match%) < 90.5]")
-    formula.asked                                  the regions and conditions that it mentions
-    formula.holds(lambda region, condition: ...)   given the surprisal of each
+    >>> formula = parse("[(5;%mismatch%) > (5;%match%)] & [(*;%match%) < 90.5]")
+    >>> formula.asked                           # the regions and conditions that it mentions
+    ((5, 'mismatch'), (5, 'match'), (0, 'match'))
+    >>> formula.holds(lambda region, condition: 9.1 if condition == "mismatch" else 2.3)    # the surprisal of each
+    True
 
 `(5;%match%)` is the surprisal of region 5 in condition "match", `(*;%match%)` that of all its regions together. There
 are + and -, then < > and = (which means close: within 1e-3 plus 1e-5 of the right side), then &, then |; brackets [ ]

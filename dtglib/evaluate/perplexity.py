@@ -2,7 +2,10 @@
 
     scores = list(by_trees(model, sentences, trees))        the bound, by the trees that a parser proposes
     scores = exactly(model, sentences)                      TXL (tokens), which has no trees
-    perplexity(scores).per_piece, .per_word
+
+    >>> scores = [SentenceScore(words=4, pieces=5, trees=30, log_prob=-12.0, best=(2, 0, 4, 2))]
+    >>> round(perplexity(scores).per_piece, 2), round(perplexity(scores).per_word, 2)
+    (7.39, 11.02)
 
 A perplexity is exp(nats / events), where the events are the pieces, or the words, and the end of each sentence. Of a
 model with trees it is an upper bound, because the trees that were left out would only add to p(words). It can be

@@ -4,6 +4,14 @@
     scores = by_trees(model, words, [chosen.heads for chosen in trees])
     rows = reranked(sentences, favourites(parser, words), trees, {"DTG": [score.best for score in scores]})
 
+Of one sentence, with two trees of a parser that is mistaken:
+
+    >>> sentence = Sentence(("There", "is", "a", "difference"), (2, 0, 4, 2))
+    >>> trees = Trees(np.array([[2, 0, 2, 2], [2, 0, 4, 2]]), np.log([0.6, 0.4]))
+    >>> rows = reranked([sentence], [(2, 0, 2, 2)], [trees], {"DTG": [(2, 0, 4, 2)]})
+    >>> [(row["chosen by"], row["UAS"]) for row in rows]
+    [('proposal', 0.75), ('DTG', 1.0), ('oracle', 1.0)]
+
 The proposal's tree is its best one, be it among the K that were drawn or not. The oracle takes the nearest of the K.
 """
 

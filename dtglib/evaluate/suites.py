@@ -1,9 +1,11 @@
 """Test suites in SyntaxGym's format (Hu et al. 2020): does surprisal rise where the grammar says it must?
 
-    suites = read_suites("minilang")                         or a file, a folder; nothing: the 34 public ones
-    rows = list(item_rows(suites, of_beginnings(model)))     a row an item
-    scores = score(suites, rows)                             a row a suite
-    averages(scores)                                         three of them, by name
+    >>> suites = read_suites("minilang")                 # or a file, a folder; nothing: the 34 public ones
+    >>> surprise = lambda beginnings: [[1.0] * len(words) for words in beginnings]    # of a model: of_beginnings(model)
+    >>> rows = list(item_rows(suites, surprise))         # a row an item
+    >>> scores = score(suites, rows)                     # a row a suite
+    >>> averages(scores)                                 # up to three of them, by name
+    {'mean of 6 circuits of 21 suites': 0.0, 'mean of 21 suites': 0.0}
 
 An item has a sentence in several conditions, cut into regions, and a prediction is a formula over the surprisals of
 the regions. In number_prep, "The author next to the senators is good" must be less surprising at "is" than "The author

@@ -8,6 +8,10 @@ ever shares one with another, whatever their sizes and seeds:
     the others                                     train, dev or test, by a checksum of its words (80, 10 and 10 %)
 
 Within a split a short sentence may come twice, as in any text. Same split, same seed: same sentences, on every machine.
+
+    >>> first, again = split("test", 3), split("test", 3)
+    >>> first == again, first[0].text
+    (True, 'Guests behind the castle attacked her pilot or many vases cracked.')
 """
 
 import random

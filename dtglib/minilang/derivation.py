@@ -17,6 +17,13 @@ While the derivation is folded from the leaves to the root, every phrase hands u
 (word, label) pairs: subjects that its verbs still wait for, and gaps. A subject closes the first kind, a fronted
 phrase or an antecedent the second. Control and raising, shared subjects of coordinated verb phrases and long-distance
 dependencies all follow from that.
+
+    >>> from dtglib.minilang.grammar import read_language
+    >>> grammar = read_language()
+    >>> derivation = sampler(grammar)(random.Random(7))
+    >>> drawn = sentence(derivation, Structure(derivation), grammar.sandhi, "drawn-1")
+    >>> drawn.text, drawn.heads
+    ('He gives the expensive poem to some quiet waitress.', (2, 0, 5, 5, 2, 9, 9, 9, 2, 2))
 """
 
 import random

@@ -3,6 +3,11 @@
 The file lists lemmas in groups; this module inflects them. The noun `child` of kind `m f` becomes two entries of class
 N, `child[num=sg,kind=m|f]` and `children[num=pl,kind=m|f]`; the verb `break` in frame `tr` becomes `breaks`, `broke`,
 `broken` and so on, each an entry of class V. Spelling rules and irregular forms are in the file.
+
+    >>> from dtglib.minilang.grammar import read_source
+    >>> lexicon = read_lexicon(read_source("lexicon"))
+    >>> sorted({entry.word for entry in lexicon["V"] if entry.lemma == "break"})
+    ['break', 'breaking', 'breaks', 'broke', 'broken']
 """
 
 import re

@@ -6,6 +6,9 @@ The chart knows for every stretch of words the symbols that can derive it; it gr
     There is a difference .     5 words, "There is a difference" is a Clause, the whole is a Top: yes
     There are a difference .    `are` wants a plural, `a difference` is none, no Clause spans it: no
 
+    >>> english().accepts("There is a difference .".split()), english().accepts("There are a difference .".split())
+    (True, False)
+
 Nothing is learnt or guessed here: what the grammar does not derive is out, however plausible.
 """
 

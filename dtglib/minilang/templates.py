@@ -9,6 +9,10 @@
 one noun and one verb are drawn for an item, and every template of the item spells them in the form that it asks for:
 "The king laughs." and "The king laugh.". Which sentences are in the language is not decided here but shown by the
 recogniser, in the tests. The sets have their own seed: they are the same for every corpus, and no corpus has them.
+
+    >>> (pairs,) = (paradigm.pairs for paradigm in minimal_pairs() if paradigm.uid == "copula_subject_verb_agreement")
+    >>> len(pairs), " ".join(pairs[0].good), " ".join(pairs[0].bad)
+    (200, 'This king is sad .', 'This king are sad .')
 """
 
 import functools

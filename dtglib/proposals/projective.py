@@ -11,6 +11,13 @@ in just one way, by choosing where each span falls into two; so to enumerate cho
                                 [2, 4]: the outermost dependent is "difference" (4): arc 2 -> 4, and nothing beyond
                                 arc 2 -> 4: between 2 and 4 the words fall into 2 | a difference
 
+    >>> scores, arcs = np.zeros((5, 5)), ((2, 0, 4, 2), (1, 2, 3, 4))
+    >>> round(np.exp(log_partition(scores)))    # where all scores are 0, trees are counted
+    30
+    >>> scores[arcs] = 3                        # the arcs of "There is a difference"
+    >>> marginals(scores)[arcs].round(2)
+    array([1.  , 0.99, 0.95, 0.99])
+
 `best_trees` and `different_samples` are one search. A tree is a row of choices, from the whole down to single words.
 Whenever a choice is made, what was not chosen is put aside as a set of trees, with a number: for the best trees the
 score of the best of them; for samples without replacement the largest of their Gumbel-perturbed log-probabilities
@@ -36,7 +43,11 @@ class Trees(NamedTuple):
 
 
 def how_many(words: int) -> int:
-    """How many trees there are: 1, 2, 7, 30, 143, 728, ..."""
+    """How many trees there are.
+
+    >>> [how_many(words) for words in range(1, 7)]
+    [1, 2, 7, 30, 143, 728]
+    """
     return math.comb(3 * words - 2, words - 1) // words
 
 

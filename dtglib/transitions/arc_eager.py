@@ -4,7 +4,9 @@ GEN puts a word into the buffer, and the word that waited there settles on the s
 stack to the front. RIGHTARC attaches the front to the top, above which it settles: it is a right dependent, and may
 still take dependents of its own until POP takes it off the stack.
 
-    There is a difference     GEN GEN LEFTARC RIGHTARC GEN GEN LEFTARC RIGHTARC POP POP POP END   (paper, figure 4)
+    >>> from dtglib.transitions import SYSTEMS, oracle
+    >>> print(*oracle(SYSTEMS["arc-eager"], (2, 0, 4, 2)))           # There is a difference (paper, figure 4)
+    GEN GEN LEFTARC RIGHTARC GEN GEN LEFTARC RIGHTARC POP POP POP END
 
 The end is as in figure 4: when all words have their heads, POP takes them off and then ROOT, and END follows. The
 paper's text says only that a POP wants "the top of the stack recognized as a right dependent of some head"; that ROOT

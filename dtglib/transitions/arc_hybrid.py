@@ -3,6 +3,11 @@
 Generated words wait in the buffer; the next GEN shifts them, and so does a RIGHTARC, which joins words of the stack.
 So a word takes its left dependents before its right ones. The oracle does so in arc-standard too, and there the two
 systems write every tree by the same actions (paper, section 3.4); arc-standard merely allows other orders besides.
+
+    >>> from dtglib.transitions import SYSTEMS, oracle
+    >>> hybrid, standard = (oracle(SYSTEMS[name], (2, 0, 4, 2)) for name in ("arc-hybrid", "arc-standard"))
+    >>> hybrid == standard                                           # There is a difference
+    True
 """
 
 from numba import njit

@@ -3,7 +3,9 @@
 A word is attached only when it has all its own dependents, so trees grow from the bottom up. The last arc is
 RIGHTARC from ROOT, when one word is left; after it only END is legal.
 
-    There is a difference     GEN GEN LEFTARC GEN GEN LEFTARC RIGHTARC RIGHTARC END
+    >>> from dtglib.transitions import SYSTEMS, oracle
+    >>> print(*oracle(SYSTEMS["arc-standard"], (2, 0, 4, 2)))        # There is a difference
+    GEN GEN LEFTARC GEN GEN LEFTARC RIGHTARC RIGHTARC END
 """
 
 from numba import njit

@@ -3,7 +3,9 @@
 LEFTARC[k] and RIGHTARC[k] join the front and the k-th word of the stack from the top; the words between have their
 heads and go. RIGHTARC[k] is arc-eager's k - 1 POPs and its RIGHTARC in one.
 
-    There is a difference     GEN GEN LEFTARC RIGHTARC GEN GEN LEFTARC RIGHTARC END      (paper, figure 5, without ".")
+    >>> from dtglib.transitions import SYSTEMS, oracle
+    >>> print(*oracle(SYSTEMS["arc-swift"], (2, 0, 4, 2, 2)))        # There is a difference . (paper, figure 5)
+    GEN GEN LEFTARC RIGHTARC GEN GEN LEFTARC RIGHTARC GEN RIGHTARC[2] END
 
 A doubt. The paper says of both arcs that "we mask all these k + 1 tokens for subsequent positions". Taken by the word
 that would hide the dependent of a RIGHTARC[k], which by the paper's own Table 1 is on the stack and may take dependents
