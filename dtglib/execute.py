@@ -75,6 +75,7 @@ def execute_notebook(notebook: Path, size: str, folder: Path, told: Told) -> lis
     from papermill.exceptions import PapermillExecutionError
 
     running, count = folder / "running.ipynb", len(cells_of_notebook(notebook))
+    put_in = 0  # cells of papermill's own: the one that sets the parameters
 
     class KernelManager(AsyncKernelManager):
         """What a kernel says outside of its notebook, as when it is interrupted, goes into a file beside it."""
@@ -86,8 +87,11 @@ def execute_notebook(notebook: Path, size: str, folder: Path, told: Told) -> lis
                 await super().start_kernel(stderr=log, **options)
 
     def tell(cell: Any, cell_index: int) -> None:
-        # papermill puts in a cell with the parameters.
-        told(min(cell_index + 1, count), count, _first_line(cell["source"]))
+        nonlocal put_in
+        if "injected-parameters" in cell["metadata"].get("tags", []):
+            put_in = 1
+        else:
+            told(cell_index + 1 - put_in, count, _first_line(cell["source"]))
 
     try:
         with explain_disk_errors(running):
@@ -105,7 +109,7 @@ def execute_notebook(notebook: Path, size: str, folder: Path, told: Told) -> lis
             )
     except PapermillExecutionError as error:
         raise UserError(
-            f"{notebook.name}, cell {error.cell_index + 1}: {error.ename}: {error.evalue}\n"
+            f"{notebook.name}, cell {error.cell_index + 1 - put_in}: {error.ename}: {error.evalue}\n"
             f"  the notebook up to there is {running}; what was finished before is kept"
         ) from error
     except DeadKernelError as error:

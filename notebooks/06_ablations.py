@@ -35,10 +35,14 @@ import torch
 
 from dtglib import plot
 from dtglib.ablations import QUESTIONS, ablations
-from dtglib.experiment import prepare, trained
+from dtglib.evaluate.attachment import attached
+from dtglib.experiment import prepare, read_part, trained
 from dtglib.model import Model
+from dtglib.parser_training import proposers
 from dtglib.settings import read_size
+from dtglib.silver import parsed
 from dtglib.tables import as_text, measured_values
+from dtglib.treebank import trees_only
 
 pd.set_option("display.width", 160)
 settings = read_size(size)
@@ -58,8 +62,24 @@ for question, variants in QUESTIONS.items():
 # %% [markdown]
 # Two parsers are trained on the treebank; each then parses the training sentences, and two more models learn from what
 # it has drawn. The parser proposes the trees of the test sentences, too, as in the paper; in the last row the model of
-# the weak parser's trees is summed over the strong parser's, which tells learning from summing.
-#
+# the weak parser's trees is summed over the strong parser's, which tells learning from summing. How much of the
+# treebank is in a parser's trees, in percent of all words? (They have seen the training sentences with their trees.)
+
+# %%
+own = {part: read_part(settings, part) for part in ("train", "dev")}
+
+
+def heads_right(parser, part):
+    """The share of the words to which a parser gives the treebank's head."""
+    treebank = trees_only(own[part])
+    drawn = parsed(treebank, parser).sentences
+    return round(100 * attached(treebank.sentences, [sentence.heads for sentence in drawn]).uas, 1)
+
+
+parsers = proposers(settings)
+pd.DataFrame({name: {part: heads_right(parser, part) for part in own} for name, parser in parsers.items()})
+
+# %% [markdown]
 # ## What comes out at this size
 #
 # Perplexity per word (ends included, a bound), nats a sentence *with its tree* on the held-out sentences, minimal pairs

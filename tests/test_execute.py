@@ -96,3 +96,10 @@ def test_every_notebook_has_the_same_cells_in_both_halves():
     for script in sorted((Path(__file__).parent.parent / "notebooks").glob("*.py")):
         of_script, of_notebook = (half.cells(script.with_suffix(half.suffix)) for half in (SCRIPTS, PAPERMILL))
         assert len(of_script) == len(of_notebook), script.name
+
+
+def test_papermill_counts_the_cells_of_the_notebook_and_not_its_own(notebook):
+    path = notebook.with_suffix(".ipynb")
+    path.write_text(path.read_text().replace("table * 2", "raise ValueError('no trees here')"))
+    with pytest.raises(UserError, match=r"00_first\.ipynb, cell 5: ValueError: no trees here"):
+        run(PAPERMILL, notebook)
