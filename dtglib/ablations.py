@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from dtglib.corpora import part_of
 from dtglib.experiment import prepare, trained
 from dtglib.kept import Row
 from dtglib.measured import perplexity_row, scores_of, test_sentences
@@ -23,10 +24,11 @@ class Variant(NamedTuple):
     """What is changed: fields of the model's config, who draws the training trees, and who those that are summed."""
 
     model: dict[str, Any]
-    parsed_by: str | None = None  # one of the two parsers; None: as the settings have it
+    parsed_by: str | None = None  # "strong", "weak" or, by nobody, OWN; None: as the settings have it
     summed_over: str = "strong"
 
 
+OWN = "own"
 BASE = Variant({})
 QUESTIONS = {
     "arc representation": {"w+arc": BASE, "arc": Variant({"arcs": "arc"}), "w": Variant({"arcs": "w"})},
@@ -41,7 +43,7 @@ QUESTIONS = {
         "arc-swift": Variant({"model": "dtg-swift"}),
     },
     "parser": {
-        "the treebank's own trees": BASE,
+        "the treebank's own trees": Variant({}, parsed_by=OWN),
         "strong parser": Variant({}, parsed_by="strong"),
         "weak parser": Variant({}, parsed_by="weak", summed_over="weak"),
         "weak parser, but summed over the strong one's trees": Variant({}, parsed_by="weak"),
@@ -50,11 +52,17 @@ QUESTIONS = {
 
 
 def ablations(settings: Settings) -> Iterator[Row]:
-    """A row for each variant of each question, with what is measured; the same model comes under several questions."""
+    """A row for each variant of each question, with what is measured; the same model comes under several questions.
+
+    A corpus without trees of its own has no variant with them.
+    """
     settings = settings._replace(model=replace(settings.model, model="dtg"))
     parsers, sentences, measured = proposers(settings), test_sentences(settings), {}
+    has_trees = any(sentence.heads is not None for sentence in part_of(settings.corpus, "train").sentences)
     for question, variants in QUESTIONS.items():
         for name, variant in variants.items():
+            if variant.parsed_by == OWN and not has_trees:
+                continue
             if str(variant) not in measured:
                 measured[str(variant)] = _measured(settings, variant, parsers, sentences)
             yield {"question": question, "variant": name, **measured[str(variant)]}
@@ -63,7 +71,7 @@ def ablations(settings: Settings) -> Iterator[Row]:
 def _measured(settings: Settings, variant: Variant, parsers: dict[str, Any], sentences: list) -> Row:
     chosen = settings._replace(model=replace(settings.model, **variant.model))
     if variant.parsed_by:
-        parser = getattr(settings.parsers, f"{variant.parsed_by}_parser")
+        parser = None if variant.parsed_by == OWN else getattr(settings.parsers, f"{variant.parsed_by}_parser")
         chosen = chosen._replace(parsers=replace(settings.parsers, parsed_by=parser))
     folder = trained(chosen, prepare(chosen))
     parser, trees = parsers[variant.summed_over], settings.evaluation.trees

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from dtglib.treebank import Sentence
 
 
+A_YEAR = 366 * 24 * 60  # minutes
+
+
 def print_table(rows: Sequence[dict[str, object]]) -> None:
     """Rows with the same keys as aligned columns, numbers to the right."""
     columns = []
@@ -193,6 +196,6 @@ def reproduce(options: argparse.Namespace) -> None:
 
     if not options.scripts and not find_spec("papermill"):
         raise UserError("papermill is not installed; with --scripts the .py halves of the notebooks are run instead")
-    if options.minutes is not None and options.minutes <= 0:
-        raise UserError(f"--minutes: must be above 0, not {options.minutes:g}")
+    if options.minutes is not None and not 1 / 60 <= options.minutes <= A_YEAR:
+        raise UserError(f"--minutes: must be from a second's to a year's, not {options.minutes:g}")
     reproduce(options.size, options.again, SCRIPTS if options.scripts else PAPERMILL, options.minutes)

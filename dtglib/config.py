@@ -128,9 +128,9 @@ def read_config(path: str | Path, *kinds: type, overrides: Mapping[str, Any] | N
 def size_file(size: str) -> Path:
     """The config of a run size: smoke, mini, open, paper."""
     folder = repository() / "configs"
-    if not (folder / f"{size}.yaml").is_file():
-        sizes = ", ".join(sorted(path.stem for path in folder.glob("*.yaml")))
-        raise UserError(f"there is no size {size!r}; sizes are {sizes}")
+    sizes = sorted(path.stem for path in folder.glob("*.yaml"))
+    if size not in sizes:
+        raise UserError(f"there is no size {size!r}; sizes are {', '.join(sizes)}")
     return folder / f"{size}.yaml"
 
 

@@ -61,7 +61,9 @@ def prepare(settings: Settings, corpus: Corpus | None = None) -> Prepared:
         try:
             examples.append(Examples.of(settings.model.model, corpus.vocabulary, sentences, settings.train.longest))
         except UserError as error:
-            raise UserError(f"{settings.corpus.corpus}, {part}: {error}") from error
+            has_trees = any(sentence.heads is not None for sentence in sentences.sentences)
+            way_out = "" if has_trees else "; set parsed_by to a parser that draws its trees"
+            raise UserError(f"{settings.corpus.corpus}, {part}: {error}{way_out}") from error
     return Prepared(corpus.vocabulary, *examples)
 
 

@@ -13,9 +13,10 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from dtglib.errors import UserError
+from dtglib.errors import UserError, require
 from dtglib.show import numbers
 from dtglib.transitions import SYSTEMS
+from dtglib.transitions.protocol import as_tree
 
 # What is to be seen, given the name of a transition system, words and heads.
 Make = Callable[[str, list[str], list[int]], Any]
@@ -52,7 +53,10 @@ def explore(make: Make, words: Sequence[str], heads: Sequence[int], system: str 
 
 def made(make: Make, system: str, words: str, heads: str) -> Any:
     """The same from what stands in the fields; a UserError says what is wrong with it."""
-    return make(system, words.split(), numbers(heads, "heads"))
+    found, tree = words.split(), numbers(heads, "heads")
+    require(len(found) == len(tree), f"{len(found)} words, but {len(tree)} heads; one is wanted for each word")
+    as_tree(tree)  # complains of what is none
+    return make(system, found, tree)
 
 
 def _field(ipywidgets: Any, name: str, value: str) -> Any:

@@ -62,7 +62,10 @@ def prepare_parser(settings: ParserSettings) -> PreparedParser:
         try:
             examples.append(TreebankExamples(entries, sentences, settings.train.longest))
         except UserError as error:
-            raise UserError(f"{settings.corpus.corpus}, {part}: {error}") from error
+            raise UserError(
+                f"{settings.corpus.corpus}, {part}: {error}; where there are no trees, name a parser that is trained "
+                f"already: a folder, or one that supar publishes"
+            ) from error
     return PreparedParser(entries, *examples)
 
 

@@ -67,7 +67,7 @@ def _of_seed(settings: Settings, names: Sequence[str], about: Sequence[str]) -> 
     measured.test_sentences(settings)  # first of all: a corpus may have none
     corpus = read_corpus(settings)
     models = {}
-    for model in names:
+    for model in names if set(about) - {"ablations"} else ():  # which train their own
         chosen = settings._replace(model=replace(settings.model, model=model))
         models[model] = trained(chosen, prepare(chosen, corpus))
         yield {"part": "training", "model": model, **_of_training(models[model])}

@@ -15,6 +15,7 @@ is called `running`, and the record says "finished" only at the end, so nothing 
 import csv
 import hashlib
 import json
+import os
 import shutil
 import signal
 import threading
@@ -31,7 +32,7 @@ from dtglib.errors import UserError
 from dtglib.execute import PAPERMILL, Runner, Shown, Told
 from dtglib.files import explain_disk_errors, only_one_process, repository, sha256, write_atomically
 from dtglib.progress import is_quiet
-from dtglib.record import Run, read_about, read_record
+from dtglib.record import Run, plain, read_about, read_record
 from dtglib.registry import checksums
 from dtglib.settings import read_size
 
@@ -76,24 +77,37 @@ def _notebooks(folder: Path, suffix: str) -> list[Path]:
 
 
 def _is_up_to_date(folder: Path, config: dict[str, Any], runner: Runner) -> bool:
-    if not all((folder / name).exists() for name in ("record.json", TABLES, f"{folder.name}{runner.result}")):
+    if not all(
+        (folder / name).exists()
+        for name in ("record.json", TABLES, *(f"{folder.name}{suffix}" for suffix in runner.results))
+    ):
         return False
     try:
         record = read_record(folder)
     except UserError:
         return False  # a damaged record vouches for nothing: run again
-    return record.about["status"] == "finished" and record.config == config
+    return record.about["status"] == "finished" and record.config == plain(config)
 
 
 def _state(notebook: Path, settings: dict[str, Any], runner: Runner) -> str:
     """A checksum of all that a notebook's numbers depend on."""
-    parts = [json.dumps([runner.cells(notebook), settings, checksums()]), *map(sha256, _package_files())]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    known = [runner.cells(notebook), settings, checksums(), list(_files_of_corpus(settings["corpus"]))]
+    return hashlib.sha256("\n".join([json.dumps(known), *map(sha256, _sources())]).encode()).hexdigest()
 
 
-def _package_files() -> Iterator[Path]:
-    package = Path(__file__).parent
-    return (p for p in sorted(package.rglob("*")) if p.suffix in (".py", ".yaml", ".json", ".csv"))
+def _sources() -> Iterator[Path]:
+    """The package, the parsers' configs, and the records that tables are made of."""
+    for folder in (Path(__file__).parent, repository() / "configs" / "parsers", repository() / "results"):
+        yield from (p for p in sorted(folder.rglob("*")) if p.suffix in (".py", ".yaml", ".json", ".jsonl", ".csv"))
+
+
+def _files_of_corpus(corpus: str) -> Iterator[tuple[str, int, int]]:
+    """Those of a corpus of the user's own: too large to be read for this, so by their sizes and times."""
+    named = os.environ.get("BLLIP", "") if corpus == "bllip" else corpus
+    path = Path(named)
+    for file in [path] if path.is_file() else sorted(path.rglob("*")) if named and path.is_dir() else []:
+        about = file.stat()
+        yield str(file), about.st_size, about.st_mtime_ns
 
 
 # ---- What is said while one waits
@@ -159,7 +173,10 @@ def _stopped_after(minutes: float | None) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, stop) for number in (signal.SIGALRM, signal.SIGTERM)}
+    handlers = {signal.SIGALRM: stop, signal.SIGTERM: stop}
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of what a shell runs in the background
+        handlers[signal.SIGINT] = signal.default_int_handler
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     signal.setitimer(signal.ITIMER_REAL, 60 * (minutes or 0))
     try:
         yield

@@ -33,6 +33,7 @@ class Measure(NamedTuple):
 
     name: str
     paper: str  # the paper's corpus and measure
+    unit: str  # of ours, where the paper does not say what its own is
     of_model: Callable[[Line], float | None]  # of a line of metrics; None: it is about something else
     of_variant: Callable[[Line], float] | None = None  # of a line about an ablation, if they have it
 
@@ -59,10 +60,10 @@ def _reranked(line: Line) -> float | None:
 
 PRIMARY = ("mean of 6 circuits of 33 suites", "mean of 6 circuits of 21 suites")  # public, minilang's
 MEASURES = (
-    Measure("perplexity per word", "BLLIP-LG/PPL", _perplexity, lambda line: line["per word"]),
-    Measure("BLiMP", "BLiMP/acc", _pairs, lambda line: 100 * line["pairs"]),
-    Measure("SG", "SG/score", _suites, lambda line: 100 * line["suites"]),
-    Measure("UAS", "PTB-test/UAS", _reranked),
+    Measure("perplexity", "BLLIP-LG/PPL", "a word", _perplexity, lambda line: line["per word"]),
+    Measure("BLiMP", "BLiMP/acc", "", _pairs, lambda line: 100 * line["pairs"]),
+    Measure("SG", "SG/score", "", _suites, lambda line: 100 * line["suites"]),
+    Measure("UAS", "PTB-test/UAS", "", _reranked),
 )
 
 MODELS = ""  # the question which model is better
@@ -130,7 +131,7 @@ def beside_the_paper(table: str, values: pd.DataFrame, folder: Path | None = Non
         )
         ours = values[values["measure"] == measure.name]
         for (corpus, size), mine in ours.groupby(["corpus", "size"], sort=False):
-            columns[measure.name, f"{corpus}, {size}"] = (
+            columns[measure.name, ", ".join(filter(None, (corpus, size, measure.unit)))] = (
                 mine.groupby("system", sort=False)["value"].agg(as_text).to_dict()
             )
     systems = list(dict.fromkeys([*theirs["system"], *(name for column in columns.values() for name in column)]))
@@ -150,23 +151,38 @@ def as_text(of_seeds: pd.Series) -> str:
     return f"{of_seeds.mean():.1f} ± {of_seeds.std():.1f} ({len(of_seeds)} seeds)"
 
 
+def circuit_scores(values: pd.DataFrame, folder: Path | None = None) -> pd.DataFrame:
+    """Figure 3: the mean of the suites of every circuit, by model and seed, of the newest record of public suites."""
+    public = values[(values["question"] == MODELS) & (values["measure"] == "SG") & (values["corpus"] != "minilang")]
+    records = [read_record((folder or repository() / "results") / name) for name in set(public["record"])]
+    newest = max(records, key=lambda record: record.about["started"], default=None)
+    lines = [line for line in newest.metrics if line["part"] == "suites" and line["circuit"]] if newest else []
+    suites = pd.DataFrame(lines, columns=["circuit", "model", "seed", "score"])
+    suites["score"] *= 100
+    suites["model"] = pd.Categorical(suites["model"].map(NAMES), NAMES.values()).remove_unused_categories()
+    return suites.groupby(["circuit", "model", "seed"], as_index=False, observed=True)["score"].mean()
+
+
 # What the paper's tables say is better than what; of perplexities the lower one is.
 SAID = (
     (MODELS, "SG", "DTG", "TXL (trans)"),
     (MODELS, "SG", "TXL (trans)", "TXL (tokens)"),
     (MODELS, "BLiMP", "TXL (trans)", "DTG"),
     (MODELS, "BLiMP", "DTG", "TXL (tokens)"),
-    (MODELS, "perplexity per word", "TXL (trans)", "TXL (tokens)"),
-    (MODELS, "perplexity per word", "TXL (trans)", "DTG"),
-    (MODELS, "perplexity per word", "DTG", "DTG-swift"),
-    (MODELS, "perplexity per word", "DTG-swift", "DTG-eager"),
+    (MODELS, "perplexity", "TXL (trans)", "TXL (tokens)"),
+    (MODELS, "perplexity", "TXL (trans)", "DTG"),
+    (MODELS, "perplexity", "TXL (tokens)", "DTG"),  # by 0.1: "comparable"
+    (MODELS, "perplexity", "DTG", "DTG-swift"),
+    (MODELS, "perplexity", "DTG-swift", "DTG-eager"),
     (MODELS, "UAS", "DTG", "proposal"),
     (MODELS, "UAS", "TXL (trans)", "proposal"),
-    ("arc representation", "perplexity per word", "w+arc", "w"),
-    ("arc representation", "perplexity per word", "w", "arc"),
+    ("arc representation", "perplexity", "w+arc", "w"),
+    ("arc representation", "perplexity", "w+arc", "arc"),
+    ("arc representation", "perplexity", "w", "arc"),
     ("arc representation", "BLiMP", "w+arc", "w"),
+    ("arc representation", "BLiMP", "w+arc", "arc"),
     ("arc representation", "BLiMP", "w", "arc"),
-    ("parser", "perplexity per word", "strong parser", "weak parser"),
+    ("parser", "perplexity", "strong parser", "weak parser"),
     ("parser", "BLiMP", "strong parser", "weak parser"),
 )
 
@@ -174,7 +190,7 @@ SAID = (
 def orderings(values: pd.DataFrame) -> pd.DataFrame:
     """For each of the paper's orderings and each corpus: by how much it holds here, over the seeds that both have.
 
-    p is that of a paired t test over the seeds, two-sided; of one seed there is none.
+    p is that of a paired t test over the seeds, two-sided; of one seed, or where all differ by the same, there is none.
     """
     rows = []
     for question, measure, better, worse in SAID:
@@ -185,7 +201,9 @@ def orderings(values: pd.DataFrame) -> pd.DataFrame:
             if better not in by_seed or worse not in by_seed:
                 continue
             won = (sign * (by_seed[better] - by_seed[worse])).dropna()
-            several = len(won) > 1
+            if won.empty:
+                continue
+            differ = won.nunique() > 1  # else there is no spread to test against
             rows.append(
                 {
                     "measure": measure,
@@ -195,7 +213,7 @@ def orderings(values: pd.DataFrame) -> pd.DataFrame:
                     "by": won.mean(),
                     "sd": won.std(),
                     "seeds": len(won),
-                    "p": float(ttest_1samp(won, 0).pvalue) if several else None,
+                    "p": float(ttest_1samp(won, 0).pvalue) if differ else None,
                 }
             )
     return pd.DataFrame(rows)
@@ -213,40 +231,53 @@ def _sentence(row: dict[str, Any]) -> str:
     verdict = "holds" if row["holds"] else "does not hold"
     found = f"{row['measure']}, {row['the paper says']}: {verdict} on {row['corpus']}, by {abs(row['by']):.1f}"
     if pd.isna(row["p"]):
-        return f"{found}; one seed, so it is not tested."
+        return f"{found}; {'one seed' if row['seeds'] == 1 else 'no spread'}, so it is not tested."
     chance = "significantly" if row["p"] < SIGNIFICANT else "not significantly"
     return f"{found}, {chance} over {row['seeds']} seeds (paired t test, p = {row['p']:.3f})."
 
 
 # The rows of the README's table: a measure of one of the paper's tables.
 ROWS = (
-    ("table2", "perplexity per word"),
+    ("table2", "perplexity"),
     ("table2", "SG"),
     ("table2", "BLiMP"),
     ("table3", "UAS"),
-    ("table4", "perplexity per word"),
-    ("table5", "perplexity per word"),
+    ("table4", "perplexity"),
+    ("table5", "perplexity"),
 )
 
 
-def as_markdown(values: pd.DataFrame, folder: Path | None = None) -> str:
-    """The paper's numbers, ours, and links to their records, a row for each measure of each table."""
+class Markdown(str):
+    """A text that Jupyter shows as what it means."""
+
+    def _repr_markdown_(self) -> str:
+        return self
+
+    __repr__ = str.__str__
+
+
+def as_markdown(values: pd.DataFrame, folder: Path | None = None, root: str = "") -> Markdown:
+    """The paper's numbers, ours, and links to their records, a row for each measure of each table.
+
+    `root` leads from where the text is shown to the repository.
+    """
     lines = ["| paper | ours | record |", "|---|---|---|"]
-    metrics = {measure.name: measure.paper for measure in MEASURES}
-    for table, measure in ROWS:
-        theirs = paper(table, folder)
-        theirs = theirs[theirs["metric"] == metrics[measure]]
-        ours = values[(values["question"] == TABLES[table]) & (values["measure"] == measure)]
+    measures = {measure.name: measure for measure in MEASURES}
+    for table, name in ROWS:
+        theirs, measure = paper(table, folder), measures[name]
+        theirs = theirs[theirs["metric"] == measure.paper]
+        ours = values[(values["question"] == TABLES[table]) & (values["measure"] == name)]
         others = set(theirs["system"]) - set(ours["system"]) if table == "table2" else set()
         said = ", ".join(f"{row.system} {row.value}" for row in theirs.itertuples() if row.system not in others)
-        corpus, _, unit = metrics[measure].partition("/")
-        found = "; ".join(_in_short(*about, mine) for about, mine in ours.groupby(["corpus", "size"], sort=False))
-        links = ", ".join(f"[{name}](results/{name})" for name in sorted(set(ours["record"])))
+        corpus, _, unit = measure.paper.partition("/")
+        by_corpus = ours.groupby(["corpus", "size"], sort=False)
+        found = "; ".join(_in_short(*about, measure.unit, mine) for about, mine in by_corpus)
+        links = ", ".join(f"[{record}]({root}results/{record})" for record in sorted(set(ours["record"])))
         lines.append(f"| Table {table[-1]}, {unit} on {corpus}: {said} | {found or 'not yet'} | {links} |")
-    return "\n".join(lines)
+    return Markdown("\n".join(lines))
 
 
-def _in_short(corpus: str, size: str, values: pd.DataFrame) -> str:
+def _in_short(corpus: str, size: str, unit: str, values: pd.DataFrame) -> str:
     """Mean and spread of every system, on one corpus."""
     of_seeds = values.groupby("system", sort=False)["value"]
     several = of_seeds.size().max() > 1
@@ -257,4 +288,4 @@ def _in_short(corpus: str, size: str, values: pd.DataFrame) -> str:
         for name, of in ((name, of_seeds.get_group(name)) for name in systems)
     ]
     seeds = f"{of_seeds.size().max()} seeds" if several else "one seed"
-    return f"{corpus} ({size}, {seeds}): {', '.join(numbers)}"
+    return f"{corpus} ({', '.join(filter(None, (size, seeds, unit)))}): {', '.join(numbers)}"

@@ -35,8 +35,9 @@ import torch
 
 from dtglib import plot
 from dtglib.ablations import QUESTIONS, ablations
+from dtglib.corpora import part_of
 from dtglib.evaluate.attachment import attached
-from dtglib.experiment import prepare, read_part, trained
+from dtglib.experiment import prepare, trained
 from dtglib.model import Model
 from dtglib.parser_training import proposers
 from dtglib.settings import read_size
@@ -66,18 +67,19 @@ for question, variants in QUESTIONS.items():
 # treebank is in a parser's trees, in percent of all words? (They have seen the training sentences with their trees.)
 
 # %%
-own = {part: read_part(settings, part) for part in ("train", "dev")}
+own = {part: trees_only(part_of(settings.corpus, part)) for part in ("train", "dev")}
 
 
 def heads_right(parser, part):
     """The share of the words to which a parser gives the treebank's head."""
-    treebank = trees_only(own[part])
-    drawn = parsed(treebank, parser).sentences
-    return round(100 * attached(treebank.sentences, [sentence.heads for sentence in drawn]).uas, 1)
+    drawn = parsed(own[part], parser).sentences
+    return round(100 * attached(own[part].sentences, [sentence.heads for sentence in drawn]).uas, 1)
 
 
 parsers = proposers(settings)
-pd.DataFrame({name: {part: heads_right(parser, part) for part in own} for name, parser in parsers.items()})
+pd.DataFrame(
+    {name: {part: heads_right(parser, part) for part in own if own[part].sentences} for name, parser in parsers.items()}
+)
 
 # %% [markdown]
 # ## What comes out at this size
@@ -150,7 +152,7 @@ recorded.pivot_table(index=["question", "system"], columns="measure", values="va
 # %%
 
 
-def draw_recorded(question, measure="perplexity per word"):
+def draw_recorded(question, measure="perplexity"):
     """A dot for every seed."""
     chosen = recorded.query("question == @question and measure == @measure")
     return plot.draw_dots(chosen.rename(columns={"value": measure}), "system", measure)

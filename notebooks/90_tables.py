@@ -30,21 +30,20 @@ size = "smoke"
 import pandas as pd
 
 from dtglib import plot
-from dtglib.files import repository
-from dtglib.record import read_record
-from dtglib.settings import NAMES
-from dtglib.tables import beside_the_paper, in_words, measured_values, orderings
+from dtglib.tables import as_markdown, beside_the_paper, circuit_scores, in_words, measured_values, orderings
 
 pd.set_option("display.width", 200, "display.max_columns", None)
 values = measured_values()
-pd.DataFrame({"record": sorted(set(values["record"]))})
+as_markdown(values, root="../")
 
 # %% [markdown]
+# Each record says how large its models and test sets were, on which machine, and what is doubtful.
+#
 # ## Table 2: perplexity, BLiMP, SG
 #
-# Ours are perplexities per word, ends included: bounds by 300 trees of the strong parser. The paper does not say what
-# its perplexities are divided by. On minilang, *BLiMP* and *SG* are minilang's own minimal pairs and test suites; on UD
-# English they are the public ones (of BLiMP a tenth). SG is the mean over six circuits.
+# Ours are perplexities per word, ends included: bounds by trees of the strong parser. The paper does not say what its
+# perplexities are divided by. On minilang, *BLiMP* and *SG* are minilang's own minimal pairs and test suites; on UD
+# English they are the public ones, or a part of them. SG is the mean over six circuits.
 
 # %% tags=["table"]
 beside_the_paper("table2", values)
@@ -82,13 +81,8 @@ beside_the_paper("table5", values)
 # newest record with public suites; a dot is a seed.
 
 # %%
-newest = max(values.loc[(values["measure"] == "SG") & (values["corpus"] != "minilang"), "record"])
-lines = [line for line in read_record(repository() / "results" / newest).metrics if line["part"] == "suites"]
-suites = pd.DataFrame(lines)[["seed", "model", "circuit", "score"]].query("circuit != ''")
-circuits = suites.groupby(["circuit", "model", "seed"], as_index=False)["score"].mean()
-circuits["score, percent"] = 100 * circuits["score"]
-circuits["model"] = pd.Categorical(circuits["model"].map(NAMES), NAMES.values()).remove_unused_categories()
-plot.draw_scores(circuits, "circuit", "score, percent", "model")
+circuits = circuit_scores(values).rename(columns={"score": "score, percent"})
+plot.draw_scores(circuits, "circuit", "score, percent", "model") if len(circuits) else "not yet"
 
 # %% [markdown]
 # ## Which of the paper's orders hold here?

@@ -1,11 +1,13 @@
 """Notebooks are run in order, each once, and nothing half-done looks done."""
 
+import signal
 import subprocess
 import sys
 
 import nbformat
 import pytest
 
+from dtglib.cli import main
 from dtglib.errors import UserError
 from dtglib.record import read_record
 from dtglib.reproduce import reproduce
@@ -51,6 +53,38 @@ def test_a_changed_notebook_or_config_is_run_again(repository):
     assert (repository / "notebooks" / "ran").read_text() == "xyy"
 
 
+def test_a_new_record_or_parser_or_a_changed_corpus_of_ones_own_is_a_reason_to_run_again(repository):
+    mine = repository / "mine.conllu"
+    mine.write_text("1\tThere\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
+    (repository / "configs" / "smoke.yaml").write_text(f"corpus: {mine}\n")
+    write_notebook(repository, "open('ran', 'a').write('x')")
+    for path in ("results/2026-01-01-mini/metrics.jsonl", "configs/parsers/strong.yaml", "mine.conllu"):
+        reproduce("smoke")
+        (repository / path).parent.mkdir(parents=True, exist_ok=True)
+        with open(repository / path, "a") as file:
+            file.write("\n")
+    for _ in range(2):
+        reproduce("smoke")
+    assert (repository / "notebooks" / "ran").read_text() == "xxxx"
+
+
+def test_what_is_run_in_the_background_is_stopped_too(repository):
+    """A shell lets what it runs in the background ignore Ctrl-C."""
+    write_notebook(repository, "import time; time.sleep(60)")
+    command = [sys.executable, "-m", "dtglib", "reproduce", "--size", "smoke", "--minutes", "0.05"]
+    ignoring = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)}
+    found = subprocess.run(command, **ignoring, capture_output=True, text=True, timeout=50)
+    assert (found.returncode, found.stderr.splitlines()[-1]) == (
+        130, "dtglib: stopped after 0.05 minutes, as asked; the same command goes on"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("minutes", ["nan", "inf", "0", "-1", "1e-12"])
+def test_minutes_that_make_no_sense_are_refused(minutes, capsys):
+    assert main(["reproduce", "--minutes", minutes]) == 2
+    assert "--minutes: must be from a second's to a year's" in capsys.readouterr().err
+
+
 def test_a_failing_notebook_names_its_cell_and_keeps_what_was_finished(repository):
     write_notebook(repository, "print('fine')", "00_first")
     write_notebook(repository, "raise ValueError('no trees here')", "01_second")
@@ -77,8 +111,9 @@ def test_a_kernel_that_dies_is_reported(repository):
 
 def test_an_unknown_size_names_the_known_ones(repository):
     write_notebook(repository, "pass")
-    with pytest.raises(UserError, match="there is no size 'huge'; sizes are smoke"):
-        reproduce("huge")
+    for odd in ("huge", "../configs/smoke", ""):
+        with pytest.raises(UserError, match=f"there is no size {odd!r}; sizes are smoke"):
+            reproduce(odd)
 
 
 def test_a_result_that_somebody_deleted_is_made_again(repository):

@@ -8,7 +8,7 @@ from scipy.stats import ttest_rel
 from dtglib.errors import UserError
 from dtglib.files import repository
 from dtglib.record import Run
-from dtglib.tables import as_markdown, beside_the_paper, in_words, measured_values, orderings, paper
+from dtglib.tables import as_markdown, beside_the_paper, circuit_scores, in_words, measured_values, orderings, paper
 
 SG, PAIRS = "mean of 6 circuits of 21 suites", "all pairs"
 
@@ -72,7 +72,7 @@ def test_a_lower_perplexity_is_the_better_one(folder):
     ]
     write(folder, "2026-01-05-mini", lines)
     rows = orderings(measured_values(folder)).to_dict("records")
-    (row,) = (row for row in rows if row["measure"] == "perplexity per word")
+    (row,) = (row for row in rows if row["measure"] == "perplexity")
     assert (row["the paper says"], row["by"], row["holds"], row["seeds"]) == ("TXL (trans) before DTG", -10.0, False, 1)
 
 
@@ -88,7 +88,7 @@ def test_variants_are_compared_with_one_another_and_not_with_models(folder):
     values = measured_values(folder)
     assert beside_the_paper("table2", values, folder).equals(before)
     table = beside_the_paper("table4", values, folder)
-    assert table["perplexity per word", "minilang, mini"].to_dict() == {
+    assert table["perplexity", "minilang, mini, a word"].to_dict() == {
         "w": "21.0 ± 1.4 (2 seeds)", "w+arc": "19.0 (one seed)"
     }  # fmt: skip
 
@@ -108,6 +108,40 @@ def test_an_ordering_in_words_says_whether_it_could_be_chance(folder):
     )
 
 
+def test_what_has_no_spread_and_what_has_no_seed_in_common_is_not_tested(folder):
+    write(folder, "2026-01-09-mini", [pairs("dtg", 1, 0.8), pairs("dtg", 2, 0.9), pairs("txl-trans", 3, 0.9)])
+    write(folder, "2026-01-10-open", [pairs("dtg", 1, 0.6), pairs("dtg", 2, 0.7)], "ud-english", "open")
+    write(folder, "2026-01-11-open", [pairs("txl-trans", 1, 0.5), pairs("txl-trans", 2, 0.6)], "ud-english", "open")
+    (found,) = in_words(orderings(measured_values(folder)))
+    assert found.endswith("on ud-english, open, by 10.0; no spread, so it is not tested.")
+
+
+def test_figure_3_is_of_the_newest_record_of_public_suites(folder):
+    def suite(name: str, circuit: str, score: float) -> dict:
+        return {"part": "suites", "model": "dtg", "seed": 1, "suite": name, "circuit": circuit, "score": score}
+
+    assert not len(circuit_scores(measured_values(folder), folder))
+    average = {"part": "averages of suites", "model": "dtg", "seed": 1, "average": "mean of 6 circuits of 33 suites"}
+    lines = [suite("a", "Licensing", 0.2), suite("b", "Licensing", 0.4), suite("c", "", 1.0), average | {"score": 0.3}]
+    write(folder, "2026-01-12-open", lines, "ud-english", "open")
+    write(folder, "2026-01-13-mini", [suite("a", "Licensing", 0.9), average | {"score": 0.9}])
+    (row,) = circuit_scores(measured_values(folder), folder).to_dict("records")
+    assert (row["circuit"], row["model"], row["score"]) == ("Licensing", "DTG", pytest.approx(30))
+
+
+def test_a_link_leads_to_the_record_from_wherever_the_table_stands(folder):
+    for table in ("table3", "table4", "table5"):
+        (folder / "paper" / f"{table}.csv").write_text("system,metric,value,std\n")
+    text = as_markdown(measured_values(folder), folder, root="../")
+    (row,) = (line for line in text.splitlines() if "acc on BLiMP" in line)
+    assert "DTG 76.1" in row and "PLM" not in row
+    assert (
+        "minilang (mini, 2 seeds): TXL (trans) 82.5 ± 0.7, DTG 82.0 ± 2.8; ud-english (open, one seed): DTG 60.0" in row
+    )
+    assert "[2026-01-01-mini](../results/2026-01-01-mini)" in row
+    assert repr(text) == text._repr_markdown_() == text
+
+
 def test_where_there_are_no_records_it_is_said(tmp_path):
     with pytest.raises(UserError, match="no records yet"):
         measured_values(tmp_path)
@@ -118,7 +152,7 @@ def test_the_papers_tables_are_here_and_every_record_of_ours_can_be_read():
     assert paper("table2").set_index(["system", "metric"])["value"]["DTG", "SG/score"] == 83.9
     assert len(paper("table3")) == 3 and len(paper("table4")) == 6 and len(paper("table5")) == 4
     values = measured_values(folder)
-    assert {"SG", "BLiMP", "UAS", "perplexity per word"} == set(values["measure"])
+    assert {"SG", "BLiMP", "UAS", "perplexity"} == set(values["measure"])
     assert all((folder / name / "README.md").exists() for name in set(values["record"]))
 
 
