@@ -1,6 +1,6 @@
 """A recorded run: all models of a size, with several seeds, evaluated and written down where tables can find it.
 
-    dtglib evaluate --size mini --seeds 1 2 3 --out results/2026-11-20-mini
+    dtglib evaluate --size mini --seeds 1 2 3 --out results/2026-11-21-mini
 
 What is trained and scored is kept in runs/, so a run that was stopped begins its record anew but nothing else. The
 record (record.py) has a line of metrics for every number:

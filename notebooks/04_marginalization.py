@@ -212,28 +212,28 @@ pd.DataFrame(
 # ## What we found
 #
 # The numbers above are those of the size that this copy was run at; at `smoke` they say only that everything runs. Two
-# runs are recorded, each of one seed: [minilang](../results/2026-11-20-mini/README.md) at `mini`, and
-# [UD English](../results/2026-11-20-open-small/README.md) at `open-small`.
+# runs are recorded: [minilang](../results/2026-11-21-mini/README.md) at `mini`, with three seeds, and
+# [UD English](../results/2026-11-20-open-small/README.md) at `open-small`, with one.
 #
 # **Is the bound tight with 300 trees? It depends on the parser, not on the 300.** On minilang, the strong parser (98 %
-# of heads right) needs 30 trees: 0.0002 nats a word are missing, in sentences of more than six words, and with 300
-# trees 0.00004. The weak one (82 %) leaves 0.22 nats a word with 300 draws, and the *same* DTG then looks as if its
-# perplexity were 35.2 instead of 26.1. On UD English, where the strong parser has 85 % of heads right, 300 draws leave
-# 0.087 nats a word of such sentences out, and 3,000 still 0.047: their perplexity is 9 % too high,
-# which is more than what separates DTG
-# from TXL (tokens) there. So a bound can be compared with an exact perplexity only where its slack is known, and two
-# bounds only if they come from the same proposals.
+# of heads right) needs 30 trees: 0.0003 nats a word are missing then, in sentences of more than six words, and with 300
+# trees 0.0001. The weak one (82 %) leaves 0.19 nats a word with 300 draws, and the *same* DTG then looks as if its
+# perplexity were 35.8 instead of 26.2. On UD English, where the strong parser has 85 % of heads right, 300 draws leave
+# 0.087 nats a word of such sentences out, and 3,000 still 0.047: their perplexity is 9 % too high, which is more than
+# what separates DTG from TXL (tokens) there. So a bound can be compared with an exact perplexity only where its slack
+# is known, and two bounds only if they come from the same proposals.
 #
 # **Best or drawn makes little difference at 300**, and no clear one: the best are better for the strong parser on UD
-# (0.080 against 0.087 nats a word) and the weak one on minilang (0.110 against 0.219), the draws for the weak one on UD
-# (0.231 against 0.295). With few trees the best are better nearly everywhere. The paper draws.
+# (0.080 against 0.087 nats a word) and the weak one on minilang (0.12 against 0.19), the draws for the weak one on UD
+# (0.231 against 0.295). The paper draws.
 #
 # **Up to six words nothing is missing**: ten trees are enough there, whatever the parser.
 #
-# **Reranking works where there is something to win.** On minilang DTG lifts the strong parser from 97.8 to 99.4, and
-# the weak one from 82 to 93. On UD English it lifts the weak parser by 5.6 points and the strong one by 1.6, give or
-# take 2.3, and TXL (trans) the strong one not at all. The paper reports +0.1 over a parser with 96.9, with no interval.
+# **Reranking works where there is something to win.** On minilang DTG lifts the strong parser from 97.8 to 99.1, with
+# every seed, and the weak one from 82 to 93. On UD English it lifts the weak parser by 5.6 points and the strong one by
+# 1.6, give or take 2.3, and TXL (trans) the strong one not at all. The paper reports +0.1 over a parser with 96.9, with
+# no interval.
 #
-# Doubts: one seed; 28 and 18 sentences of more than six words in the studies; where a parser is sure of itself, the
+# Doubts: few seeds; 28 and 18 sentences of more than six words in the studies; where a parser is sure of itself, the
 # estimates are too low rather than too high, so what is missing is rather more than said. All sums count one derivation
 # a tree, the oracle's; what the others add is for the beam search to say.
