@@ -119,7 +119,9 @@ def execute_notebook(notebook: Path, size: str, folder: Path, told: Told) -> lis
         raise UserError(f"{notebook.name}: Jupyter has no Python kernel here; install ipykernel") from error
     except RuntimeError as error:
         log = (folder / "kernel.log").read_text(errors="replace").strip().rpartition("\n")[2]
-        raise UserError(f"{notebook.name}: {error}; its kernel said: {log or 'nothing'}") from error
+        raise UserError(
+            f"{notebook.name}: its kernel died or does not answer ({error}); it said: {log or 'nothing'}"
+        ) from error
     executed = nbformat.read(running, as_version=4)
     html, _ = HTMLExporter().from_notebook_node(executed)
     with write_atomically(folder / f"{notebook.stem}.html") as file:

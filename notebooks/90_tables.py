@@ -99,4 +99,20 @@ print(*in_words(orderings(values)), sep="\n")
 # %% [markdown]
 # ## What was found
 #
-# TODO
+# **SG.** The paper's order, DTG before TXL (trans) before TXL (tokens), holds on both corpora, by more than in the
+# paper. On minilang DTG is 8 points before TXL (trans) with three seeds, which is not significant (p = 0.07), and TXL
+# (trans) 18 before TXL (tokens), which is.
+#
+# **BLiMP.** The paper has TXL (trans) before DTG. That does not hold: on minilang they are level (0.3 points, p = 0.8),
+# on UD English DTG is before it, with one seed. DTG before TXL (tokens) holds on both, not significantly.
+#
+# **Perplexity.** The paper finds DTG comparable with TXL (tokens), and TXL (trans) lower. On minilang both are lower
+# than TXL (tokens), and DTG is by far the lowest (26, 29, 31, all significant): its trees follow from the words. On UD
+# English the three are within three percent of one another. DTG before DTG-swift holds; DTG-swift before DTG-eager does
+# not: it is the other way round, significantly.
+#
+# **Reranking.** DTG's choice is better than the parser's on both corpora, on minilang significantly. **Table 4** holds
+# on minilang: both embeddings are best, the arc's alone the worst. **Table 5** does, too: a better parser is better.
+#
+# None of this is the paper's corpus or its size of model. What was tested, was tested over three seeds, on a language
+# that a grammar generates; of UD English there is one seed.

@@ -270,9 +270,13 @@ def test_the_seed_decides_about_the_intervals_and_nothing_else():
         assert [row[key] for row in first] == [row[key] for row in other]
 
 
-def test_a_sentence_without_a_tree_cannot_be_reranked():
-    with pytest.raises(UserError, match="sentence 'raw' has no tree"):
-        reranked([Sentence(("Yes", "."), id="raw")], FAVOURITES[1:], PROPOSED[1:], {})
+def test_a_sentence_without_a_tree_is_left_out_and_of_others_nothing_changes():
+    raw = Sentence(("Yes", "."), id="raw")
+    expected = reranked([DIFFERENCE, YES], FAVOURITES, PROPOSED, CHOICES)
+    with_raw = {name: [*choices, choices[1]] for name, choices in CHOICES.items()}
+    found = reranked([DIFFERENCE, YES, raw], [*FAVOURITES, FAVOURITES[1]], [*PROPOSED, PROPOSED[1]], with_raw)
+    assert found == expected
+    assert reranked([raw], FAVOURITES[1:], PROPOSED[1:], {}) == []
 
 
 @pytest.mark.parametrize("lacking", ["a sentence", "a favourite", "a sentence's trees", "a model's choice"])

@@ -42,10 +42,9 @@ def reranked(
     tree" counts it. "over proposal" is how much more is right than of the proposal's own choice, on the same sentences,
     with punctuation.
     """
-    judged = [number for number, sentence in enumerate(sentences) if sentence.heads is not None]
-    sentences, favourites, trees = ([of[number] for number in judged] for of in (sentences, favourites, trees))
-    choices = {name: [of_model[number] for number in judged] for name, of_model in choices.items()}
-    if not judged:
+    choices = {name: _judged(sentences, of_model) for name, of_model in choices.items()}
+    sentences, favourites, trees = (_judged(sentences, of) for of in (sentences, favourites, trees))
+    if not sentences:
         return []
     first = attached(sentences, favourites)
     rows = []
@@ -64,6 +63,11 @@ def reranked(
         row["over proposal, 95 %"] = ratio_interval(here.right - first.right, first.words, np.random.default_rng(seed))
         rows.append(row)
     return rows
+
+
+def _judged(sentences: Sequence[Sentence], values: Sequence[Any]) -> list[Any]:
+    """The values of those sentences to which the treebank gives a tree."""
+    return [value for sentence, value in zip(sentences, values, strict=True) if sentence.heads is not None]
 
 
 def _nearest(sentences: Sequence[Sentence], trees: Sequence[Trees], counts: Callable[[str], bool]) -> list[np.ndarray]:
