@@ -180,8 +180,8 @@ draw_recorded("parser")
 # smaller differences (15.2, 15.1, 14.9). In minimal pairs and test suites nothing is significant.
 #
 # **Output layer.** A softmax over the whole vocabulary costs next to nothing (26.3 against 26.2, p = 0.5): the model
-# learns what is illegal. What is won by the rules is a distribution that sums to 1. The factored layer of the authors' program is
-# no worse (26.0, p = 0.4).
+# learns what is illegal. What is won by the rules is a distribution that sums to 1. The factored layer of the authors'
+# program is no worse (26.0, p = 0.4).
 #
 # **Transition system.** arc-standard is best, arc-eager costs 0.6 in perplexity (p = 0.05), arc-swift 1.0 (p = 0.02),
 # and both ten points of the test suites (p < 0.05), nearly all of them in agreement over a distance. In the paper
