@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,16 @@ def data() -> Path:
     return Path(folder).resolve()
 
 
-@pytest.fixture
-def one_thread():
-    """Products this small only wait for a second thread, above all where the cores have other work."""
+@contextmanager
+def with_one_thread():
+    """Products this small only wait for a second thread, which may also sum in another order."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def one_thread():
+    with with_one_thread():
+        yield

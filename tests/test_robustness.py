@@ -17,6 +17,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from conftest import with_one_thread
 from jupyter_client.kernelspec import KernelSpecManager
 from test_parser_commands import TINY_PARSER
 from test_train import TINY, wait_for
@@ -87,8 +88,8 @@ def repository(corpus, tmp_path) -> Path:
 
 @pytest.fixture(scope="module")
 def undisturbed(corpus, tmp_path_factory) -> bytes:
-    """The model of a training that nothing happens to."""
-    with pytest.MonkeyPatch.context() as patch:
+    """The model of a training that nothing happens to, with one thread like the processes below."""
+    with pytest.MonkeyPatch.context() as patch, with_one_thread():
         patch.chdir(fill(tmp_path_factory.mktemp("undisturbed"), corpus) / "notebooks")
         return (trained(read_size("smoke")) / "model.safetensors").read_bytes()
 
