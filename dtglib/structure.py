@@ -5,7 +5,7 @@
                       0 if j is i or inside the head word, else -1               for a COMPOSE position
 
 `dense` writes both out for a batch, O(T^2). `flex` gives FlexAttention the same two lines as functions of i and j, so
-that attention stores nothing of that size (finding out which blocks are empty takes one such mask, once a batch).
+that attention stores nothing of that size, and tells it from the lifetimes which blocks of positions are empty.
 The structure of a plain Transformer-XL is the same two lines, given other vectors: readings.py. What the lines mean, as
 literal stack operations, is in naive.py, against which all of this is tested.
 
@@ -24,12 +24,15 @@ In "There is a difference", position 3 (COMPOSE) sees There, is and itself; Ther
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.attention.flex_attention import BlockMask, create_block_mask
+from torch.nn.attention.flex_attention import BlockMask
 
-from dtglib.compile import COMPOSE, Compiled
+from dtglib.compile import Compiled
 from dtglib.shapes import Bool, Int
+
+Numbers = Tensor | np.ndarray  # integers, or truth values
 
 
 class Structure(NamedTuple):
@@ -68,29 +71,30 @@ def vectors_of(batch: Compiled, device: torch.device | str = "cpu") -> Vectors:
     return Vectors(*(torch.as_tensor(getattr(batch, name), device=device) for name in Vectors._fields))
 
 
-# The two lines. `last_j` is last[j], and so on: dense looks them up for all i and j at once, flex for a block of them.
+# The two lines, in operators alone: so they are the same for tensors, for NumPy's arrays, and within a kernel. `last_j`
+# is last[j], and so on: dense looks them up for all i and j at once, flex for a block of them.
 
 
-def sees(i: Tensor, j: Tensor, last_j: Tensor, height_j: Tensor, floor_i: Tensor) -> Tensor:
+def sees(i: Numbers, j: Numbers, last_j: Numbers, height_j: Numbers, floor_i: Numbers) -> Numbers:
     """Whether position i sees position j."""
     return (j <= i) & (i <= last_j) & ((height_j >= floor_i) | (j == i))
 
 
 def distance(
-    i: Tensor,
-    j: Tensor,
-    kind_i: Tensor,
-    top_i: Tensor,
-    height_j: Tensor,
-    settled_j: Tensor,
-    head_first_i: Tensor,
-    head_last_i: Tensor,
-) -> Tensor:
+    i: Numbers,
+    j: Numbers,
+    kind_i: Numbers,
+    top_i: Numbers,
+    height_j: Numbers,
+    settled_j: Numbers,
+    head_first_i: Numbers,
+    head_last_i: Numbers,
+) -> Numbers:
     """The relative position of j as i sees it."""
-    is_near = (j == i) | (i < settled_j)
-    on_stack = (top_i - height_j).masked_fill(is_near, 0)
-    is_head = (j == i) | ((head_first_i <= j) & (j <= head_last_i))
-    return torch.where(kind_i == COMPOSE, is_head.to(on_stack.dtype) - 1, on_stack)
+    on_stack = (top_i - height_j) * ((j != i) & (i >= settled_j))
+    is_no_head = (j != i) & ((j < head_first_i) | (head_last_i < j))
+    # A kind is STACK = 0 or COMPOSE = 1.
+    return (1 - kind_i) * on_stack - kind_i * is_no_head
 
 
 def dense(v: Vectors) -> Structure:
@@ -130,6 +134,28 @@ def flex(v: Vectors) -> Flex:
             i, j, v.kind[b, i], v.top[b, i], v.height[b, j], v.settled[b, j], v.head_first[b, i], v.head_last[b, i]
         )
 
-    rows, size = v.kind.shape
-    block_mask = create_block_mask(mask_mod, rows, None, size, size, device=v.kind.device)
+    size = v.kind.shape[1]
+    is_near = blocks(v)[:, None]  # for all heads
+    # Those that are near come first.
+    indices = is_near.int().argsort(dim=3, descending=True, stable=True).int()
+    block_mask = BlockMask.from_kv_blocks(
+        is_near.sum(3, dtype=torch.int32), indices, BLOCK_SIZE=BLOCK, mask_mod=mask_mod, seq_lengths=(size, size)
+    )
     return Flex(block_mask, mask_mod, relpos)
+
+
+BLOCK = 128  # positions: the squares in which FlexAttention computes, or does not
+
+
+def blocks(v: Vectors) -> Bool[Tensor, "B Q K"]:
+    """In which squares of BLOCK x BLOCK positions anything may be visible.
+
+    No square is looked into: a position is seen from itself to the end of its lifetime. That is all there is to say of
+    STACK positions, which look down to the bottom; and what a COMPOSE position does not see, its STACK copy does.
+    """
+    rows, size = v.last.shape
+    count = -(-size // BLOCK)
+    place = torch.arange(count, device=v.last.device)
+    last = torch.nn.functional.pad(v.last, (0, count * BLOCK - size))
+    reach = last.view(rows, 1, count, BLOCK).amax(3) // BLOCK  # the last block that looks at any of a block's positions
+    return (place <= place[:, None]) & (place[:, None] <= reach)

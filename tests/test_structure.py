@@ -17,12 +17,11 @@ from trees import THERE_IS_A_DIFFERENCE, projective_trees
 from dtglib.batches import pack, pad
 from dtglib.compile import COMPOSE, NOTHING, STACK, Compiled
 from dtglib.naive import Naive, simulate
-from dtglib.structure import Structure, Vectors, dense, flex, vectors_of
+from dtglib.structure import BLOCK, Structure, Vectors, blocks, dense, flex, vectors_of
 from dtglib.transitions import SYSTEMS, Action, Kind, oracle
 
 MANY = random_sentences(4, 24)
 SHORT = random_sentences(5, 8, most_words=9)
-BLOCK = 128  # positions of a block of FlexAttention
 
 in_every_system = pytest.mark.parametrize("name", SYSTEMS)
 
@@ -204,12 +203,25 @@ def test_flex_is_naive_position_by_position(name):
 @in_every_system
 def test_the_block_mask_keeps_the_blocks_in_which_anything_is_visible_and_no_others(name, rows):
     v = vectors_of(rows(name))
-    visible = dense(v).visible
-    missing = -visible.shape[1] % BLOCK
-    blocks = torch.nn.functional.pad(visible, (0, missing, 0, missing)).unflatten(1, (-1, BLOCK))
-    has_any = blocks.unflatten(3, (-1, BLOCK)).any(dim=4).any(dim=2)
+    has_any = in_blocks(dense(v).visible)
     assert not has_any.all()
     assert flex(v).block_mask.to_dense()[:, 0].bool().equal(has_any)
+
+
+@in_every_system
+def test_a_sentence_longer_than_a_block_keeps_the_blocks_of_what_lives_on(name):
+    """100 words that hang from the last or from the first, so that the stack is deep early, or late."""
+    sentences = (((*range(2, 101), 0), (1,) * 100), ((0, *[1] * 99), (2,) * 100))
+    v = vectors_of(pad(compiled(name, sentences), range(2)))
+    assert v.kind.shape[1] > 2 * BLOCK and v.kind.shape[1] % BLOCK
+    assert blocks(v).equal(in_blocks(dense(v).visible))
+
+
+def in_blocks(visible: torch.Tensor) -> torch.Tensor:
+    """In which blocks anything is visible, looking at all of it."""
+    missing = -visible.shape[1] % BLOCK
+    filled = torch.nn.functional.pad(visible, (0, missing, 0, missing))
+    return filled.unflatten(2, (-1, BLOCK)).any(dim=3).unflatten(1, (-1, BLOCK)).any(dim=2)
 
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
