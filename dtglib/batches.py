@@ -34,8 +34,8 @@ def pad(sequences: Sequences, numbers: Sequence[int]) -> Compiled:
     return _place(sequences, numbers, np.arange(len(numbers)) * width, (len(numbers), width))
 
 
-def pack(sequences: Sequences, numbers: Sequence[int], width: int) -> Compiled:
-    """These sentences in their order, in rows of `width` positions."""
+def pack(sequences: Sequences, numbers: Sequence[int], width: int, least: int = 0) -> Compiled:
+    """These sentences in their order, in `least` rows of `width` positions or as many more as it takes."""
     numbers = np.asarray(numbers, np.int64)
     places, rows, free = [], 0, 0
     for number, length in zip(numbers.tolist(), np.diff(sequences.starts)[numbers].tolist(), strict=True):
@@ -45,7 +45,7 @@ def pack(sequences: Sequences, numbers: Sequence[int], width: int) -> Compiled:
             rows, free = rows + 1, width
         places.append(rows * width - free)
         free -= length
-    return _place(sequences, numbers, np.array(places, np.int64), (rows, width))
+    return _place(sequences, numbers, np.array(places, np.int64), (max(rows, least), width))
 
 
 def _place(sequences: Sequences, numbers: np.ndarray, places: np.ndarray, shape: tuple[int, int]) -> Compiled:

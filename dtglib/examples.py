@@ -11,13 +11,15 @@
     [torch.Size([1, 13]), torch.Size([2, 13])]
 
 On a CPU sentences of similar length are padded, for `dense` attention; on CUDA they are packed into long rows, for
-FlexAttention, which wants the same shape every time and skips what no sentence shares.
+FlexAttention, which skips what no sentence shares. There every batch has the same shape, so that compiled code stays
+good: only how many positions predict something differs.
 """
 
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -26,7 +28,7 @@ import torch
 from dtglib.batches import by_length, in_rows, pack, pad, rows_of
 from dtglib.compile import Compiled, Sequences, TooFar
 from dtglib.errors import UserError, shortened
-from dtglib.model import Batch, batch_of
+from dtglib.model import Batch, batch_of, farthest_in
 from dtglib.readings import READINGS
 from dtglib.structure import Flex, Structure, Vectors, dense, flex
 from dtglib.treebank import Treebank, trees_only
@@ -39,10 +41,22 @@ class Layout(NamedTuple):
     plan: Callable[[np.ndarray, int, np.random.Generator], list[np.ndarray]]
     place: Callable[[Sequences, Sequence[int], int], Compiled]
     form: Callable[[Vectors], Structure | Flex]
+    farthest: Callable[["Examples", Compiled], int]  # the largest relative position for which there is room
 
 
-PADDED = Layout(by_length, lambda sequences, numbers, positions: pad(sequences, numbers), dense)
-PACKED = Layout(in_rows, lambda sequences, numbers, positions: pack(sequences, numbers, rows_of(positions)[1]), flex)
+def in_all_rows(sequences: Sequences, numbers: Sequence[int], positions: int) -> Compiled:
+    """The sentences packed into the rows of a full batch, though some may stay empty."""
+    rows, width = rows_of(positions)
+    return pack(sequences, numbers, width, least=rows)
+
+
+PADDED = Layout(
+    by_length,
+    lambda sequences, numbers, positions: pad(sequences, numbers),
+    dense,
+    lambda examples, batch: farthest_in(batch),
+)
+PACKED = Layout(in_rows, in_all_rows, flex, lambda examples, batch: examples.farthest)
 
 
 def layout_for(device: torch.device) -> Layout:
@@ -100,6 +114,11 @@ class Examples:
         """How many positions each sentence has."""
         return np.diff(self.sequences.starts)
 
+    @cached_property
+    def farthest(self) -> int:
+        """No visible position of any sentence is farther away."""
+        return farthest_in(self.sequences.vectors)
+
     @property
     def checksum(self) -> str:
         """Of all that the model reads."""
@@ -115,7 +134,8 @@ class Examples:
     def batch(self, numbers: Sequence[int], positions: int, device: torch.device) -> Batch:
         """These sentences, which a plan of batches of so many positions put together, on a device."""
         layout = layout_for(device)
-        return batch_of(layout.place(self.sequences, numbers, positions), layout.form, device)
+        batch = layout.place(self.sequences, numbers, positions)
+        return batch_of(batch, layout.form, device, layout.farthest(self, batch))
 
 
 def _compiled(model: str, vocabulary: Vocabulary, treebank: Treebank) -> tuple[Treebank, Sequences]:

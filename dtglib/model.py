@@ -24,7 +24,7 @@ relative positions a layer) are those of the paper; at its size there are 252 mi
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
@@ -40,7 +40,7 @@ from dtglib.errors import UserError
 from dtglib.files import write_atomically
 from dtglib.output import Factored, Legal, Single, Whole
 from dtglib.shapes import Float, Int
-from dtglib.structure import Flex, Structure, Vectors, vectors_of
+from dtglib.structure import Flex, Structure, Vectors
 from dtglib.vocab import PAD, Vocabulary
 from dtglib.weights import read_weights, save_weights
 
@@ -79,30 +79,40 @@ class Batch(NamedTuple):
 
 
 def batch_of(
-    compiled: Compiled, form: Callable[[Vectors], Structure | Flex], device: torch.device | str = "cpu"
+    compiled: Compiled,
+    form: Callable[[Vectors], Structure | Flex],
+    device: torch.device | str = "cpu",
+    farthest: int | None = None,
 ) -> Batch:
     """Padded or packed sentences on a device, with their structure in the form that its attention takes."""
     (predicts,) = np.nonzero(compiled.target.reshape(-1) != NOTHING)
-
-    def there(column: np.ndarray) -> Tensor:
-        return torch.as_tensor(column, device=device)
-
-    def of_those_that_predict(column: np.ndarray) -> Tensor:
-        return there(column.reshape(-1)[predicts])
-
+    columns = sent([getattr(compiled, name) for name in ("token", "arc", *Vectors._fields)], device)
+    there = [column.reshape(-1)[predicts] for column in (compiled.may, compiled.left, compiled.right, compiled.target)]
+    where, may, left, right, target = sent([predicts.astype(np.int32), *there], device)
     return Batch(
-        there(compiled.token),
-        there(compiled.arc),
-        form(vectors_of(compiled, device)),
-        rounded_up(int(compiled.top.max(initial=0))),
-        there(predicts),
-        Legal(*map(of_those_that_predict, (compiled.may, compiled.left, compiled.right))),
-        of_those_that_predict(compiled.target).long(),
+        columns[0],
+        columns[1],
+        form(Vectors(*columns[2:])),
+        farthest_in(compiled) if farthest is None else farthest,
+        where.long(),
+        Legal(may, left, right),
+        target.long(),
     )
 
 
+def sent(columns: Sequence[np.ndarray], device: torch.device | str) -> Int[Tensor, "..."]:
+    """Columns of one shape on a device: in one piece, and so that a GPU fetches it while both go on computing."""
+    together, is_cuda = torch.from_numpy(np.stack(columns)), torch.device(device).type == "cuda"
+    return (together.pin_memory() if is_cuda else together).to(device, non_blocking=is_cuda)
+
+
+def farthest_in(compiled: Compiled) -> int:
+    """No visible position of these is farther away; a multiple of 16, so that compiled code meets few sizes."""
+    return rounded_up(int(compiled.top.max(initial=0)))
+
+
 def rounded_up(farthest: int) -> int:
-    """A multiple of 16, so that compiled code meets few sizes."""
+    """A multiple of 16."""
     return -(-farthest // 16) * 16
 
 

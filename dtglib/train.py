@@ -30,6 +30,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from dtglib.ahead import ahead
 from dtglib.checkpoint import ANEW, differing, read_checkpoint, restore, save_checkpoint
 from dtglib.checkpoint import FILE as CHECKPOINT_FILE
 from dtglib.errors import UserError, shortened
@@ -222,13 +223,16 @@ class _Training:
     def go_on(self, run: Run | None) -> None:
         """All steps that are left. Only the first process has a run to write to."""
         self.model.train()
-        ahead = range(self.standing.steps, len(self.steps))
+        left = range(self.standing.steps, len(self.steps))
         what = f"training {self.folder.name}"
-        with progress(ahead, what, "step", total=len(self.steps), initial=ahead.start) as bar:
-            for number in bar:
+        with (
+            progress(left, what, "step", total=len(self.steps), initial=left.start) as bar,
+            contextlib.closing(ahead(map(self._batches_of, left))) as steps,
+        ):
+            for number, batches in zip(bar, steps, strict=True):
                 if self.standing.stopped_early:
                     break
-                self._take(number)
+                self._take(number, batches)
                 self.standing.steps = done = number + 1
                 every, is_last = self.config.evaluate_every, done == len(self.steps)
                 evaluates = is_last or (self.steps[number].ends_epoch if every is None else done % every == 0)
@@ -245,24 +249,34 @@ class _Training:
                 if stops:
                     raise Interrupted(f"stopped after step {done} of {len(self.steps)}; the same command goes on")
 
-    def _loss_of(self, loss: nn.Module, data: Data, numbers: np.ndarray) -> tuple[Tensor, dict[str, float]]:
-        batch = data.batch(numbers, self.config.batch_positions, self.ours.device)
+    def _mine(self, number: int) -> list[np.ndarray]:
+        """The sentences of each batch that is this process's share of a step."""
+        return self.steps[number].batches[self.ours.rank :: self.ours.count]
+
+    def _batches_of(self, number: int) -> list[Any]:
+        """What this process computes in a step."""
+        # One for which no batch is left computes one for nothing: the others wait for its gradients.
+        return [self._batch(self.data, numbers) for numbers in self._mine(number) or self.steps[number].batches[:1]]
+
+    def _batch(self, data: Data, numbers: np.ndarray) -> Any:
+        return data.batch(numbers, self.config.batch_positions, self.ours.device)
+
+    def _loss_of(self, loss: nn.Module, batch: Any) -> tuple[Tensor, dict[str, float]]:
         with torch.autocast(self.ours.device.type, self.dtype, enabled=self.dtype != torch.float32):
             return loss(batch)
 
-    def _take(self, number: int) -> None:
+    def _take(self, number: int, batches: list[Any]) -> None:
         """One step of the optimiser."""
-        step, ours, tally = self.steps[number], self.ours, self.tally
-        # A process for which no batch is left computes one for nothing: the others wait for its gradients.
-        mine = step.batches[ours.rank :: ours.count]
+        ours, tally, mine = self.ours, self.tally, self._mine(number)
         weight = ours.count / self.sentences_per_step if mine else 0.0
-        for place, numbers in enumerate(mine or step.batches[:1]):
+        for place, batch in enumerate(batches):
             is_last = place + 1 >= len(mine)
             torch.manual_seed(_seed_of(self.seed, number, ours.rank + place * ours.count))
             with contextlib.nullcontext() if is_last or ours.count == 1 else self.shared_loss.no_sync():
-                nats, parts = self._loss_of(self.shared_loss, self.data, numbers)
+                nats, parts = self._loss_of(self.shared_loss, batch)
                 (nats * weight).backward()
             if weight:
+                numbers = mine[place]
                 tally.nats.append((number, numbers, nats.detach()))
                 for name in ("transitions", "positions"):
                     tally.parts[name] += parts[name]
@@ -320,8 +334,9 @@ class _Training:
         self.model.eval()
         nats = transitions = 0.0
         batches = self.held_out.plan(self.config.batch_positions, np.random.default_rng(0), self.ours.device)
-        for numbers in batches[self.ours.rank :: self.ours.count]:
-            loss, parts = self._loss_of(self.loss, self.held_out, numbers)
+        mine = batches[self.ours.rank :: self.ours.count]
+        for batch in ahead(self._batch(self.held_out, numbers) for numbers in mine):
+            loss, parts = self._loss_of(self.loss, batch)
             nats, transitions = nats + loss.item(), transitions + parts["transitions"]
         self.model.train()
         nats, transitions = self.ours.total([nats, transitions])

@@ -109,6 +109,16 @@ def test_packed_sentences_come_in_their_order_and_none_is_lost_or_cut(name):
     assert (~is_padding(batch)).sum() == sequences.starts[-1]
 
 
+@pytest.mark.parametrize("least", [0, 1, 40])
+def test_more_rows_than_it_takes_are_padding(least):
+    sequences = compiled("arc-standard", SENTENCES)
+    batch, more = pack(sequences, NUMBERS, WIDTH), pack(sequences, NUMBERS, WIDTH, least)
+    taken = len(batch.token)
+    assert len(more.token) == max(taken, least)
+    assert all((column[:taken] == same).all() for column, same in zip(more, batch, strict=True))
+    assert is_padding(more)[taken:].all()
+
+
 @in_every_system
 def test_a_packed_sentence_is_the_sentence_alone_with_its_positions_shifted(name):
     sequences = compiled(name, SENTENCES)

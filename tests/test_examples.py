@@ -13,8 +13,8 @@ from trees import THERE_IS_A_DIFFERENCE
 from dtglib.batches import ROW, pack, pad
 from dtglib.corpora import load
 from dtglib.errors import UserError
-from dtglib.examples import Examples, layout_for
-from dtglib.model import Batch
+from dtglib.examples import PACKED, Examples, layout_for
+from dtglib.model import Batch, Model, ModelConfig, batch_of
 from dtglib.readings import READINGS
 from dtglib.settings import read_size
 from dtglib.treebank import Sentence, Treebank
@@ -137,8 +137,35 @@ def test_on_a_cpu_sentences_are_padded_and_on_cuda_they_are_packed():
     assert layout_for(CPU) != layout_for(CUDA)
     found = of_minilang("dtg")
     packed = layout_for(CUDA).place(found.sequences, range(100), 4 * ROW)
-    assert packed.token.shape[1] == ROW
-    assert packed.token.shape[0] < 5
+    assert packed.token.shape == (4, ROW)
+
+
+def packed_batches(model: str, count: int, positions: int) -> list[Batch]:
+    """Some batches of an epoch as a GPU gets them, the last of the epoch among them."""
+    found = of_minilang(model)
+    plan = found.plan(positions, np.random.default_rng(1), CUDA)
+    return [
+        batch_of(PACKED.place(found.sequences, numbers, positions), PACKED.form, CPU, PACKED.farthest(found, None))
+        for numbers in (*plan[: count - 1], plan[-1])
+    ]
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.parametrize("model", ["dtg", "dtg-eager", "txl-tokens"])
+def test_packed_batches_are_of_one_shape_and_code_that_is_compiled_for_two_does_for_all(model):
+    """On a CPU FlexAttention goes forwards alone, but what makes PyTorch compile anew is the same: other shapes."""
+    batches = packed_batches(model, 6, 2 * ROW)
+    assert len({(batch.token.shape, batch.farthest) for batch in batches}) == 1
+    assert len({len(batch.target) for batch in batches}) > 2
+    torch.manual_seed(1)
+    network = Model(ModelConfig(model=model, layers=1, width=32, heads=2, inner=32), of_minilang_vocabulary()).eval()
+    torch._dynamo.reset()
+    compiled = torch.compile(network.loss, backend="eager")
+    with torch.no_grad():
+        for number, batch in enumerate(batches):
+            with torch.compiler.set_stance("fail_on_recompile" if number > 1 else "default"):
+                found, _ = compiled(batch)
+            torch.testing.assert_close(found, network.loss(batch)[0])
 
 
 # ---- Padding, in the sizes that are used
@@ -148,9 +175,13 @@ MINI = read_size("mini").train
 
 
 @cache
+def of_minilang_vocabulary() -> Vocabulary:
+    return Vocabulary.of_words(sentence.words for sentence in split("train"))
+
+
+@cache
 def of_minilang(model: str) -> Examples:
-    sentences = list(split("train"))
-    return Examples.of(model, Vocabulary.of_words(s.words for s in sentences), Treebank(sentences, Counter()), 512)
+    return Examples.of(model, of_minilang_vocabulary(), Treebank(list(split("train")), Counter()), 512)
 
 
 @cache

@@ -7,7 +7,7 @@ PACKAGE = Path(__file__).parent.parent / "dtglib"
 
 # From the ground up; a module may import what stands in a line above its own, and its neighbours in its line may not.
 LAYERS = """
-errors progress shapes
+ahead errors progress shapes
 files
 conllu_rows projectivity text config kept record weights
 transitions

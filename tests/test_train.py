@@ -61,7 +61,10 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 class Letters:
-    """Sentences of three to six letters, drawn at random; `taken` are the batches that were asked for."""
+    """Sentences of three to six letters, drawn at random; `taken` are the batches that a model was given.
+
+    They are made ahead of time, so each has something that happens when its turn comes.
+    """
 
     def __init__(self, count: int = 24, seed: int = 0) -> None:
         random = np.random.default_rng(seed)
@@ -74,8 +77,12 @@ class Letters:
         return by_length(self.lengths, positions, random, spread=np.inf)
 
     def batch(self, numbers: np.ndarray, positions: int, device: torch.device) -> Tensor:
+        rows = nn.utils.rnn.pad_sequence([self.rows[n] for n in numbers], batch_first=True, padding_value=-1).to(device)
+        rows.happens = partial(self.take, numbers)
+        return rows
+
+    def take(self, numbers: np.ndarray) -> None:
         self.taken.append(np.asarray(numbers).tolist())
-        return nn.utils.rnn.pad_sequence([self.rows[n] for n in numbers], batch_first=True, padding_value=-1).to(device)
 
 
 class Bigrams(nn.Module):
@@ -90,6 +97,7 @@ class Bigrams(nn.Module):
                 parameter.copy_(torch.linspace(-1, 1, parameter.numel()).view_as(parameter) / number)
 
     def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, float]]:
+        batch.happens()
         before, after = batch[:, :-1], batch[:, 1:]
         logits = self.out(self.dropout(self.embedding(before.clamp(min=0))))
         nats = nn.functional.cross_entropy(logits.flatten(0, 1), after.flatten(), ignore_index=-1, reduction="sum")
@@ -395,13 +403,12 @@ class Ends(Letters):
         super().__init__()
         self.at, self.by = at, by
 
-    def batch(self, numbers: np.ndarray, positions: int, device: torch.device) -> Tensor:
-        rows = super().batch(numbers, positions, device)
+    def take(self, numbers: np.ndarray) -> None:
+        super().take(numbers)
         if len(self.taken) == self.at:
             if self.by is None:
                 raise RuntimeError("the power is gone")
             os.kill(os.getpid(), self.by)
-        return rows
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM], ids=lambda by: by.name)
@@ -437,7 +444,7 @@ def test_a_run_may_be_stopped_at_every_step(uninterrupted, tmp_path):
 
 def test_the_second_signal_stops_at_once(tmp_path):
     class Twice(Letters):
-        def batch(self, numbers, positions, device):
+        def take(self, numbers):
             signal.raise_signal(signal.SIGINT)
             signal.raise_signal(signal.SIGINT)
             raise AssertionError("it went on")
@@ -481,9 +488,8 @@ def train_and_be_killed(folder: Path, at: int) -> None:
             a_moment()
 
     class Deadly(Letters):
-        def batch(self, numbers, positions, device):
+        def take(self, numbers):
             a_moment()
-            return super().batch(numbers, positions, device)
 
     sys.addaudithook(watch)
     run(folder, data=Deadly())

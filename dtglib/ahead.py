@@ -1,0 +1,35 @@
+"""Work that is done one ahead, in a thread of its own, while what came before it is being used.
+
+A GPU waits where a program computes on the processor what comes next only when it is needed. NumPy and numba let go of
+Python's lock, and PyTorch's work on the device needs no processor at all: so here the two overlap.
+
+    >>> list(ahead(map(str.upper, ["There", "is", "a", "difference"])))
+    ['THERE', 'IS', 'A', 'DIFFERENCE']
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+HOW_FAR = 2  # items that are ready and wait, at most
+NO_MORE = object()
+
+
+def ahead(items: Iterable[Item]) -> Iterator[Item]:
+    """The items in their order; an error comes up where its item would have come."""
+    source = iter(items)
+    waiting: deque[Future] = deque()
+    thread = ThreadPoolExecutor(1)
+    try:
+        while True:
+            while len(waiting) <= HOW_FAR:
+                waiting.append(thread.submit(next, source, NO_MORE))
+            item = waiting.popleft().result()
+            if item is NO_MORE:
+                return
+            yield item
+    finally:
+        thread.shutdown(cancel_futures=True)

@@ -1,0 +1,59 @@
+"""Items are made one ahead in another thread, and come in their order as if they had not been."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from dtglib.ahead import HOW_FAR, ahead
+
+
+def noted(made: list[int], count: int = 10) -> Iterator[int]:
+    for number in range(count):
+        made.append(number)
+        yield number
+
+
+@pytest.mark.parametrize("count", [0, 1, HOW_FAR, HOW_FAR + 1, 10])
+def test_all_items_come_in_their_order(count):
+    assert list(ahead(range(count))) == list(range(count))
+
+
+def test_they_are_made_in_one_other_thread():
+    (thread,) = {*ahead(threading.get_ident() for _ in range(10))}
+    assert thread != threading.get_ident()
+
+
+def test_no_more_are_made_than_may_wait():
+    made = []
+    items = ahead(noted(made))
+    for number in items:
+        deadline = time.monotonic() + 10
+        while len(made) < min(number + 1 + HOW_FAR, 10) and time.monotonic() < deadline:
+            time.sleep(0.001)
+        time.sleep(0.01)
+        assert len(made) == min(number + 1 + HOW_FAR, 10)
+
+
+def test_none_is_made_before_one_is_asked_for():
+    made = []
+    ahead(noted(made))
+    assert made == []
+
+
+def test_an_error_comes_up_where_its_item_would_have_come():
+    items, found = ahead(1 / number for number in (1, 2, 0, 4)), []
+    with pytest.raises(ZeroDivisionError):
+        for item in items:
+            found.append(item)
+    assert found == [1, 0.5]
+
+
+def test_who_stops_asking_leaves_no_thread_behind():
+    before, made = threading.active_count(), []
+    items = ahead(noted(made, 1000))
+    assert next(items) == 0
+    items.close()
+    assert threading.active_count() == before
+    assert len(made) <= 2 + HOW_FAR
