@@ -26,6 +26,7 @@ from dtglib.evaluate.tightness import tightness
 from dtglib.files import find_repository, sha256
 from dtglib.kept import Row, digest_of, kept_rows
 from dtglib.model import WEIGHTS_FILE, Model
+from dtglib.processes import device_at_hand
 from dtglib.proposals.parser import known_as, load_parser
 from dtglib.proposals.propose import METHODS, propose
 from dtglib.readings import SYSTEM_OF
@@ -59,7 +60,7 @@ def scores_of(
     words = [sentence.words for sentence in sentences]
 
     def rows_from(first: int) -> Iterator[Row]:
-        model = Model.load(model_folder)
+        model = Model.load(model_folder, device_at_hand())
         if model.config.model not in SYSTEM_OF:
             return (score._asdict() for score in exactly(model, words[first:]))
         require(parser_folder, f"{model.config.model} sums over trees, which a parser proposes; name one")
@@ -79,7 +80,7 @@ def tightness_of(
     words = [sentence.words for sentence in sentences]
 
     def rows_from(first: int) -> Iterator[Row]:
-        model, arc_scores = Model.load(model_folder), load_parser(parser_folder).arc_scores(words)
+        model, arc_scores = Model.load(model_folder, device_at_hand()), load_parser(parser_folder).arc_scores(words)
         for number in range(first, len(words)):
             random = np.random.default_rng([seed, number])
             found = tightness(model, words[number], arc_scores[number], trees, random)

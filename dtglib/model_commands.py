@@ -62,10 +62,11 @@ def _finite(values: dict[str, object]) -> dict[str, object]:
 
 def _model(folder: Path) -> "Model":
     from dtglib.model import CONFIG_FILE, Model
+    from dtglib.processes import device_at_hand
 
     if not (folder / CONFIG_FILE).exists():
         raise UserError(f"{folder}: holds no model; `dtglib train` makes one")
-    return Model.load(folder)
+    return Model.load(folder, device_at_hand())
 
 
 def surprisal(options: argparse.Namespace) -> None:

@@ -56,17 +56,21 @@ class Processes(NamedTuple):
 _GROUPS: list[distributed.ProcessGroup] = []
 
 
+def device_at_hand() -> torch.device:
+    """The GPU, where there is one: this process's own, if there are several."""
+    return torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else torch.device("cpu")
+
+
 @contextmanager
 def processes() -> Iterator[Processes]:
     """What torchrun's environment says, or one process; on the GPU where there is one."""
     rank, count = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
-    device = torch.device("cpu")
     if torch.cuda.is_available():
         local, gpus = int(os.environ.get("LOCAL_RANK", 0)), torch.cuda.device_count()
         if local >= gpus:
             raise UserError(f"there are more processes than the {gpus} GPUs of this machine; start no more than those")
-        device = torch.device("cuda", local)
-        torch.cuda.set_device(device)
+        torch.cuda.set_device(local)
+    device = device_at_hand()
     if count == 1:
         yield Processes(rank, count, device)
         return

@@ -19,15 +19,16 @@ All numbers are nats, as float64.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
+from dtglib.ahead import ahead
 from dtglib.batches import by_length, pad
 from dtglib.compile import TooFar
-from dtglib.decode.trie import joint_log_probs
+from dtglib.decode.trie import Planned, computed, planned
 from dtglib.errors import require, require_probabilities
 from dtglib.model import Model, batch_of
 from dtglib.proposals.projective import best_trees, how_many
@@ -83,18 +84,41 @@ class Estimate(NamedTuple):
 
 def score_trees(model: Model, words: Sequence[str], trees: np.ndarray) -> Scored:
     """log p(words, tree) for each row of heads."""
+    return _scored(model, _plan(model, words, trees))
+
+
+def score_many(model: Model, asked: Iterable[tuple[Sequence[str], np.ndarray]]) -> Iterator[Scored]:
+    """The same for many sentences with their trees, which are compiled while those before are being computed."""
+    for plan in ahead(_plan(model, words, trees) for words, trees in asked):
+        yield _scored(model, plan)
+
+
+class _Plan(NamedTuple):
+    """All that can be found out of a sentence's trees without computing: which have a probability, and their tries."""
+
+    trees: np.ndarray
+    within: list[int]
+    tries: list[Planned]
+
+
+def _plan(model: Model, words: Sequence[str], trees: np.ndarray) -> _Plan:
     name = model.config.model
     require(name in SYSTEM_OF, f"{name} has no trees that could be scored; ask score_words")
     require(len(words), "a sentence without words has no probability; leave it out")
     trees = np.asarray(trees)
     pairs = [(words, heads) for heads in trees.tolist()]
-    log_probs = np.full(len(pairs), -np.inf)
     within = _within_reach(READINGS[name], model.vocabulary, pairs)
-    if len(within):
-        sequences = READINGS[name](model.vocabulary, [pairs[number] for number in within])
-        log_probs[within] = joint_log_probs(model, sequences).numpy()
+    if not within:
+        return _Plan(trees, within, [])
+    sequences = READINGS[name](model.vocabulary, [pairs[number] for number in within])
+    return _Plan(trees, within, planned(sequences, model.embedding.weight.device))
+
+
+def _scored(model: Model, plan: _Plan) -> Scored:
+    log_probs = np.full(len(plan.trees), -np.inf)
+    log_probs[plan.within] = computed(model, plan.tries).numpy()
     require_probabilities(log_probs)
-    return Scored(trees, log_probs)
+    return Scored(plan.trees, log_probs)
 
 
 def _within_reach(reading: Reading, vocabulary: Vocabulary, pairs: Sequence[Tree]) -> list[int]:

@@ -22,10 +22,11 @@ from dtglib.evaluate.attachment import attached, is_no_punctuation
 from dtglib.kept import Row, digest_of
 from dtglib.measured import kept_scores, test_sentences
 from dtglib.model import Model
+from dtglib.processes import device_at_hand
 from dtglib.proposals.parser import load_parser
 from dtglib.proposals.propose import METHODS
 from dtglib.readings import SYSTEM_OF
-from dtglib.scores import score_trees, score_words
+from dtglib.scores import score_many, score_words
 from dtglib.settings import Settings
 from dtglib.surprisal import AT_ONCE, is_known, of_beginnings
 from dtglib.transitions.protocol import OPEN
@@ -55,19 +56,22 @@ class ByTrees(NamedTuple):
     method: str = "sample"
     seed: int = 1
 
-    def log_probs(self, model: Model) -> Callable[[Sequence[Words]], Iterator[float]]:
+    def log_probs(self, model: Model) -> Callable[[Sequence[Words]], Iterable[float]]:
         parser = load_parser(self.parser)
 
-        def bounds(sentences: Sequence[Words]) -> Iterator[float]:
-            found: dict[tuple[int, ...], float] = {}
-            for words, arc_scores in zip(sentences, parser.arc_scores(sentences), strict=True):
-                # Sentences that are the same to the model are a tie, whatever the parser would propose for each.
-                ids = model.vocabulary.encode(words).ids
-                if ids not in found:
-                    random = np.random.default_rng([self.seed, *ids])
-                    trees = METHODS[self.method](arc_scores, self.trees, random)
-                    found[ids] = score_trees(model, words, trees.heads).bound
-                yield found[ids]
+        def bounds(sentences: Sequence[Words]) -> list[float]:
+            # Sentences that are the same to the model are a tie, whatever the parser would propose for each.
+            ids = [model.vocabulary.encode(words).ids for words in sentences]
+            different: dict[tuple[int, ...], Words] = {}
+            for known, words in zip(ids, sentences, strict=True):
+                different.setdefault(known, words)
+            scores = parser.arc_scores(list(different.values()))
+            asked = (
+                (words, METHODS[self.method](of_arcs, self.trees, np.random.default_rng([self.seed, *known])).heads)
+                for (known, words), of_arcs in zip(different.items(), scores, strict=True)
+            )
+            found = dict(zip(different, (scored.bound for scored in score_many(model, asked)), strict=True))
+            return [found[known] for known in ids]
 
         return bounds
 
@@ -85,7 +89,7 @@ def pair_rows(folder: Path, paradigms: Sequence[blimp.Paradigm], way: ByBeam | B
     """A row a minimal pair: log p of both sentences."""
 
     def rows_from(first: int) -> Iterator[Row]:
-        return blimp.pair_rows(paradigms, way.log_probs(Model.load(folder)), first)
+        return blimp.pair_rows(paradigms, way.log_probs(Model.load(folder, device_at_hand())), first)
 
     told = {name: value for name, value in way._asdict().items() if name != "parser"}
     about = {"what": "pairs", "way": type(way).__name__, "pairs": digest_of(paradigms), **told}
@@ -97,7 +101,7 @@ def suite_rows(folder: Path, tested: Sequence[suites.Suite], widths: Widths = DE
     """A row an item of the test suites: surprisals, and which predictions hold."""
 
     def rows_from(first: int) -> Iterator[Row]:
-        return suites.item_rows(tested, of_beginnings(Model.load(folder), widths), first)
+        return suites.item_rows(tested, of_beginnings(Model.load(folder, device_at_hand()), widths), first)
 
     read = [
         [suite.name, suite.region_names, [formula.text for formula in suite.predictions], suite.items]
@@ -112,7 +116,7 @@ def parses(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT
     words = [sentence.words for sentence in sentences]
 
     def rows_from(first: int) -> Iterator[Row]:
-        model = Model.load(folder)
+        model = Model.load(folder, device_at_hand())
         for start in range(first - first % AT_ONCE, len(words), AT_ONCE):
             batch = search(StackStepper(model), model.vocabulary, words[start : start + AT_ONCE], widths)
             for found in batch[max(0, first - start) :]:
@@ -189,7 +193,7 @@ def suites_of(settings: Settings, folder: Path) -> Report:
 def pairs_of(settings: Settings, folder: Path) -> Report:
     """The same for minimal pairs: by the beam, of models that have trees."""
     paradigms = blimp.read_pairs(_embedded(settings), settings.evaluation.pairs)
-    model = Model.load(folder)
+    model = Model.load(folder, device_at_hand())
     way = ByBeam(widths_of(settings)) if model.config.model in SYSTEM_OF else Exactly()
     rows = pair_rows(folder, paradigms, way)
     return {"log p": type(way).__name__, **pairs_report(paradigms, rows, model.vocabulary)}

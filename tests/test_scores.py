@@ -13,7 +13,7 @@ from dtglib.errors import UserError
 from dtglib.model import Model, ModelConfig, batch_of
 from dtglib.proposals.projective import samples
 from dtglib.readings import READINGS, SYSTEM_OF
-from dtglib.scores import Estimate, Scored, all_trees, importance_estimate, score_trees, score_words
+from dtglib.scores import Estimate, Scored, all_trees, importance_estimate, score_many, score_trees, score_words
 from dtglib.structure import dense
 from dtglib.vocab import Vocabulary
 
@@ -59,6 +59,30 @@ def test_a_tree_scores_what_it_scores_by_itself(name):
     np.testing.assert_allclose(scored.log_probs, alone, atol=1e-4)
     assert scored.bound == pytest.approx(np.log(np.exp(alone).sum()), abs=1e-4)
     assert scored.best.tolist() == scored.trees[int(np.argmax(alone))].tolist()
+
+
+@pytest.mark.parametrize("name", SYSTEM_OF)
+def test_many_sentences_score_what_each_scores(name):
+    asked = [(WORDS[:words], all_trees(words)) for words in (4, 1, 3, 4, 2)]
+    for (words, heads), found in zip(asked, score_many(model(name), iter(asked)), strict=True):
+        expected = score_trees(model(name), words, heads)
+        assert found.trees.tolist() == expected.trees.tolist()
+        np.testing.assert_array_equal(found.log_probs, expected.log_probs)
+
+
+def test_a_sentence_among_many_that_cannot_be_scored_comes_up_in_its_turn():
+    found = score_many(model("dtg"), [(WORDS, all_trees(4)), ([], all_trees(1)), (WORDS, all_trees(4))])
+    assert next(found).bound < 0
+    with pytest.raises(UserError, match="without words"):
+        next(found)
+
+
+def test_in_bfloat16_the_products_are_coarser_and_the_sums_are_not():
+    exact = score_trees(model("dtg"), WORDS, all_trees(4)).log_probs
+    with torch.autocast("cpu", torch.bfloat16):
+        found = score_trees(model("dtg"), WORDS, all_trees(4)).log_probs
+    assert found.dtype == np.float64
+    assert 0 < np.abs(found - exact).max() < 0.1
 
 
 @pytest.mark.parametrize("name", SYSTEM_OF)

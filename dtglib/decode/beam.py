@@ -42,7 +42,7 @@ from dtglib.errors import require, require_probabilities
 from dtglib.transitions.protocol import OPEN, Kind
 from dtglib.vocab import END, Vocabulary
 
-AT_ONCE = 512  # hypotheses whose whole distributions are held in memory
+AT_ONCE = {"cpu": 512, "cuda": 2**12}  # hypotheses whose whole distributions are held in memory
 
 
 class Widths(NamedTuple):
@@ -268,9 +268,9 @@ def _through(
 
 def _log_probs(stepper: Stepper, hypotheses: Hypotheses, ids: np.ndarray) -> np.ndarray:
     """The log-probabilities of some symbols after each hypothesis: a row of ids each."""
-    found = [np.empty((0, ids.shape[1]))]
-    for first in range(0, len(ids), AT_ONCE):
-        rows = np.arange(first, min(first + AT_ONCE, len(ids)))
+    found, at_once = [np.empty((0, ids.shape[1]))], AT_ONCE[hypotheses.x.device.type]
+    for first in range(0, len(ids), at_once):
+        rows = np.arange(first, min(first + at_once, len(ids)))
         log_probs = stepper.log_probs(fork(hypotheses, rows))
         asked = torch.from_numpy(ids[rows]).to(log_probs.device)
         found.append(log_probs.gather(1, asked).double().cpu().numpy())

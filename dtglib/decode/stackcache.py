@@ -49,8 +49,9 @@ from dtglib.vocab import ROOT
 
 CONTINUE = len(Kind)  # besides the kinds of transitions: the next piece of a word that has begun
 WAITS = np.int32(2**30)  # the height of a word in the buffer; it has none before it settles
-# Positions that are computed together. What a layer makes of more of them does not stay in a processor's cache.
-AT_ONCE = {"cpu": 512, "cuda": 2**16}
+# Positions that are computed together. What a layer makes of more of them does not stay in a processor's cache. For a
+# GPU, on which nothing was measured, it is what takes a few gigabytes: each gathers the keys of all that it sees.
+AT_ONCE = {"cpu": 512, "cuda": 2**13}
 
 
 class Cache(NamedTuple):
@@ -217,10 +218,13 @@ class Pool:
     """Keys and values, by layer and slot. Which slots are taken is asked of the hypotheses."""
 
     def __init__(self, model: Model) -> None:
-        weight, config = model.embedding.weight, model.config
+        device, config = model.embedding.weight.device, model.config
+        # As the products come out under autocast, if that is on.
+        is_autocast = torch.is_autocast_enabled(device.type)
+        dtype = torch.get_autocast_dtype(device.type) if is_autocast else model.embedding.weight.dtype
         shape = (0, config.heads, config.width // config.heads)
-        self.keys = [weight.new_empty(shape) for _ in range(config.layers)]
-        self.values = [weight.new_empty(shape) for _ in range(config.layers)]
+        self.keys = [torch.empty(shape, dtype=dtype, device=device) for _ in range(config.layers)]
+        self.values = [torch.empty(shape, dtype=dtype, device=device) for _ in range(config.layers)]
         self.most = 0  # slots that were ever taken at once
 
     def free(self, caches: Sequence[Cache], count: int) -> np.ndarray:

@@ -22,10 +22,12 @@ like any other structure. So this knows nothing of the model's layers, and works
 nothing is ever popped (TXL), all ancestors are seen.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from numba import njit
 from torch import Tensor
 
 from dtglib.batches import pad
@@ -33,13 +35,15 @@ from dtglib.compile import NOTHING, Compiled, Sequences
 from dtglib.model import Model, rounded_up
 from dtglib.output import Legal
 from dtglib.shapes import Float, Int
-from dtglib.structure import Shared, distance, sees, vectors_of
+from dtglib.structure import Shared, distance, sees
 from dtglib.vocab import PAD
 
-# Measured on a CPU: more at once is no faster, because it does not stay in the caches.
 ROW = 32  # positions of a row: wide enough for matrix products, and few enough to look at little that they do not see
-POSITIONS = 1024  # of a trie that is computed at once, and
-PREDICTIONS = 256  # of these, how many distributions over the vocabulary are held at once
+# How many positions of a trie are computed at once, and of how many of these the distributions over the vocabulary are
+# held at once. Measured on a CPU, where more is no faster, because it does not stay in the caches. For a GPU, on which
+# nothing was measured, it is what keeps it busy with 32,768 pieces and takes a few gigabytes.
+POSITIONS = {"cpu": 1024, "cuda": 2**15}
+PREDICTIONS = {"cpu": 256, "cuda": 2**12}
 
 
 class Trie(NamedTuple):
@@ -59,12 +63,36 @@ class TrieBatch(NamedTuple):
     farthest: int
 
 
-@torch.no_grad()
+class Planned(NamedTuple):
+    """All of a trie that needs no model, so that it can be found out ahead of time."""
+
+    numbers: Int[np.ndarray, " K"]  # of the sequences that are in it,
+    batch: Compiled  # which are padded here
+    trie: Trie
+    structure: Shared
+
+
 def joint_log_probs(model: Model, sequences: Sequences) -> Float[Tensor, " K"]:
     """log p(words, tree) of each of many compiled trees of one sentence."""
-    found = torch.zeros(len(sequences), dtype=torch.float64)
-    for numbers in groups(sequences, POSITIONS):
-        found[torch.from_numpy(numbers)] = _of_one_trie(model, pad(sequences, numbers))
+    return computed(model, planned(sequences, model.embedding.weight.device))
+
+
+def planned(sequences: Sequences, device: torch.device) -> list[Planned]:
+    """The tries that such a device can compute."""
+    tries = []
+    for numbers in groups(sequences, POSITIONS[device.type]):
+        batch = pad(sequences, numbers)
+        trie = grow(batch)
+        tries.append(Planned(numbers, batch, trie, structure_of(trie, batch)))
+    return tries
+
+
+@torch.no_grad()
+def computed(model: Model, tries: Sequence[Planned]) -> Float[Tensor, " K"]:
+    """log p(words, tree) of each sequence of some tries."""
+    found = torch.zeros(sum(len(one.numbers) for one in tries), dtype=torch.float64)
+    for one in tries:
+        found[torch.from_numpy(one.numbers)] = _of_one_trie(model, one)
     return found
 
 
@@ -118,47 +146,58 @@ def structure_of(trie: Trie, batch: Compiled) -> Shared:
     filling = np.arange(len(trie.place), rows * ROW)
     looks, seen = np.append(looks, filling), np.append(seen, filling)
     relpos = np.append(relpos, np.zeros_like(filling))
-    # Whom a row looks at, in the order of their numbers.
-    is_key = np.zeros((rows, rows * ROW), bool)
-    is_key[looks // ROW, seen] = True
-    row, key = np.nonzero(is_key)
-    slot = np.cumsum(is_key, axis=1) - 1
-    keys = np.zeros((rows, int(is_key.sum(axis=1).max())), np.int64)
-    keys[row, slot[row, key]] = key
-    where = looks // ROW, looks % ROW, slot[looks // ROW, seen]
+    slot, keys = _looked_at(looks // ROW, seen, rows, rows * ROW)
     visible = np.zeros((rows, ROW, keys.shape[1]), bool)
-    distances = np.zeros(visible.shape, np.int64)
+    distances = np.zeros(visible.shape, np.int32)
+    where = looks // ROW, looks % ROW, slot
     visible[where], distances[where] = True, relpos
     return Shared(torch.from_numpy(visible), torch.from_numpy(distances), torch.from_numpy(keys))
 
 
+def _looked_at(row: np.ndarray, key: np.ndarray, rows: int, positions: int) -> tuple[np.ndarray, np.ndarray]:
+    """The keys that each row looks at, side by side; and of each pair of a row and a key, where the key is there."""
+    slot, counts = np.empty(len(row), np.int64), np.zeros(rows, np.int64)
+    _give_slots(row, key, np.full(positions, NOTHING), np.empty(positions, np.int64), slot, counts)
+    keys = np.zeros((rows, counts.max()), np.int64)
+    keys[row, slot] = key
+    return slot, keys
+
+
+@njit(nogil=True)
+def _give_slots(row, key, given_in, given, slot, counts):
+    """Each key gets the next place of its row when it first comes up there; the pairs of a row stand together."""
+    for pair in range(len(row)):
+        r, k = row[pair], key[pair]
+        if given_in[k] != r:
+            given_in[k], given[k] = r, counts[r]
+            counts[r] += 1
+        slot[pair] = given[k]
+
+
 def _pairs(trie: Trie, batch: Compiled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Who sees whom at which relative position, by their numbers: the two lines of structure.py, once a position."""
-    v = vectors_of(batch)
-    sequence, i = torch.from_numpy(trie.sequence), torch.from_numpy(trie.place)
-    j = torch.arange(batch.token.shape[1])
-
-    def at_i(column: Tensor) -> Tensor:
-        return column[sequence, i][:, None]
-
-    visible = sees(i[:, None], j, v.last[sequence], v.height[sequence], at_i(v.floor))  # N T
-    looks, place = visible.numpy().nonzero()
+    s, i, j = trie.sequence, trie.place, np.arange(batch.token.shape[1])
+    visible = sees(i[:, None], j, batch.last[s], batch.height[s], batch.floor[s, i][:, None])  # N T
+    looks, j = visible.nonzero()
+    s, i = s[looks], i[looks]
     relpos = distance(
-        i[:, None], j, at_i(v.kind), at_i(v.top), v.height[sequence], v.settled[sequence],
-        at_i(v.head_first), at_i(v.head_last),
+        i, j, batch.kind[s, i], batch.top[s, i], batch.height[s, j], batch.settled[s, j],
+        batch.head_first[s, i], batch.head_last[s, i],
     )  # fmt: skip
-    return looks, trie.node[trie.sequence[looks], place], relpos.numpy()[looks, place]
+    return looks, trie.node[s, j], relpos
 
 
-def _of_one_trie(model: Model, batch: Compiled) -> Float[Tensor, " K"]:
-    """The same for padded sequences, all at once."""
-    trie, device = grow(batch), model.embedding.weight.device
+def _of_one_trie(model: Model, planned: Planned) -> Float[Tensor, " K"]:
+    """log p(words, tree) of each of its sequences."""
+    _, batch, trie, structure = planned
+    device = model.embedding.weight.device
+    at_once = PREDICTIONS[device.type]
     at = trie.sequence, trie.place
 
     def there(values: np.ndarray) -> Tensor:
         return torch.from_numpy(values).to(device)
 
-    structure = Shared(*(tensor.to(device) for tensor in structure_of(trie, batch)))
+    structure = Shared(*(tensor.to(device) for tensor in structure))
     token, arc = (
         there(_in_rows(column[at], filling)) for column, filling in ((batch.token, PAD), (batch.arc, NOTHING))
     )
@@ -169,8 +208,8 @@ def _of_one_trie(model: Model, batch: Compiled) -> Float[Tensor, " K"]:
     asked = np.searchsorted(predicting, trie.node[sequence, place])
     target = batch.target[sequence, place].astype(np.int64)
     total = torch.zeros(len(batch.token), dtype=torch.float64, device=device)
-    for first in range(0, len(predicting), PREDICTIONS):
-        some = predicting[first : first + PREDICTIONS]
+    for first in range(0, len(predicting), at_once):
+        some = predicting[first : first + at_once]
         here = trie.sequence[some], trie.place[some]
         legal = Legal(*(there(column[here]) for column in (batch.may, batch.left, batch.right)))
         log_probs = model.output(x[there(some)], model.embedding.weight, legal)

@@ -23,7 +23,7 @@ import numpy as np
 from dtglib.errors import require
 from dtglib.evaluate.bootstrap import ratio_interval
 from dtglib.model import Model
-from dtglib.scores import score_trees, score_words
+from dtglib.scores import score_many, score_words
 
 Words = Sequence[str]
 
@@ -40,10 +40,10 @@ class SentenceScore(NamedTuple):
 
 def by_trees(model: Model, sentences: Sequence[Words], trees: Iterable[np.ndarray]) -> Iterator[SentenceScore]:
     """The bound of each sentence over its trees (rows of heads), and the tree that the model likes best."""
-    for words, heads in zip(sentences, trees, strict=True):
-        scored = score_trees(model, words, heads)
+    scores = score_many(model, zip(sentences, trees, strict=True))
+    for words, scored in zip(sentences, scores, strict=True):
         best = tuple(scored.best.tolist()) if scored.bound > -math.inf else None
-        yield SentenceScore(len(words), _pieces(model, words), len(heads), scored.bound, best)
+        yield SentenceScore(len(words), _pieces(model, words), len(scored.trees), scored.bound, best)
 
 
 def exactly(model: Model, sentences: Sequence[Words]) -> list[SentenceScore]:
