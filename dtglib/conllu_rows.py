@@ -6,17 +6,15 @@
     4  difference  difference  NOUN  NN   _  2  nsubj  2:nsubj  _           edges  (("2", "expl"),), ...
 
 Fused tokens stand before their words with a range for an id ("1-2  don't"), empty nodes of the enhanced graph behind
-theirs with a decimal one ("8.1"). The `conllu` package reads the fields; what it lets pass is checked here. Lines
-are counted from 0 at the first line of the sentence: `first` is the line of the first row, behind the comments.
+theirs with a decimal one ("8.1"). The `conllu` package reads the fields; what it lets pass is checked here. It is
+imported where a field is read, because what reads no files must run where it is not installed (benchmarks/cuda.py).
+Lines are counted from 0 at the first line of the sentence: `first` is the line of the first row, behind the comments.
 """
 
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
-
-from conllu.exceptions import ParseException
-from conllu.parser import MULTI_DEPS_PATTERN, parse_id_value, parse_int_value
 
 from dtglib.errors import UserError
 
@@ -46,12 +44,29 @@ class TreebankError(UserError):
         return TreebankError(f"{path}:{line + self.line}: {who}: {self}", self.reason, line + self.line)
 
 
-# What conllu raises for a field that it cannot read; ValueError is Python's, for numbers of thousands of digits.
-UNREADABLE = (ParseException, ValueError)
-
 # Few different fields make up a treebank, and conllu's patterns are slow: each is read once.
-_parse_id = cache(parse_id_value)
-_parse_head = cache(parse_int_value)
+
+
+@cache
+def _parse_id(field: str) -> int | tuple[int, str, int] | None:
+    from conllu.exceptions import ParseException
+    from conllu.parser import parse_id_value
+
+    try:
+        return parse_id_value(field)
+    except ParseException as error:
+        raise ValueError(str(error)) from None
+
+
+@cache
+def _parse_head(field: str) -> int | None:
+    from conllu.exceptions import ParseException
+    from conllu.parser import parse_int_value
+
+    try:
+        return parse_int_value(field)
+    except ParseException as error:
+        raise ValueError(str(error)) from None
 
 
 def check_columns(rows: Sequence[Row], first: int) -> None:
@@ -74,7 +89,7 @@ def read_ids(rows: Sequence[Row], first: int) -> list[int | tuple[int, str, int]
     for line, row in enumerate(rows, first):
         try:
             id = _parse_id(row[ID])
-        except UNREADABLE:
+        except ValueError:  # Python's own, too, for numbers of thousands of digits
             raise TreebankError(f"{row[ID]!r} is not a word id", "bad word id", line) from None
         match id:
             case int() if id == word + 1:
@@ -108,7 +123,7 @@ def read_heads(column: Sequence[str], lines: Sequence[int]) -> tuple[int, ...] |
 def _read_head(field: str, words: int, line: int) -> int:
     try:
         head = _parse_head(field)
-    except UNREADABLE:
+    except ValueError:  # Python's own, too, for numbers of thousands of digits
         raise TreebankError(f"head {field!r} is not a number", "bad head", line) from None
     if head is None:
         raise TreebankError("this word has no head, though others have one", "bad head", line)
@@ -142,7 +157,9 @@ def edges(deps: str) -> tuple[Edge, ...]:
     """The arcs of a DEPS field: edges("2:nsubj|4:nsubj:xsubj") == (Edge("2", "nsubj"), Edge("4", "nsubj:xsubj"))."""
     if deps == "_":
         return ()
-    # conllu's pattern rather than its parser, which returns what it cannot read as it is.
+    from conllu.parser import MULTI_DEPS_PATTERN
+
+    # Its pattern rather than its parser, which returns what it cannot read as it is.
     if not MULTI_DEPS_PATTERN.fullmatch(deps):
         raise TreebankError(f"DEPS {deps!r} is not a list head:label|head:label|...", "bad enhanced graph")
     return tuple(Edge(*part.split(":", 1)) for part in deps.split("|"))

@@ -30,8 +30,6 @@ from pathlib import Path
 from sys import intern
 from typing import NamedTuple
 
-from conllu.parser import parse_pair_value
-
 from dtglib.conllu_rows import (
     DEPREL,
     FORM,
@@ -148,6 +146,8 @@ def _split_comments(lines: list[str]) -> tuple[list[str], list[str]]:
 
 def _comment_value(comments: Iterable[str], name: str) -> str:
     """`_comment_value(["# sent_id = weblog-12"], "sent_id") == "weblog-12"`; "" where there is no such comment."""
+    from conllu.parser import parse_pair_value
+
     pairs = (parse_pair_value(comment[1:]) for comment in comments)
     return next((value for key, value in pairs if key == name and value), "")
 
