@@ -7,7 +7,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is imported
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,13 +19,18 @@ from dtglib.progress import quiet
 from dtglib.record import Run
 from dtglib.vocab import MARK, Vocabulary, reserved_entries
 
-# PyTorch looks for a package that is called cuda, and must not find cuda.py. So this comes before PyTorch.
-sys.path = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).parent.resolve()]
+# PyTorch looks for a package that is called cuda, and must not find cuda.py. So this comes before PyTorch; what several
+# benchmarks share besides lies in a folder of its own.
+HERE = Path(__file__).resolve().parent
+sys.path = [str(HERE / "parts"), *(folder for folder in sys.path if Path(folder).resolve() != HERE)]
 
 RUNS = 3
+RECORDS = repository() / "benchmarks" / "records"
 
-# Prints and records one figure: what, how many, the work, and further numbers beside it.
+# Prints and records one figure: what, how many, the work, and further numbers beside it. Those that follow from the
+# time are functions of the seconds.
 Report = Callable[..., None]
+Beside = float | str | Callable[[float], float]
 
 
 def best(work: Callable[[], object]) -> float:
@@ -41,24 +46,32 @@ def best(work: Callable[[], object]) -> float:
 @contextmanager
 def benchmark(name: str, question: str, seeds: Sequence[int] = ()) -> Iterator[Report]:
     """A table on the screen, and a record of the same in benchmarks/records/."""
-    folder = repository() / "benchmarks" / "records" / f"{datetime.now(UTC):%Y-%m-%d-%H%M%S}-{name}"
-    with (
-        quiet(),
-        Run(folder, question=question, config={"runs": RUNS, "cores": int(os.environ["OMP_NUM_THREADS"])}) as run,
-    ):
+    folder = RECORDS / f"{datetime.now(UTC):%Y-%m-%d-%H%M%S}-{name}"
+    settings = {"runs": RUNS, "cores": int(os.environ["OMP_NUM_THREADS"])}
+    with quiet(), Run(folder, question=question, config=settings, seeds=seeds) as run:
         matrix = np.random.default_rng(0).standard_normal((1024, 1024), dtype=np.float32)
         yardstick = best(lambda: matrix @ matrix)
         print(f"{'what':52} {'count':>8} {'seconds':>9} {'a second':>10} {'ratio':>7}")
 
-        def report(what: str, count: int, work: Callable[[], object], **more: float) -> None:
+        def report(what: str, count: int, work: Callable[[], object], **more: Beside) -> None:
             seconds = best(work)
             ratio = seconds / yardstick
-            run.metric(what=what, count=count, seconds_taken=seconds, ratio=ratio, **more)
-            beside = "".join(f"  {key} {value:.4g}" for key, value in more.items())
-            print(f"{what:52} {count:8} {seconds:9.3f} {count / seconds:10.0f} {ratio:7.0f}{beside}")
+            beside = settled(more, seconds)
+            run.metric(what=what, count=count, seconds_taken=seconds, ratio=ratio, **beside)
+            print(f"{what:52} {count:8} {seconds:9.3f} {count / seconds:10.0f} {ratio:7.0f}{in_short(beside)}")
 
         report("matrix product 1024 x 1024, float32", 1, lambda: matrix @ matrix)
         yield report
+
+
+def settled(more: Mapping[str, Beside], seconds: float) -> dict[str, float | str]:
+    """What stands beside a figure, once its time is known."""
+    return {key: value(seconds) if callable(value) else value for key, value in more.items()}
+
+
+def in_short(beside: Mapping[str, float | str]) -> str:
+    """The numbers beside a figure; what a picture needs to know of it is in its name, too."""
+    return "".join(f"  {key} {value:.4g}" for key, value in beside.items() if not isinstance(value, str))
 
 
 def random_tree(size: int, chance: random.Random) -> tuple[int, ...]:

@@ -1,35 +1,83 @@
-"""Training at the paper's size on one CUDA GPU: how much of the card's rate it reaches, and how long BLLIP would take.
+"""The paper's size on one CUDA GPU: how close training comes to the card's rate, how fast trees and beams are scored.
 
     python benchmarks/cuda.py              where there is no such GPU, it says so and records nothing
     python benchmarks/cuda.py --dry-run    everything once in a tiny form, on whatever there is: so that it stays alive
 
-Correctness comes first: FlexAttention against the dense form, in losses and gradients. Then forward and backward over
-packed sentences of minilang, in bfloat16 and compiled, by FlexAttention and by the dense form. "share" is the time that
-the matrix products of what is no padding would take at the card's measured rate (attention's pairs are not counted),
-over the time taken.
+Correctness comes first: FlexAttention against the dense form, bfloat16 against float32, compiled against uncompiled
+code, in losses and (on CUDA) gradients. Then the ceilings, a copy on the device and a large product; then training as
+train.py does it (packed rows prepared ahead, FlexAttention, fused AdamW, bfloat16, compiled), many trees of a sentence
+as a trie, and a beam search; and how time and memory grow.
+
+Sentences are made up, and their words agree: a word's class is that of its head and one more, so that there is
+something to be learned, and pairs in which one word disagrees can be told apart. PyTorch, numba and SentencePiece are
+needed, and the small packages that dtglib's core imports (PyYAML, safetensors, tqdm); nothing of notebooks or parsers.
+
+"share" is the time that the matrix products of what is no padding would take at the card's measured rate (attention's
+pairs are not counted), over the time taken. What is projected for other data supposes that it takes as long a word.
 """
 
 import argparse
+import math
+import random
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import NamedTuple
 
 import _common
+import growth_curves
 import numpy as np
 import torch
 
-from dtglib.batches import in_rows, pack, rows_of
-from dtglib.corpora import load
-from dtglib.examples import Examples
+from dtglib.ahead import ahead
+from dtglib.decode.beam import Widths, search
+from dtglib.decode.stackcache import StackStepper
+from dtglib.examples import PACKED, Examples
 from dtglib.model import Batch, Model, ModelConfig, batch_of
+from dtglib.proposals.projective import different_samples
+from dtglib.schedule import TrainConfig, make_optimizer
+from dtglib.scores import score_many
 from dtglib.structure import dense, flex
-from dtglib.vocab import MARK, Vocabulary, reserved_entries
+from dtglib.treebank import Sentence, Treebank
 
-TINY = ModelConfig(layers=2, width=32, heads=2, inner=64)
-PIECES, TINY_PIECES = 32_768, 500
-BATCH, TINY_BATCH = 16_384, 512
+
+class Sizes(NamedTuple):
+    """How large everything is: in earnest, or in a dry run."""
+
+    model: ModelConfig
+    pieces: int
+    positions: int  # of a batch,
+    checked: int  # and of one in which forms are compared
+    steps: int  # of training
+    matrix: int
+    copied: int  # bytes
+    trees: int
+    pairs: int
+    beam: int
+    sentences: int  # that are searched at once
+    lengths: tuple[int, ...]
+    counts: tuple[int, ...]  # of trees, and widths of beams
+
+
+PAPER = Sizes(
+    ModelConfig(), 32_768, 16_384, 2048, 60, 8192, 2**31, 300, 100, 300, 8, (5, 10, 20, 40, 80), (1, 10, 100, 300)
+)
+TINY = Sizes(
+    ModelConfig(layers=2, width=32, heads=2, inner=64), 6000, 512, 256, 2, 128, 2**16, 5, 4, 3, 2, (3, 5), (1, 3)
+)
+
+CLASSES, WORDS = 8, 600  # kinds of words that agree, and how many words each has
+WARM_UP = 5  # steps
+TOLERATED = {"float32": 1e-3, "bfloat16": 5e-2}
+
 # BLLIP-LG has 42 million words, and its sentences 3 positions a word beside ROOT's arc; a third of the words has two
 # pieces in a guess that errs on the slow side. The paper took 35 hours for 4 epochs on an A6000.
 BLLIP_POSITIONS, EPOCHS = 42e6 * 3.4, 4
+# BLiMP's sentences, and their words and marks; and those of the test suites (data of both, counted).
+BLIMP, BLIMP_WORDS = 134_000, 9
+SUITES, SUITE_WORDS = 3132, 14
 
 
 def main() -> None:
@@ -40,94 +88,239 @@ def main() -> None:
         print("there is no CUDA GPU here: nothing is measured, and nothing recorded")
         return
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    config, pieces, positions = (TINY, TINY_PIECES, TINY_BATCH) if is_dry else (ModelConfig(), PIECES, BATCH)
-    words = tuple(f"{MARK}{number}" for number in range(pieces))
-    torch.manual_seed(1)
-    model = Model(config, Vocabulary(reserved_entries(31) + words)).to(device)
-    batches = {form.__name__: packed(positions, form, device, pieces) for form in (dense, flex)}
-    check(model, batches)
-    if is_dry:
-        took = seconds_of(lambda: step(model.loss, model, batches["dense"], backwards=True), device)
-        print(f"dry run on {device.type}: {positions / took:.0f} positions a second, dense")
-        return
-    matrix = torch.randn(8192, 8192, device=device, dtype=torch.bfloat16)
-    question = "How close does training at the paper's size come to what the card can do?"
-    with _common.benchmark("cuda", question, [1]) as report:
-        rate = 2 * len(matrix) ** 3 / seconds_of(lambda: matrix @ matrix, device)
-        report("matrix product 8192 x 8192, bfloat16", 1, lambda: wait(device), tera_per_second=rate / 1e12)
-        for name, batch in batches.items():
-            compiled = torch.compile(model.loss)
-            took = seconds_of(lambda c=compiled, b=batch: step(c, model, b, backwards=True), device)
-            useful = int((batch.token != 0).sum())
-            more = {
-                "positions_per_second": useful / took,
-                "share": _common.operations(model, len(batch.target), useful) / rate / took,
-                "hours_for_bllip": EPOCHS * BLLIP_POSITIONS / (useful / took) / 3600,
-                "peak_gibibytes": torch.cuda.max_memory_allocated() / 2**30,
-            }
-            report(f"dtg, paper size, forward and backward, {name}", useful, lambda: wait(device), **more)
-
-
-def packed(positions: int, form: Callable, device: torch.device, pieces: int) -> Batch:
-    """A batch of minilang in packed rows; its words get ids at random, so that the whole vocabulary is in use."""
-    treebank = load("minilang", "train", 3000)
-    vocabulary = Vocabulary.of_words(sentence.words for sentence in treebank.sentences)
+    size = TINY if is_dry else PAPER
+    vocabulary = _common.made_up_vocabulary(size.pieces)
+    treebank = Treebank(agreeing_sentences(size.steps * size.positions // 60 + 64), Counter())
     examples = Examples.of("dtg", vocabulary, treebank)
-    random = np.random.default_rng(1)
-    numbers = in_rows(examples.lengths, positions, random)[0]
-    compiled = pack(examples.sequences, numbers, rows_of(positions)[1])
-    first = len(vocabulary.reserved)
-    other = np.append(np.arange(first), random.integers(first, first + pieces, len(vocabulary) - first))
-    renamed = {
-        name: np.where(column < 0, column, other[column])
-        for name, column in compiled._asdict().items()
-        if name in ("token", "target")
-    }
-    return batch_of(compiled._replace(**renamed), form, device)
+    torch.manual_seed(1)
+    model = Model(size.model, vocabulary).to(device)
+    check(model, examples, size)
+    question = "How close does the paper's size come to what the card can do?"
+    with dry() if is_dry else _common.benchmark("cuda", question, [1]) as report:
+        rate = report_ceilings(report, size, device)
+        report_training(report, model, examples, size, rate)
+        model.eval()
+        report_scoring(report, model, size)
+        report_search(report, model, size)
+        report_growth(report, model, size)
 
 
-def check(model: Model, batches: dict[str, Batch]) -> None:
-    """Both forms of attention give the same loss and, where FlexAttention runs backwards, the same gradients."""
-    found = {}
-    backwards = next(model.parameters()).is_cuda
-    for name, batch in batches.items():
-        loss = step(model.loss, model, batch, backwards, keep=True)
-        found[name] = torch.cat(
-            [loss[None], *(p.grad.flatten() for p in model.parameters() if p.grad is not None)]
-        ).float()
-        model.zero_grad()
-    difference = float((found["dense"] - found["flex"]).norm() / found["dense"].norm())
-    print(f"flex against dense: {'losses and gradients' if backwards else 'losses'} differ by {difference:.1e}")
-    if not difference < 2e-2:
-        raise SystemExit("they differ too much: nothing is measured")
+@contextmanager
+def dry() -> Iterator[_common.Report]:
+    """Everything once, and the numbers are only shown."""
 
-
-def step(loss_of: Callable, model: Model, batch: Batch, backwards: bool, keep: bool = False) -> torch.Tensor:
-    """Forwards, and backwards where asked; in bfloat16."""
-    with torch.set_grad_enabled(backwards), torch.autocast(batch.token.device.type, torch.bfloat16):
-        loss, _ = loss_of(batch)
-    if backwards:
-        loss.backward()
-    if not keep:
-        model.zero_grad()
-    return loss.detach()
-
-
-def seconds_of(work: Callable[[], object], device: torch.device) -> float:
-    """The shortest of ten runs, after three to warm up."""
-    times = []
-    for _ in range(13):
-        wait(device)
+    def report(what: str, count: int, work: Callable[[], object], **more: _common.Beside) -> None:
         began = time.perf_counter()
         work()
-        wait(device)
-        times.append(time.perf_counter() - began)
-    return min(times[3:])
+        print(f"dry run: {what}{_common.in_short(_common.settled(more, time.perf_counter() - began))}")
+
+    yield report
 
 
-def wait(device: torch.device) -> None:
+# --- Sentences ---------------------------------------------------------------------------------------------------
+
+
+def agreeing_sentences(count: int, shortest: int = 5, longest: int = 45) -> list[Sentence]:
+    """Words that agree with their heads; every fourth has two pieces."""
+    chance = random.Random(1)
+    return [agreeing(chance.randint(shortest, longest), chance) for _ in range(count)]
+
+
+def agreeing(length: int, chance: random.Random) -> Sentence:
+    heads, root = _common.random_tree(length, chance), chance.randrange(CLASSES)
+    words = []
+    for word in range(1, length + 1):
+        depth = -1
+        while word:
+            word, depth = heads[word - 1], depth + 1
+        # Few words are frequent; those from 5,000 on have two pieces.
+        rank = int(WORDS * chance.random() ** 3) + (WORDS + 25 if chance.random() < 0.25 else 0)
+        words.append(str(rank * CLASSES + (root + depth) % CLASSES))
+    return Sentence(tuple(words), heads)
+
+
+def disagreeing(sentence: Sentence, chance: random.Random) -> Sentence:
+    """The same with one word of another class."""
+    place = chance.randrange(len(sentence.words))
+    number = int(sentence.words[place])
+    other = number - number % CLASSES + (number + chance.randrange(1, CLASSES)) % CLASSES
+    words = (*sentence.words[:place], str(other), *sentence.words[place + 1 :])
+    return Sentence(words, sentence.heads)
+
+
+# --- Correctness -------------------------------------------------------------------------------------------------
+
+
+def check(model: Model, examples: Examples, size: Sizes) -> None:
+    """Losses and, where FlexAttention runs backwards, gradients, against the dense form in float32."""
+    device = model.embedding.weight.device
+    numbers = PACKED.plan(examples.lengths, size.checked, np.random.default_rng(1))[0]
+    packed = PACKED.place(examples.sequences, numbers, size.checked)
+    batches = {form: batch_of(packed, form, device, examples.farthest) for form in (dense, flex)}
+    truth = found_by(model, batches[dense], torch.float32)
+    compiled = torch.compile(model.loss, backend=compiler(device))
+    for what, loss_of, form, dtype in (
+        ("flex against dense", model.loss, flex, torch.float32),
+        ("compiled flex against dense", compiled, flex, torch.float32),
+        ("dense, bfloat16 against float32", model.loss, dense, torch.bfloat16),
+        ("flex, bfloat16 against float32", model.loss, flex, torch.bfloat16),
+        ("compiled flex, bfloat16 against float32", compiled, flex, torch.bfloat16),
+    ):
+        found = found_by(model, batches[form], dtype, loss_of)
+        difference = float((truth - found).norm() / truth.norm())
+        what_of = "losses and gradients" if device.type == "cuda" else "losses"
+        print(f"{what}: {what_of} differ by {difference:.1e}")
+        if not difference < TOLERATED[in_words(dtype)]:
+            raise SystemExit("they differ too much: nothing is measured")
+
+
+def found_by(model: Model, batch: Batch, dtype: torch.dtype, loss_of: Callable | None = None) -> torch.Tensor:
+    """The loss a transition and, on CUDA, all gradients."""
+    device = batch.token.device
+    goes_back = device.type == "cuda"
+    with torch.set_grad_enabled(goes_back), autocast(device, dtype):
+        loss, parts = (loss_of or model.loss)(batch)
+        loss = loss / parts["transitions"]
+    if not goes_back:
+        return loss.detach()[None].float()
+    loss.backward()
+    found = torch.cat([loss.detach()[None], *(p.grad.flatten() for p in model.parameters())]).float()
+    model.zero_grad()
+    return found
+
+
+def autocast(device: torch.device, dtype: torch.dtype) -> torch.autocast:
+    return torch.autocast(device.type, dtype, enabled=dtype != torch.float32)
+
+
+# --- Times -------------------------------------------------------------------------------------------------------
+
+
+def report_ceilings(report: _common.Report, size: Sizes, device: torch.device) -> float:
+    """What the card can do: bytes it reads and writes in a copy, operations in a large product; the latter's rate."""
+    source = torch.empty(size.copied, dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    copy = growth_curves.waited(lambda: target.copy_(source), device)
+    copy()
+    report("copy on the device", 1, copy, giga_bytes_per_second=2 * size.copied / _common.best(copy) / 1e9)
+    matrix = torch.randn(size.matrix, size.matrix, device=device, dtype=torch.bfloat16)
+    times = 10  # one alone is over before it can be timed
+    products = growth_curves.waited(lambda: [matrix @ matrix for _ in range(times)], device)
+    products()
+    rate = 2 * times * size.matrix**3 / _common.best(products)
+    report(f"products {size.matrix} x {size.matrix}, bfloat16", times, products, tera_per_second=rate / 1e12)
+    return rate
+
+
+def report_training(report: _common.Report, model: Model, examples: Examples, size: Sizes, rate: float) -> None:
+    """Steps as train.py takes them, after some to warm up."""
+    device = model.embedding.weight.device
+    compiled = torch.compile(model.loss, backend=compiler(device))
+    optimizer = make_optimizer(model, TrainConfig())
+    for group in optimizer.param_groups:
+        group["lr"] = 1.5e-4 * group["times"]
+    plan = examples.plan(size.positions, np.random.default_rng(1), device)[: size.steps]
+    losses, predicted = [], 0
+
+    def take(numbers: list[np.ndarray]) -> None:
+        nonlocal predicted
+        predicted = 0
+        for batch in ahead(examples.batch(some, size.positions, device) for some in numbers):
+            with autocast(device, torch.bfloat16):
+                loss, parts = compiled(batch)
+            (loss / parts["transitions"]).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 3.0)
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+            losses.append(loss.detach() / parts["transitions"])
+            predicted += parts["transitions"]
+
+    take(plan[:WARM_UP])  # the first batches are those for which code is compiled
+    graphs = compiled_graphs()
     if device.type == "cuda":
-        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+    work = growth_curves.waited(lambda: take(plan), device)
+    work()
+    useful = sum(int(examples.lengths[numbers].sum()) for numbers in plan)
+    floor = _common.operations(model, predicted, useful) / rate
+    report(
+        "training: useful positions", useful, work, share=lambda seconds: floor / seconds,
+        hours_for_bllip=lambda seconds: EPOCHS * BLLIP_POSITIONS * seconds / useful / 3600,
+        recompilations=compiled_graphs() - graphs,
+        peak_gibibytes=torch.cuda.max_memory_allocated() / 2**30 if device.type == "cuda" else math.nan,
+        first_loss=losses[0].item(), last_loss=losses[-1].item(),
+    )  # fmt: skip
+
+
+def compiler(device: torch.device) -> str:
+    """On a CPU only that graphs are found: FlexAttention could not go backwards there anyway."""
+    return "inductor" if device.type == "cuda" else "eager"
+
+
+def compiled_graphs() -> int:
+    """How many there are by now."""
+    return torch._dynamo.utils.counters["stats"]["unique_graphs"]
+
+
+def report_scoring(report: _common.Report, model: Model, size: Sizes) -> None:
+    """Many trees of each sentence of BLiMP's length, in both precisions, and what the coarser one changes."""
+    device, chance, draw = model.embedding.weight.device, random.Random(2), np.random.default_rng(2)
+    good = [agreeing(BLIMP_WORDS, chance) for _ in range(size.pairs)]
+    sentences = [sentence for pair in good for sentence in (pair, disagreeing(pair, chance))]
+    scores = draw.normal(size=(len(sentences), BLIMP_WORDS + 1, BLIMP_WORDS + 1)) * growth_curves.SPREAD
+
+    def bounds(dtype: torch.dtype) -> np.ndarray:
+        asked = (
+            (sentence.words, different_samples(of_arcs, size.trees, np.random.default_rng(1)).heads)
+            for sentence, of_arcs in zip(sentences, scores, strict=True)
+        )
+        with autocast(device, dtype):
+            return np.array([scored.bound for scored in score_many(model, asked)])
+
+    exact = bounds(torch.float32)
+    for dtype in (torch.float32, torch.bfloat16):
+        found = bounds(dtype)
+        preferred, truly = (values[::2] > values[1::2] for values in (found, exact))
+        report(
+            f"scoring, {size.trees} trees, {in_words(dtype)}: sentences", len(sentences), partial(bounds, dtype),
+            minutes_for_blimp=lambda seconds: BLIMP * seconds / len(sentences) / 60,
+            mean_difference=float(np.abs(found - exact).mean()), largest_difference=float(np.abs(found - exact).max()),
+            right_pairs=float(preferred.mean()), changed_decisions=int((preferred != truly).sum()),
+        )  # fmt: skip
+
+
+def in_words(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def report_search(report: _common.Report, model: Model, size: Sizes) -> None:
+    """Sentences of the test suites' length, several at once."""
+    device, chance = model.embedding.weight.device, random.Random(3)
+    sentences = [agreeing(SUITE_WORDS, chance).words for _ in range(size.sentences)]
+    count = len(sentences) * SUITE_WORDS
+    for within in (None, 8.0):
+        widths = Widths(size.beam, size.beam, within=within)
+
+        def run(widths: Widths = widths) -> list[float]:
+            with autocast(device, torch.bfloat16):
+                found = search(StackStepper(model), model.vocabulary, sentences, widths)
+            return [one.log_prob for one in found]
+
+        run()
+        dropped = "" if within is None else f", within {within:g} nats"
+        report(
+            f"beam {size.beam}{dropped}: words", count, run,
+            minutes_for_suites=lambda seconds: SUITES * SUITE_WORDS * seconds / count / 60,
+            mean_log_prob=float(np.mean(run())),
+        )  # fmt: skip
+
+
+def report_growth(report: _common.Report, model: Model, size: Sizes) -> None:
+    """The curves of growth.py, in bfloat16."""
+    with autocast(model.embedding.weight.device, torch.bfloat16):
+        growth_curves.report_training(report, model, size.lengths, size.positions, naive=min(size.lengths))
+        growth_curves.report_scoring(report, model, 12, size.counts, rows=300)
+        growth_curves.report_beam(report, model, 10, size.counts)
 
 
 if __name__ == "__main__":

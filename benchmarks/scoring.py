@@ -28,7 +28,7 @@ import torch
 from dtglib.batches import pad
 from dtglib.compile import Sequences
 from dtglib.corpora import UD_ENGLISH, ud_folder
-from dtglib.decode.trie import POSITIONS, groups, grow, joint_log_probs
+from dtglib.decode.trie import joint_log_probs, planned
 from dtglib.experiment import read_corpus
 from dtglib.measured import spread
 from dtglib.model import Model, ModelConfig, batch_of
@@ -101,7 +101,8 @@ def report_one(report, model: Model, sentences: list[Sequences], what: str) -> N
     # One after the other, so that whatever else the machine does slows both.
     pairs = [(seconds_of(in_best_rows), seconds_of(as_tries)) for _ in range(_common.RUNS)]
     slow, fast = (min(times) for times in zip(*pairs, strict=True))
-    positions = sum(len(grow(pad(trees, numbers)).place) for trees in sentences for numbers in groups(trees, POSITIONS))
+    tries = [one for trees in sentences for one in planned(trees, torch.device("cpu"))]
+    positions = sum(len(one.trie.place) for one in tries)
     sharing, faster = sum(int(trees.starts[-1]) for trees in sentences) / positions, slow / fast
     pairs = zip(in_best_rows(), as_tries(), strict=True)
     difference = max(float((one - other).abs().max()) for one, other in pairs)

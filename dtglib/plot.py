@@ -234,6 +234,17 @@ def draw_growth(
     return picture
 
 
+def draw_powers(series: Mapping[str, tuple[Sequence[float], Sequence[float]]], xlabel: str, ylabel: str) -> Picture:
+    """Named curves over two logarithmic axes, where what grows as a power of x is a straight line."""
+    picture = draw_curves(series, xlabel, ylabel)
+    (axes,) = picture.axes
+    for axis, scale in ((axes.xaxis, axes.set_xscale), (axes.yaxis, axes.set_yscale)):
+        scale("log")
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter("")
+    return picture
+
+
 def draw_lengths(lengths: Mapping[str, Sequence[int]]) -> Picture:
     """For each corpus the share of its sentences that have at most so many words."""
     figure = Picture(figsize=(7, 3.6))

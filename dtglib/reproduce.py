@@ -96,8 +96,10 @@ def _state(notebook: Path, settings: dict[str, Any], runner: Runner) -> str:
 
 
 def _sources() -> Iterator[Path]:
-    """The package, the parsers' configs, and the records that tables are made of."""
-    for folder in (Path(__file__).parent, repository() / "configs" / "parsers", repository() / "results"):
+    """The package, the parsers' configs, and the records that tables and pictures are made of."""
+    root = repository()
+    timed = sorted((root / RECORDED_TIMES).parent.glob("*-*"))  # but not how long notebooks took
+    for folder in (Path(__file__).parent, root / "configs" / "parsers", root / "results", *timed):
         yield from (p for p in sorted(folder.rglob("*")) if p.suffix in (".py", ".yaml", ".json", ".jsonl", ".csv"))
 
 

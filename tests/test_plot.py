@@ -3,6 +3,7 @@
 from xml.etree import ElementTree
 
 import matplotlib
+import numpy as np
 import pytest
 from matplotlib.patches import FancyArrowPatch
 
@@ -62,6 +63,14 @@ def test_a_picture_is_saved_in_the_repository_and_is_the_same_each_time(tmp_path
     plot.save(plot.draw_tree(DIFFERENCE), "difference")
     assert (tmp_path / "figures" / "difference.svg").read_bytes() == first
     assert ElementTree.fromstring(picture._repr_svg_()).tag.endswith("svg")
+
+
+def test_what_grows_as_a_power_is_a_straight_line():
+    x = [1, 10, 100]
+    (axes,) = plot.draw_powers({"square": (x, [1, 100, 10000])}, "n", "steps").axes
+    (line,) = axes.lines
+    slopes = np.diff(axes.transData.transform(line.get_xydata()), axis=0)
+    assert slopes[0] == pytest.approx(slopes[1])
 
 
 def test_lengths_and_bars_show_every_name():

@@ -10,7 +10,7 @@ import pytest
 from dtglib.cli import main
 from dtglib.errors import UserError
 from dtglib.record import read_record
-from dtglib.reproduce import reproduce
+from dtglib.reproduce import RECORDED_TIMES, reproduce
 
 
 @pytest.fixture
@@ -58,14 +58,24 @@ def test_a_new_record_or_parser_or_a_changed_corpus_of_ones_own_is_a_reason_to_r
     mine.write_text("1\tThere\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
     (repository / "configs" / "smoke.yaml").write_text(f"corpus: {mine}\n")
     write_notebook(repository, "open('ran', 'a').write('x')")
-    for path in ("results/2026-01-01-mini/metrics.jsonl", "configs/parsers/strong.yaml", "mine.conllu"):
+    records = "results/2026-01-01-mini/metrics.jsonl", "benchmarks/records/2026-01-01-120000-beam/metrics.jsonl"
+    for path in (*records, "configs/parsers/strong.yaml", "mine.conllu"):
         reproduce("smoke")
         (repository / path).parent.mkdir(parents=True, exist_ok=True)
         with open(repository / path, "a") as file:
             file.write("\n")
     for _ in range(2):
         reproduce("smoke")
-    assert (repository / "notebooks" / "ran").read_text() == "xxxx"
+    assert (repository / "notebooks" / "ran").read_text() == "xxxxx"
+
+
+def test_how_long_it_took_the_last_time_is_no_reason_to_run_again(repository):
+    write_notebook(repository, "open('ran', 'a').write('x')")
+    reproduce("smoke")
+    (repository / RECORDED_TIMES).parent.mkdir(parents=True, exist_ok=True)
+    (repository / RECORDED_TIMES).write_text("size,notebook,seconds,cores,started\n")
+    reproduce("smoke")
+    assert (repository / "notebooks" / "ran").read_text() == "x"
 
 
 def test_what_is_run_in_the_background_is_stopped_too(repository):

@@ -1,0 +1,60 @@
+"""What bfloat16 changes in what a trained model says: log p of sentences, and which of a minimal pair it prefers.
+
+    python benchmarks/precision.py
+
+The DTG of size mini and its strong parser (trained first, if they are not there) on a tenth of minilang's minimal
+pairs, 100 trees a sentence, on two cores. The trees are the same in both precisions. Sums of probabilities are float32
+or wider in both; it is the products of matrices that are coarser.
+"""
+
+import os
+
+os.environ["OMP_NUM_THREADS"] = "2"
+
+from functools import partial
+
+import _common
+import numpy as np
+import torch
+
+from dtglib.evaluate.blimp import read_pairs
+from dtglib.experiment import trained
+from dtglib.model import Model
+from dtglib.parser_training import trained_parser
+from dtglib.proposals.parser import load_parser
+from dtglib.proposals.propose import METHODS, propose
+from dtglib.scores import score_many
+from dtglib.settings import read_size
+
+TREES, SHARE = 100, 0.1
+
+
+def main() -> None:
+    torch.set_num_threads(2)
+    settings = read_size("mini", model="dtg")
+    model = Model.load(trained(settings))
+    pairs = [pair for paradigm in read_pairs("minilang", SHARE) for pair in paradigm.pairs]
+    sentences = [words for pair in pairs for words in (pair.good, pair.bad)]
+    parser = load_parser(trained_parser("strong", settings))
+    trees = [found.heads for found in propose(parser, sentences, TREES, METHODS["sample"])]
+
+    def bounds(dtype: torch.dtype) -> np.ndarray:
+        with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
+            return np.array([scored.bound for scored in score_many(model, zip(sentences, trees, strict=True))])
+
+    with _common.benchmark("precision", "What does bfloat16 change in log p, and in decisions?", [1]) as report:
+        exact = bounds(torch.float32)
+        for dtype in (torch.float32, torch.bfloat16):
+            found = bounds(dtype)
+            preferred, truly = (values[::2] > values[1::2] for values in (found, exact))
+            difference = np.abs(found - exact)
+            report(
+                f"scoring, {TREES} trees, {str(dtype).removeprefix('torch.')}: sentences", len(sentences),
+                partial(bounds, dtype), mean_difference=float(difference.mean()),
+                largest_difference=float(difference.max()), accuracy=float(preferred.mean()),
+                changed_decisions=int((preferred != truly).sum()), pairs=len(pairs),
+            )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
