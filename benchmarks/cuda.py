@@ -157,35 +157,35 @@ def check(model: Model, examples: Examples, size: Sizes) -> None:
     numbers = PACKED.plan(examples.lengths, size.checked, np.random.default_rng(1))[0]
     packed = PACKED.place(examples.sequences, numbers, size.checked)
     batches = {form: batch_of(packed, form, device, examples.farthest) for form in (dense, flex)}
-    truth = found_by(model, batches[dense], torch.float32)
-    compiled = torch.compile(model.loss, backend=compiler(device))
-    for what, loss_of, form, dtype in (
-        ("flex against dense", model.loss, flex, torch.float32),
+    truth = found_by(model.log_probs, model, batches[dense], torch.float32)
+    compiled = torch.compile(model.log_probs, backend=compiler(device))
+    for what, log_probs_of, form, dtype in (
+        ("flex against dense", model.log_probs, flex, torch.float32),
         ("compiled flex against dense", compiled, flex, torch.float32),
-        ("dense, bfloat16 against float32", model.loss, dense, torch.bfloat16),
-        ("flex, bfloat16 against float32", model.loss, flex, torch.bfloat16),
+        ("dense, bfloat16 against float32", model.log_probs, dense, torch.bfloat16),
+        ("flex, bfloat16 against float32", model.log_probs, flex, torch.bfloat16),
         ("compiled flex, bfloat16 against float32", compiled, flex, torch.bfloat16),
     ):
-        found = found_by(model, batches[form], dtype, loss_of)
-        difference = float((truth - found).norm() / truth.norm())
-        what_of = "losses and gradients" if device.type == "cuda" else "losses"
-        print(f"{what}: {what_of} differ by {difference:.1e}")
-        if not difference < TOLERATED[in_words(dtype)]:
+        found = found_by(log_probs_of, model, batches[form], dtype)
+        differences = {name: float((truth[name] - found[name]).norm() / truth[name].norm()) for name in truth}
+        print(f"{what}: {', '.join(f'{name} differ by {value:.1e}' for name, value in differences.items())}")
+        if not max(differences.values()) < TOLERATED[in_words(dtype)]:
             raise SystemExit("they differ too much: nothing is measured")
 
 
-def found_by(model: Model, batch: Batch, dtype: torch.dtype, loss_of: Callable | None = None) -> torch.Tensor:
-    """The loss a transition and, on CUDA, all gradients."""
+def found_by(
+    log_probs_of: Callable[[Batch], torch.Tensor], model: Model, batch: Batch, dtype: torch.dtype
+) -> dict[str, torch.Tensor]:
+    """All log-probabilities and, on CUDA, the gradients of their mean."""
     device = batch.token.device
     goes_back = device.type == "cuda"
     with torch.set_grad_enabled(goes_back), autocast(device, dtype):
-        loss, parts = (loss_of or model.loss)(batch)
-        loss = loss / parts["transitions"]
-    if not goes_back:
-        return loss.detach()[None].float()
-    loss.backward()
-    found = torch.cat([loss.detach()[None], *(p.grad.flatten() for p in model.parameters())]).float()
-    model.zero_grad()
+        log_probs = log_probs_of(batch)
+    found = {"log-probabilities": log_probs.detach().float()}
+    if goes_back:
+        log_probs.mean().backward()
+        found["gradients"] = torch.cat([p.grad.flatten() for p in model.parameters()]).float()
+        model.zero_grad()
     return found
 
 

@@ -2,7 +2,7 @@
 
     python benchmarks/precision.py
 
-The DTG of size mini and its strong parser (trained first, if they are not there) on a tenth of minilang's minimal
+The DTG of size mini and its strong parser (trained first, if they are not there) on a twentieth of minilang's minimal
 pairs, 100 trees a sentence, on two cores. The trees are the same in both precisions. Sums of probabilities are float32
 or wider in both; it is the products of matrices that are coarser.
 """
@@ -26,7 +26,7 @@ from dtglib.proposals.propose import METHODS, propose
 from dtglib.scores import score_many
 from dtglib.settings import read_size
 
-TREES, SHARE = 100, 0.1
+TREES, SHARE = 100, 0.05
 
 
 def main() -> None:

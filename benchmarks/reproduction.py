@@ -45,6 +45,8 @@ def main() -> None:
         found = times(root / "runs" / config.stem, notebooks)
         print(f"{config.stem}: {sum(row['seconds'] for row in found)} s" if found else f"{config.stem}: not as a whole")
         rows |= {(row["size"], row["notebook"]): row for row in found}
+    if not rows:
+        return
     with write_atomically(root / RECORDED_TIMES) as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()

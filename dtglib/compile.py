@@ -176,7 +176,7 @@ NEVER = np.int32(2**30)  # later than any position; cut down to the sentence's l
 # Nothing here and in the transition systems is cached on disk: numba keeps no compiled form of a function that is
 # handed functions, and of the others it would keep one that is out of date when a rule or a constant of another file
 # changes. Compiling takes a second or two for each system, once a process.
-@njit
+@njit(nogil=True)
 def _compile_all(wanted_row, legal_row, step_row, heads, offsets, ids, pieces, left, right, pop, out, starts):
     """Compile every sentence; returns the first that needs too long an arc, or -1."""
     longest = 0

@@ -63,7 +63,7 @@ def report_training(report: _common.Report, model: Model, lengths: Sequence[int]
             useful = int((batch.token != PAD).sum())
             report(
                 f"training, {form}, {length} words", useful, work, curve="training", form=form, x=length,
-                bytes_a_position=memory_of(work, device) / useful,
+                bytes_a_position=memory_of(work, model) / useful,
             )  # fmt: skip
 
 
@@ -85,9 +85,10 @@ class InLoops(Structure):
 attention.FORMS[InLoops] = attention.naive
 
 
-def memory_of(work: Callable[[], object], device: torch.device) -> int:
-    """Bytes: on a GPU the most that is held beside what was held before; on a CPU what is kept to go backwards."""
-    if device.type == "cuda":
+def memory_of(work: Callable[[], object], model: Model) -> int:
+    """Bytes beside the weights: on a GPU the most that is held at once, on a CPU what is kept to go backwards."""
+    weights = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    if next(model.parameters()).is_cuda:
         before = torch.cuda.memory_allocated()
         torch.cuda.reset_peak_memory_stats()
         work()
@@ -101,7 +102,7 @@ def memory_of(work: Callable[[], object], device: torch.device) -> int:
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         work()
-    return sum(kept.values())
+    return sum(size for storage, size in kept.items() if storage not in weights)
 
 
 # --- Scoring -----------------------------------------------------------------------------------------------------

@@ -162,7 +162,7 @@ def _parts(kind, i, j, option):
     return (DONE_RIGHT, i, k), (DONE_LEFT, k + 1, j)
 
 
-@njit
+@njit(nogil=True)
 def _chart(scores, reduce):
     """For every span what `reduce` makes of its options, and the same for the whole. Shorter spans come first."""
     size = len(scores)
@@ -179,7 +179,7 @@ def _chart(scores, reduce):
     return chart, reduce(out[:count])
 
 
-@njit
+@njit(nogil=True)
 def _marginals(scores, chart, total):
     """From the whole downwards, every span hands its probability on to the spans into which it may fall."""
     size = len(scores)
@@ -246,7 +246,7 @@ def _pick_largest(values, random):
     return values.argmax()
 
 
-@njit
+@njit(nogil=True)
 def _samples(scores, chart, count, random):
     words = len(scores) - 1
     heads = np.zeros((count, words), np.int64)
@@ -278,7 +278,7 @@ def _gumbel_of_rest(number, rest, chosen, before, span, random):
     return mass - larger - np.log(np.exp(first - larger) + np.exp(second - larger))
 
 
-@njit
+@njit(nogil=True)
 def _search(scores, chart, count, number_of_all, choose, number_of_rest, random):
     """Open the set of trees with the largest number, take its first tree, put aside what remains; again and again.
 
