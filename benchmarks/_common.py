@@ -74,6 +74,11 @@ def in_short(beside: Mapping[str, float | str]) -> str:
     return "".join(f"  {key} {value:.4g}" for key, value in beside.items() if not isinstance(value, str))
 
 
+def in_words(dtype) -> str:
+    """A precision's name."""
+    return str(dtype).removeprefix("torch.")
+
+
 def random_tree(size: int, chance: random.Random) -> tuple[int, ...]:
     """A projective tree: split a stretch of words at a root, and what is left and right of it again and again."""
     heads = [0] * (size + 1)

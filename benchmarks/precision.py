@@ -11,11 +11,10 @@ import os
 
 os.environ["OMP_NUM_THREADS"] = "2"
 
-from functools import partial
-
 import _common
 import numpy as np
 import torch
+from precisions import report_precisions
 
 from dtglib.evaluate.blimp import read_pairs
 from dtglib.experiment import trained
@@ -43,17 +42,7 @@ def main() -> None:
             return np.array([scored.bound for scored in score_many(model, zip(sentences, trees, strict=True))])
 
     with _common.benchmark("precision", "What does bfloat16 change in log p, and in decisions?", [1]) as report:
-        exact = bounds(torch.float32)
-        for dtype in (torch.float32, torch.bfloat16):
-            found = bounds(dtype)
-            preferred, truly = (values[::2] > values[1::2] for values in (found, exact))
-            difference = np.abs(found - exact)
-            report(
-                f"scoring, {TREES} trees, {str(dtype).removeprefix('torch.')}: sentences", len(sentences),
-                partial(bounds, dtype), mean_difference=float(difference.mean()),
-                largest_difference=float(difference.max()), accuracy=float(preferred.mean()),
-                changed_decisions=int((preferred != truly).sum()), pairs=len(pairs),
-            )  # fmt: skip
+        report_precisions(report, bounds, TREES)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ where nothing had been trained before.
 import csv
 from pathlib import Path
 
+import _common
+
 from dtglib.files import repository, write_atomically
 from dtglib.record import read_about
 from dtglib.reproduce import RECORDED_TIMES
@@ -37,9 +39,9 @@ def times(folder: Path, notebooks: list[str]) -> list[dict[str, object]]:
 def main() -> None:
     root = repository()
     notebooks = sorted(path.stem for path in (root / "notebooks").glob("[0-9]*.py"))
-    rows = {}
-    if (root / RECORDED_TIMES).exists():
-        with open(root / RECORDED_TIMES, encoding="utf-8", newline="") as file:
+    rows, recorded = {}, _common.RECORDS / RECORDED_TIMES.name
+    if recorded.exists():
+        with open(recorded, encoding="utf-8", newline="") as file:
             rows = {(row["size"], row["notebook"]): row for row in csv.DictReader(file)}
     for config in sorted((root / "configs").glob("*.yaml")):
         found = times(root / "runs" / config.stem, notebooks)
@@ -47,7 +49,7 @@ def main() -> None:
         rows |= {(row["size"], row["notebook"]): row for row in found}
     if not rows:
         return
-    with write_atomically(root / RECORDED_TIMES) as file:
+    with write_atomically(recorded) as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows[key] for key in sorted(rows))

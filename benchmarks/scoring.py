@@ -17,32 +17,27 @@ import os
 
 os.environ["OMP_NUM_THREADS"] = "2"
 
-import random
 import time
 from collections.abc import Callable, Sequence
 
 import _common
-import numpy as np
 import torch
+from growth_curves import in_rows, trees_of
 
-from dtglib.batches import pad
 from dtglib.compile import Sequences
 from dtglib.corpora import UD_ENGLISH, ud_folder
 from dtglib.decode.trie import joint_log_probs, planned
 from dtglib.experiment import read_corpus
 from dtglib.measured import spread
-from dtglib.model import Model, ModelConfig, batch_of
+from dtglib.model import Model, ModelConfig
 from dtglib.parser_training import trained_parser
 from dtglib.proposals.parser import load_parser
-from dtglib.proposals.projective import different_samples
 from dtglib.proposals.propose import METHODS, propose
 from dtglib.readings import READINGS
 from dtglib.settings import Settings, read_size
-from dtglib.structure import dense
 from dtglib.vocab import Vocabulary
 
 LENGTHS, TREES, SENTENCES = (12, 25), 300, 4
-SPREAD = 3  # of the arc scores: a parser that has an idea, but is not sure
 SIZE = {"layers": 6, "width": 256, "heads": 8, "inner": 1024}
 MODELS = ("dtg", "dtg-eager", "dtg-swift", "txl-trans")
 ROWS = (16, 32, 64)
@@ -58,7 +53,7 @@ def main() -> None:
     if all(ud_folder(name).is_dir() for name in UD_ENGLISH):
         settings["UD English"] = read_size("open-small")
     made_up = _common.made_up_vocabulary()
-    sets = {f"{length} made-up words": (made_up, [random_trees(length)]) for length in LENGTHS}
+    sets = {f"{length} made-up words": (made_up, [trees_of(length, TREES)]) for length in LENGTHS}
     sets |= {f"{name}, dev": proposed_trees(chosen) for name, chosen in settings.items()}
     with _common.benchmark("scoring", "How much faster are many trees of a sentence scored as a trie?") as report:
         for what, (vocabulary, sentences) in sets.items():
@@ -66,14 +61,6 @@ def main() -> None:
                 torch.manual_seed(1)
                 model = Model(ModelConfig(model=name, **SIZE), vocabulary).eval()
                 report_one(report, model, [READINGS[name](vocabulary, trees) for trees in sentences], f"{what}, {name}")
-
-
-def random_trees(length: int) -> Trees:
-    """Different trees of a made-up sentence."""
-    chance, draw = random.Random(length), np.random.default_rng(length)
-    words = _common.made_up_words(length, chance)
-    heads = different_samples(draw.normal(size=(length + 1, length + 1)) * SPREAD, TREES, draw).heads
-    return [(words, tree) for tree in heads.tolist()]
 
 
 def proposed_trees(settings: Settings) -> tuple[Vocabulary, list[Trees]]:
@@ -114,19 +101,6 @@ def seconds_of(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
-
-
-@torch.no_grad()
-def in_rows(model: Model, sequences: Sequences, rows: int) -> torch.Tensor:
-    """The log-probability of each, a row each, those of about the same length together."""
-    found = torch.zeros(len(sequences), dtype=torch.float64)
-    order = np.argsort(np.diff(sequences.starts), kind="stable")
-    for first in range(0, len(order), rows):
-        numbers = order[first : first + rows]
-        batch = batch_of(pad(sequences, numbers), dense)
-        row = batch.predicts // batch.token.shape[1]
-        found.index_add_(0, torch.from_numpy(numbers)[row], model.log_probs(batch).double())
-    return found
 
 
 if __name__ == "__main__":

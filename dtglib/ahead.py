@@ -1,4 +1,4 @@
-"""Work that is done one ahead, in a thread of its own, while what came before it is being used.
+"""Work that is done a little ahead, in a thread of its own, while what came before it is being used.
 
 A GPU waits where a program computes on the processor what comes next only when it is needed. NumPy and numba let go of
 Python's lock, and PyTorch's work on the device needs no processor at all: so here the two overlap.

@@ -34,6 +34,8 @@ from dtglib.structure import Flex, Structure, Vectors, dense, flex
 from dtglib.treebank import Treebank, trees_only
 from dtglib.vocab import Vocabulary
 
+FARTHEST_STEP = 64
+
 
 class Layout(NamedTuple):
     """How sentences share a batch: which go together, how they are placed, and the structure's form for attention."""
@@ -116,8 +118,8 @@ class Examples:
 
     @cached_property
     def farthest(self) -> int:
-        """No visible position of any sentence is farther away."""
-        return farthest_in(self.sequences.vectors)
+        """No visible position of any sentence is farther away; rounded up, so that held-out ones mostly agree."""
+        return -(-farthest_in(self.sequences.vectors) // FARTHEST_STEP) * FARTHEST_STEP
 
     @property
     def checksum(self) -> str:

@@ -6,7 +6,7 @@
 
 What is found again must depend on nothing else than what was given: a file is known by the weights of the model and of
 the parser, the words, how many trees are chosen and how, and the code of the package: of all of it, so another version
-of dtglib computes all scores anew.
+of dtglib computes all scores anew. On which device they were computed is in the last digits alone, and not asked.
 """
 
 import hashlib

@@ -101,9 +101,13 @@ def batch_of(
 
 
 def sent(columns: Sequence[np.ndarray], device: torch.device | str) -> Int[Tensor, "..."]:
-    """Columns of one shape on a device: in one piece, and so that a GPU fetches it while both go on computing."""
-    together, is_cuda = torch.from_numpy(np.stack(columns)), torch.device(device).type == "cuda"
-    return (together.pin_memory() if is_cuda else together).to(device, non_blocking=is_cuda)
+    """Columns of one shape on a device: in one piece, for which the processor does not wait where it is a GPU."""
+    together = torch.from_numpy(np.stack(columns))
+    if torch.device(device).type != "cuda":
+        return together.to(device)
+    # The current GPU is a thread's own, and nothing should be set up on another one than this.
+    with torch.cuda.device(device):
+        return together.pin_memory().to(device, non_blocking=True)
 
 
 def farthest_in(compiled: Compiled) -> int:

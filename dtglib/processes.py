@@ -48,7 +48,11 @@ class Processes(NamedTuple):
 
     def share(self, module: nn.Module) -> nn.Module:
         """The module with gradients that are averages over all processes."""
-        return module if self.count == 1 else DistributedDataParallel(module)
+        if self.count == 1:
+            return module
+        # What is compiled stays in one piece: cut at DDP's buckets, FlexAttention's part of a graph would fall apart.
+        torch._dynamo.config.optimize_ddp = False
+        return DistributedDataParallel(module)
 
 
 # A group must outlive the DistributedDataParallel that uses it. Freed by that one's destructor, which holds Python's

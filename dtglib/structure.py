@@ -135,13 +135,22 @@ def flex(v: Vectors) -> Flex:
         )
 
     size = v.kind.shape[1]
-    is_near = blocks(v)[:, None]  # for all heads
-    # Those that are near come first.
-    indices = is_near.int().argsort(dim=3, descending=True, stable=True).int()
-    block_mask = BlockMask.from_kv_blocks(
-        is_near.sum(3, dtype=torch.int32), indices, BLOCK_SIZE=BLOCK, mask_mod=mask_mod, seq_lengths=(size, size)
-    )
+    needed = blocks(v)[:, None]  # for all heads
+    counts, indices = _listed(needed)
+    counts_back, indices_back = _listed(needed.transpose(2, 3))
+    # Not by `from_kv_blocks`, which annotates graphs that another thread may be tracing just then (see ahead.py).
+    block_mask = BlockMask(
+        seq_lengths=(size, size), kv_num_blocks=counts, kv_indices=indices, full_kv_num_blocks=None,
+        full_kv_indices=None, q_num_blocks=counts_back, q_indices=indices_back, full_q_num_blocks=None,
+        full_q_indices=None, BLOCK_SIZE=(BLOCK, BLOCK), mask_mod=mask_mod,
+    )  # fmt: skip
     return Flex(block_mask, mask_mod, relpos)
+
+
+def _listed(needed: Bool[Tensor, "B 1 Q K"]) -> tuple[Int[Tensor, "B 1 Q"], Int[Tensor, "B 1 Q K"]]:
+    """How many blocks each row of blocks needs, and all of their numbers, those first."""
+    indices = needed.int().argsort(dim=3, descending=True, stable=True)
+    return needed.sum(3, dtype=torch.int32), indices.int().contiguous()
 
 
 BLOCK = 128  # positions: the squares in which FlexAttention computes, or does not

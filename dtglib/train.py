@@ -49,7 +49,7 @@ class Trainable(Protocol):
 
 
 class Data(Protocol):
-    """What training data needs to be: numbered sentences that can be put into batches."""
+    """What training data needs to be: numbered sentences that can be put into batches, ahead of time in a thread."""
 
     names: list[str]
     lengths: np.ndarray

@@ -1,4 +1,4 @@
-"""Items are made one ahead in another thread, and come in their order as if they had not been."""
+"""Items are made ahead in another thread, and come in their order as if they had not been."""
 
 import threading
 import time

@@ -407,6 +407,21 @@ def test_every_position_is_computed_once(name):
     assert composes == (sum(len(words) for words, _ in pairs) if name.startswith("dtg") else 0)
 
 
+@in_every_model
+def test_under_autocast_the_cache_is_as_coarse_as_the_products_and_what_is_said_nearly_the_same(name):
+    pairs = sentences()[:6]
+    symbols = [symbols_of_sentence(name, *pair) for pair in pairs]
+    exact = stepped(StackStepper(small_model(name)), symbols)
+    with torch.autocast("cpu", torch.bfloat16):
+        stepper = StackStepper(small_model(name))
+        coarse = stepped(stepper, symbols)
+    assert {x.dtype for x in (*stepper.pool.keys, *stepper.pool.values)} == {torch.bfloat16}
+    for one, other in zip(exact, coarse, strict=True):
+        assert other.dtype == torch.float32
+        assert other.isfinite().equal(one.isfinite())
+        assert 0 < (one - other)[one.isfinite()].abs().max() < 0.2
+
+
 def most_slots(name: str, heads: Heads, copies: int = 1) -> int:
     """How many slots are ever taken at once by a sentence of one-piece words."""
     word = words_by_pieces()[1][0]

@@ -20,7 +20,7 @@ from dtglib.decode.trie import computed, planned
 from dtglib.model import Batch, Model, batch_of
 from dtglib.proposals.projective import different_samples
 from dtglib.readings import READINGS
-from dtglib.structure import Structure, dense, flex
+from dtglib.structure import Structure, dense, flex, vectors_of
 from dtglib.transitions.protocol import OPEN
 from dtglib.vocab import PAD
 
@@ -75,7 +75,8 @@ def attention_row(positions: int) -> int:
 def forward_and_backward(model: Model, batch: Batch) -> None:
     loss, _ = model.loss(batch)
     loss.backward()
-    model.zero_grad()
+    # The gradients stay where they are, so that a GPU's memory for them is there before and after.
+    model.zero_grad(set_to_none=False)
 
 
 class InLoops(Structure):
@@ -119,11 +120,17 @@ def report_scoring(report: _common.Report, model: Model, length: int, counts: Se
             "a row each": lambda trees=sequences: in_rows(model, trees, rows),
         }
         positions = {"as a trie": sum(len(one.trie.place) for one in tries), "a row each": int(sequences.starts[-1])}
+        squares = dense(vectors_of(pad(sequences, range(min(count, rows)))))
+        # Who sees whom, of all that is computed at once.
+        bytes_of = {
+            "as a trie": max(sum(x.nbytes for x in one.structure) for one in tries),
+            "a row each": sum(x.nbytes for x in squares),
+        }
         for form, work in forms.items():
             work()
             report(
                 f"scoring, {form}, {count} trees", count, waited(work, device), curve="scoring", form=form, x=count,
-                positions=positions[form],
+                positions=positions[form], bytes_of_structure=bytes_of[form],
             )  # fmt: skip
 
 
@@ -147,8 +154,8 @@ def in_rows(model: Model, sequences: Sequences, rows: int) -> torch.Tensor:
 def report_beam(report: _common.Report, model: Model, length: int, widths: Sequence[int]) -> None:
     """One sentence, by beams of several widths. "Read again" is what it would be without a cache.
 
-    That is projected: the positions that would be computed, if every step read every hypothesis from its beginning,
-    times what one takes in rows of the sentence's length.
+    That is projected, and flatters it: the positions that would be computed, if every step read every hypothesis from
+    its beginning, times what one takes in a batch that keeps the device busy.
     """
     device = model.embedding.weight.device
     chance = random.Random(length)
@@ -186,11 +193,12 @@ class Rereading(StackStepper):
 def seconds_a_position(model: Model, length: int) -> float:
     """In rows of sentences of that length, forwards alone."""
     device = model.embedding.weight.device
-    sequences = READINGS["dtg"](model.vocabulary, made_up_sentences(length, 32))
+    rows = 512 if device.type == "cuda" else 32
+    sequences = READINGS["dtg"](model.vocabulary, made_up_sentences(length, rows))
 
     @torch.no_grad()
     def forwards() -> None:
-        model(batch_of(pad(sequences, range(32)), dense, device))
+        model(batch_of(pad(sequences, range(rows)), dense, device))
 
     forwards()
     return _common.best(waited(forwards, device)) / int(sequences.starts[-1])

@@ -32,7 +32,7 @@ from torch import Tensor
 
 from dtglib.batches import pad
 from dtglib.compile import NOTHING, Compiled, Sequences
-from dtglib.model import Model, rounded_up
+from dtglib.model import Model, farthest_in
 from dtglib.output import Legal
 from dtglib.shapes import Float, Int
 from dtglib.structure import Shared, distance, sees
@@ -201,7 +201,7 @@ def _of_one_trie(model: Model, planned: Planned) -> Float[Tensor, " K"]:
     token, arc = (
         there(_in_rows(column[at], filling)) for column, filling in ((batch.token, PAD), (batch.arc, NOTHING))
     )
-    x = model(TrieBatch(token, arc, structure, rounded_up(int(batch.top.max())))).flatten(0, 1)
+    x = model(TrieBatch(token, arc, structure, farthest_in(batch))).flatten(0, 1)
     # Several sequences ask the same position, for the same or for different targets.
     (predicting,) = np.nonzero(batch.target[at] != NOTHING)
     sequence, place = np.nonzero(batch.target != NOTHING)

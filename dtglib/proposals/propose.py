@@ -36,7 +36,9 @@ def favourites(parser: "Biaffine", sentences: "Sequence[Words]") -> list[np.ndar
 def propose(
     parser: "Biaffine", sentences: "Sequence[Words]", count: int, method: Method, seed: int = 1
 ) -> Iterator[Trees]:
-    """So many different trees of each sentence, or all of them, if there are fewer."""
-    for number, scores in enumerate(parser.arc_scores(sentences)):
+    """So many different trees of each sentence, or all of them, if there are fewer; arcs are scored at once."""
+    return (
         # A generator of its own, so that a sentence has the same trees whatever was drawn for those before it.
-        yield method(scores, count, np.random.default_rng([seed, number]))
+        method(scores, count, np.random.default_rng([seed, number]))
+        for number, scores in enumerate(parser.arc_scores(sentences))
+    )
