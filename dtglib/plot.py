@@ -27,6 +27,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Patch, Rectangle
 from matplotlib.path import Path as Curve
+from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
 
 from dtglib.errors import UserError
 from dtglib.files import repository, write_atomically
@@ -238,10 +239,12 @@ def draw_powers(series: Mapping[str, tuple[Sequence[float], Sequence[float]]], x
     """Named curves over two logarithmic axes, where what grows as a power of x is a straight line."""
     picture = draw_curves(series, xlabel, ylabel)
     (axes,) = picture.axes
-    for axis, scale in ((axes.xaxis, axes.set_xscale), (axes.yaxis, axes.set_yscale)):
-        scale("log")
+    axes.set(xscale="log", yscale="log")
+    axes.xaxis.set_major_locator(FixedLocator(sorted({x for xs, _ in series.values() for x in xs})))
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter("{x:g}")
-        axis.set_minor_formatter("")
+        axis.set_minor_locator(NullLocator())
     return picture
 
 

@@ -50,8 +50,9 @@ class Processes(NamedTuple):
         """The module with gradients that are averages over all processes."""
         if self.count == 1:
             return module
-        # What is compiled stays in one piece: cut at DDP's buckets, FlexAttention's part of a graph would fall apart.
-        torch._dynamo.config.optimize_ddp = False
+        if self.device.type == "cuda":
+            # What is compiled stays in one piece: cut at DDP's buckets, FlexAttention's part of it would fall apart.
+            torch._dynamo.config.optimize_ddp = False
         return DistributedDataParallel(module)
 
 
