@@ -50,6 +50,12 @@ class Picture(Figure):
         self.savefig(content, format="svg", bbox_inches="tight", metadata={"Date": None})
         return content.getvalue()
 
+    def _repr_png_(self) -> bytes:
+        """For JupyterLab, which shows no SVG of a notebook that somebody else has run."""
+        content = io.BytesIO()
+        self.savefig(content, format="png", bbox_inches="tight", metadata={"Software": None})
+        return content.getvalue()
+
 
 def save(picture: Picture, name: str) -> Picture:
     """Keep a picture as figures/NAME.svg of the repository that the notebook lies in, and hand it on to be shown."""

@@ -108,21 +108,21 @@ class Lab:
         wait(lambda: self.value("'jupyterapp' in window"), 60, "JupyterLab to come up in the browser")
 
     def open(self, path: str) -> None:
-        """Open a notebook, without its outputs, and wait for its kernel."""
+        """Open a notebook with its stored outputs, and wait for its kernel."""
         name = json.dumps(path)
         self.value(OPEN % name)
         ready = f"{IS_OPEN % name} && {IS_IDLE}"
         wait(lambda: self.value(ready), 60, f"{path} to open and its kernel to start", lambda: self.value(STATE))
-        self.value(CLEAR)
 
     def run_all(self, seconds: float = 120) -> list[Cell]:
-        """Run all cells, until they have run or one has failed."""
+        """Run all cells, without their stored outputs, until they have run or one has failed."""
 
         def have_ended() -> bool:
             cells = self.cells()
             have_run = all(cell.has_run for cell in cells) and self.value(IS_IDLE)
             return have_run or any(cell.error for cell in cells)
 
+        self.value(CLEAR)
         self.value(RUN_ALL)
         wait(have_ended, seconds, "all cells to run", lambda: self.value(STATE))
         return self.cells()

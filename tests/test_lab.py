@@ -82,6 +82,16 @@ def test_the_masks_run_in_jupyterlab_and_their_pictures_are_on_the_page(lab, art
         print(f"the page, as a picture: {screenshot}")
 
 
+@pytest.mark.parametrize("name", [path.name for path in sorted((ROOT / "notebooks").glob("*.ipynb"))])
+def test_who_opens_a_notebook_sees_its_stored_pictures(lab, name):
+    """JupyterLab does not trust what it has not run itself, and shows no SVG of it."""
+    lab.open(name)
+    drawn = [cell for cell in lab.cells() if "image/svg+xml" in cell.types]
+    assert drawn or name.startswith("90")
+    for cell in drawn:
+        a_picture_is_seen(lab, cell)
+
+
 def a_picture_is_seen(lab: Lab, cell: Cell) -> None:
     def large() -> bool:
         return any(min(picture) > 200 for picture in lab.look(cell).pictures)

@@ -63,6 +63,8 @@ def test_a_picture_is_saved_in_the_repository_and_is_the_same_each_time(tmp_path
     plot.save(plot.draw_tree(DIFFERENCE), "difference")
     assert (tmp_path / "figures" / "difference.svg").read_bytes() == first
     assert ElementTree.fromstring(picture._repr_svg_()).tag.endswith("svg")
+    assert picture._repr_png_() == picture._repr_png_()
+    assert picture._repr_png_().startswith(b"\x89PNG")
 
 
 def test_what_grows_as_a_power_is_a_straight_line():
