@@ -112,7 +112,7 @@ def no_more(monkeypatch):
 
     def forbid() -> None:
         monkeypatch.setattr(Model, "log_probs", refuse)
-        for name in ("search", "of_beginnings", "score_trees", "score_words", "load_parser"):
+        for name in ("search", "of_beginnings", "score_many", "score_words", "load_parser"):
             monkeypatch.setattr(dtglib.syntactic, name, refuse)
 
     return forbid
