@@ -223,7 +223,8 @@ def report_training(report: _common.Report, model: Model, examples: Examples, si
     def take(numbers: list[np.ndarray]) -> None:
         nonlocal predicted
         predicted = 0
-        for batch in ahead(examples.batch(some, size.positions, device) for some in numbers):
+        batches = (examples.batch(some, size.positions, device) for some in numbers)
+        for batch in ahead(batches, device):
             with autocast(device, torch.bfloat16):
                 loss, parts = compiled(batch)
             (loss / parts["transitions"]).backward()

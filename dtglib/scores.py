@@ -88,8 +88,9 @@ def score_trees(model: Model, words: Sequence[str], trees: np.ndarray) -> Scored
 
 
 def score_many(model: Model, asked: Iterable[tuple[Sequence[str], np.ndarray]]) -> Iterator[Scored]:
-    """The same for many sentences with their trees, which are compiled while those before are being computed."""
-    for plan in ahead(_plan(model, words, trees) for words, trees in asked):
+    """The same for many sentences with their trees, which are compiled while a GPU computes those before."""
+    plans = (_plan(model, words, trees) for words, trees in asked)
+    for plan in ahead(plans, model.embedding.weight.device):
         yield _scored(model, plan)
 
 

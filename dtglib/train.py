@@ -49,7 +49,7 @@ class Trainable(Protocol):
 
 
 class Data(Protocol):
-    """What training data needs to be: numbered sentences that can be put into batches, ahead of time in a thread."""
+    """What training data needs to be: numbered sentences that can be put into batches, for a GPU in a thread."""
 
     names: list[str]
     lengths: np.ndarray
@@ -227,7 +227,7 @@ class _Training:
         what = f"training {self.folder.name}"
         with (
             progress(left, what, "step", total=len(self.steps), initial=left.start) as bar,
-            contextlib.closing(ahead(map(self._batches_of, left))) as steps,
+            contextlib.closing(ahead(map(self._batches_of, left), self.ours.device)) as steps,
         ):
             for number, batches in zip(bar, steps, strict=True):
                 if self.standing.stopped_early:
@@ -335,7 +335,8 @@ class _Training:
         nats = transitions = 0.0
         batches = self.held_out.plan(self.config.batch_positions, np.random.default_rng(0), self.ours.device)
         mine = batches[self.ours.rank :: self.ours.count]
-        for batch in ahead(self._batch(self.held_out, numbers) for numbers in mine):
+        held_out = (self._batch(self.held_out, numbers) for numbers in mine)
+        for batch in ahead(held_out, self.ours.device):
             loss, parts = self._loss_of(self.loss, batch)
             nats, transitions = nats + loss.item(), transitions + parts["transitions"]
         self.model.train()

@@ -5,8 +5,9 @@ import time
 from collections.abc import Iterator
 
 import pytest
+import torch
 
-from dtglib.ahead import HOW_FAR, ahead
+from dtglib.ahead import HOW_FAR, ahead, in_a_thread
 
 
 def noted(made: list[int], count: int = 10) -> Iterator[int]:
@@ -17,17 +18,25 @@ def noted(made: list[int], count: int = 10) -> Iterator[int]:
 
 @pytest.mark.parametrize("count", [0, 1, HOW_FAR, HOW_FAR + 1, 10])
 def test_all_items_come_in_their_order(count):
-    assert list(ahead(range(count))) == list(range(count))
+    assert list(in_a_thread(range(count))) == list(range(count))
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_gpu_is_what_they_are_made_ahead_for(device):
+    here, items = threading.get_ident(), ahead((threading.get_ident() for _ in range(10)), torch.device(device))
+    (thread,) = {*items}
+    assert (thread == here) == (device == "cpu")
+    items.close()
 
 
 def test_they_are_made_in_one_other_thread():
-    (thread,) = {*ahead(threading.get_ident() for _ in range(10))}
+    (thread,) = {*in_a_thread(threading.get_ident() for _ in range(10))}
     assert thread != threading.get_ident()
 
 
 def test_no_more_are_made_than_may_wait():
     made = []
-    items = ahead(noted(made))
+    items = in_a_thread(noted(made))
     for number in items:
         deadline = time.monotonic() + 10
         while len(made) < min(number + 1 + HOW_FAR, 10) and time.monotonic() < deadline:
@@ -38,12 +47,12 @@ def test_no_more_are_made_than_may_wait():
 
 def test_none_is_made_before_one_is_asked_for():
     made = []
-    ahead(noted(made))
+    in_a_thread(noted(made))
     assert made == []
 
 
 def test_an_error_comes_up_where_its_item_would_have_come():
-    items, found = ahead(1 / number for number in (1, 2, 0, 4)), []
+    items, found = in_a_thread(1 / number for number in (1, 2, 0, 4)), []
     with pytest.raises(ZeroDivisionError):
         for item in items:
             found.append(item)
@@ -52,7 +61,7 @@ def test_an_error_comes_up_where_its_item_would_have_come():
 
 def test_who_stops_asking_leaves_no_thread_behind():
     before, made = threading.active_count(), []
-    items = ahead(noted(made, 1000))
+    items = in_a_thread(noted(made, 1000))
     assert next(items) == 0
     items.close()
     assert threading.active_count() == before
