@@ -36,7 +36,7 @@ from numba import njit
 
 from dtglib.errors import UserError
 from dtglib.transitions.protocol import OPEN, Kind, why_no_tree
-from dtglib.transitions.rows import MAY_CONTINUE, MOST_REACH
+from dtglib.transitions.rows import MAY_CONTINUE, MOST_REACH, first_without_tree
 from dtglib.vocab import END, ROOT, Vocabulary
 
 STACK, COMPOSE = 0, 1
@@ -96,11 +96,11 @@ class Sequences:
 
 
 class TooFar(UserError):
-    """A tree has an arc that reaches further than the vocabulary's; `sentence` counts from 0."""
+    """Trees have arcs that reach further than the vocabulary's: which of them, counted from 0."""
 
-    def __init__(self, message: str, sentence: int) -> None:
+    def __init__(self, message: str, sentences: np.ndarray) -> None:
         super().__init__(message)
-        self.sentence = sentence
+        self.sentences = sentences
 
 
 class Arcs(NamedTuple):
@@ -125,16 +125,23 @@ def compile_trees(
 ) -> Sequences:
     """Compile (words, heads) pairs: the oracle's actions of each tree, folded."""
     trees, ids, pieces = [], [], []
+    last_words = None
     for number, (words, heads) in enumerate(sentences, start=1):
         if heads is None:
             raise UserError(f"sentence {number}: has no tree; parse it first")
-        counted = f"{len(words)} words, but {len(heads)} heads" if len(words) != len(heads) else None
-        if why := counted or why_no_tree(heads):
-            raise UserError(f"sentence {number}: {why}")
-        encoded = vocabulary.encode(words)
+        if len(words) != len(heads):
+            raise UserError(f"sentence {number}: {len(words)} words, but {len(heads)} heads")
+        # Trees of one sentence come one after the other, hundreds of them.
+        if (these := tuple(words)) != last_words:
+            last_words, encoded = these, vocabulary.encode(these)
+            pieces_of_words = [stop - start for start, stop in encoded.spans]
         trees.append(heads)
         ids += encoded.ids
-        pieces += [stop - start for start, stop in encoded.spans]
+        pieces += pieces_of_words
+    lengths = np.array(list(map(len, trees)), np.int64)
+    heads = np.fromiter(itertools.chain.from_iterable(trees), np.int64, count=int(lengths.sum()))
+    if (bad := first_without_tree(heads, lengths)) >= 0:
+        raise UserError(f"sentence {bad + 1}: {why_no_tree(trees[bad])}")
     return compile_arrays(system, Arcs.of(vocabulary), trees, np.array(ids, np.int32), np.array(pieces, np.int32))
 
 
@@ -155,13 +162,14 @@ def compile_arrays(
     out = np.empty((len(Compiled._fields), int(len(ids) + 3 * offsets[-1])), np.int32)
     starts = np.zeros(len(trees) + 1, np.int64)
     rules = (system.wanted_row, system.legal_row, system.step_row)
-    failed = _compile_all(*rules, heads, offsets, ids, pieces, *arcs, out, starts)
-    if failed >= 0:
+    too_far = _compile_all(*rules, heads, offsets, ids, pieces, *arcs, out, starts)
+    if too_far.any():
         reach = min(len(arcs.left) - 1, MOST_REACH)
         way_out = "leave it out" if reach == MOST_REACH else "leave it out, or make a vocabulary with a larger reach"
+        first = too_far.argmax() + 1
         raise TooFar(
-            f"sentence {failed + 1}: {system.NAME} needs an arc that reaches further than [{reach}]; {way_out}",
-            failed,
+            f"sentence {first}: {system.NAME} needs an arc that reaches further than [{reach}]; {way_out}",
+            np.flatnonzero(too_far),
         )
     return Sequences(Compiled(*out[:, : starts[-1]]), starts)
 
@@ -178,12 +186,13 @@ NEVER = np.int32(2**30)  # later than any position; cut down to the sentence's l
 # changes. Compiling takes a second or two for each system, once a process.
 @njit(nogil=True)
 def _compile_all(wanted_row, legal_row, step_row, heads, offsets, ids, pieces, left, right, pop, out, starts):
-    """Compile every sentence; returns the first that needs too long an arc, or -1."""
+    """Compile every sentence; returns which of them need too long an arc, and so have come to nothing."""
     longest = 0
     for s in range(len(offsets) - 1):
         longest = max(longest, offsets[s + 1] - offsets[s])
     stack, state_heads = np.zeros(longest + 1, np.int32), np.zeros(longest + 1, np.int32)
     first, final, tokens, leftmost, rightmost = np.zeros((5, longest + 1), np.int32)
+    too_far = np.zeros(len(offsets) - 1, np.bool_)
     first_id, first_word = 0, 0
     for s in range(len(offsets) - 1):
         a, b = offsets[s], offsets[s + 1]
@@ -197,12 +206,11 @@ def _compile_all(wanted_row, legal_row, step_row, heads, offsets, ids, pieces, l
             wanted_row, legal_row, step_row, heads[a:b], leftmost, rightmost, sentence_ids, sentence_pieces,
             left, right, pop, stack, state_heads, first, final, tokens, out[:, starts[s] :],
         )  # fmt: skip
-        if length < 0:
-            return s
-        starts[s + 1] = starts[s] + length
+        too_far[s] = length < 0
+        starts[s + 1] = starts[s] + max(length, 0)
         first_id += count
         first_word += words
-    return -1
+    return too_far
 
 
 @njit

@@ -26,10 +26,10 @@ import numpy as np
 import torch
 
 from dtglib.batches import by_length, in_rows, pack, pad, rows_of
-from dtglib.compile import Compiled, Sequences, TooFar
+from dtglib.compile import Compiled, Sequences
 from dtglib.errors import UserError, shortened
 from dtglib.model import Batch, batch_of, farthest_in
-from dtglib.readings import READINGS
+from dtglib.readings import READINGS, within_reach
 from dtglib.structure import Flex, Structure, Vectors, dense, flex
 from dtglib.treebank import Treebank, trees_only
 from dtglib.vocab import Vocabulary
@@ -88,15 +88,19 @@ class Examples:
         if not treebank.sentences:
             reasons = ", ".join(f"{count} {reason}" for reason, count in treebank.excluded.items()) or "it is empty"
             raise UserError(f"no sentence is left for model {model}: {reasons}")
-        treebank, sequences = _compiled(model, vocabulary, treebank)
-        names = [sentence.id for sentence in treebank.sentences]
+        pairs = [(sentence.words, sentence.heads) for sentence in treebank.sentences]
+        sequences, within = within_reach(READINGS[model], vocabulary, pairs)
+        if not len(within):
+            raise UserError(f"in all {len(pairs)} sentences an arc reaches too far; make a vocabulary of larger reach")
+        names = [treebank.sentences[number].id for number in within]
+        too_far = Counter({"an arc that reaches too far": len(pairs) - len(within)})
         fits = np.diff(sequences.starts) <= (longest or np.inf)
         if not fits.any():
             raise UserError(f"all {len(names)} sentences have more than {longest} positions; set longest higher")
         return cls(
             sequences.chosen(np.flatnonzero(fits)),
             [name for name, fit in zip(names, fits, strict=True) if fit],
-            treebank.excluded + Counter({f"more than {longest} positions": int((~fits).sum())}),
+            treebank.excluded + too_far + Counter({f"more than {longest} positions": int((~fits).sum())}),
             [name for name, fit in zip(names, fits, strict=True) if not fit],
         )
 
@@ -138,15 +142,3 @@ class Examples:
         layout = layout_for(device)
         batch = layout.place(self.sequences, numbers, positions)
         return batch_of(batch, layout.form, device, layout.farthest(self, batch))
-
-
-def _compiled(model: str, vocabulary: Vocabulary, treebank: Treebank) -> tuple[Treebank, Sequences]:
-    """The sequences of all sentences but those with an arc for which the vocabulary has no transition."""
-    while True:
-        try:
-            return treebank, READINGS[model](vocabulary, [(s.words, s.heads) for s in treebank.sentences])
-        except TooFar as error:
-            others = [s for number, s in enumerate(treebank.sentences) if number != error.sentence]
-            if not others:
-                raise
-            treebank = Treebank(others, treebank.excluded + Counter(["an arc that reaches too far"]))

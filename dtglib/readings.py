@@ -20,7 +20,7 @@ from types import ModuleType
 
 import numpy as np
 
-from dtglib.compile import COMPOSE, NOTHING, STACK, Compiled, Sequences, compile_trees
+from dtglib.compile import COMPOSE, NOTHING, STACK, Compiled, Sequences, TooFar, compile_trees
 from dtglib.errors import UserError
 from dtglib.transitions import SYSTEMS
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE
@@ -93,3 +93,13 @@ READINGS: dict[str, Reading] = {
     "txl-trans": partial(transitions, SYSTEMS[SYSTEM_OF["txl-trans"]]),
     "txl-tokens": tokens,
 }
+
+
+def within_reach(reading: Reading, vocabulary: Vocabulary, trees: Sequence[Tree]) -> tuple[Sequences, np.ndarray]:
+    """The trees for all of whose arcs there are transitions, and which these are; only of arc-swift not all."""
+    every = np.arange(len(trees))
+    try:
+        return reading(vocabulary, trees), every
+    except TooFar as error:
+        within = np.setdiff1d(every, error.sentences)
+    return reading(vocabulary, [trees[number] for number in within]), within

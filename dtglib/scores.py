@@ -1,6 +1,7 @@
 """What a model says of a sentence: with a tree, with many, and without any.
 
     >>> from dtglib.model import ModelConfig
+    >>> from dtglib.vocab import Vocabulary
     >>> words = ["There", "is", "a", "difference"]
     >>> _ = torch.manual_seed(1)
     >>> model = Model(ModelConfig(layers=1, width=8, heads=1, inner=16), Vocabulary.of_words([words]))
@@ -27,14 +28,12 @@ import torch
 
 from dtglib.ahead import ahead
 from dtglib.batches import by_length, pad
-from dtglib.compile import TooFar
 from dtglib.decode.trie import Planned, computed, planned
 from dtglib.errors import require, require_probabilities
 from dtglib.model import Model, batch_of
 from dtglib.proposals.projective import best_trees, how_many
-from dtglib.readings import READINGS, SYSTEM_OF, Reading, Tree
+from dtglib.readings import READINGS, SYSTEM_OF, within_reach
 from dtglib.structure import dense
-from dtglib.vocab import Vocabulary
 
 POSITIONS = 2048  # that are scored at once, padding included
 MOST_WORDS = 8  # of a sentence whose trees are all enumerated; there are 21,318 of 8 words, 120,175 of 9
@@ -98,7 +97,7 @@ class _Plan(NamedTuple):
     """All that can be found out of a sentence's trees without computing: which have a probability, and their tries."""
 
     trees: np.ndarray
-    within: list[int]
+    within: np.ndarray
     tries: list[Planned]
 
 
@@ -108,10 +107,7 @@ def _plan(model: Model, words: Sequence[str], trees: np.ndarray) -> _Plan:
     require(len(words), "a sentence without words has no probability; leave it out")
     trees = np.asarray(trees)
     pairs = [(words, heads) for heads in trees.tolist()]
-    within = _within_reach(READINGS[name], model.vocabulary, pairs)
-    if not within:
-        return _Plan(trees, within, [])
-    sequences = READINGS[name](model.vocabulary, [pairs[number] for number in within])
+    sequences, within = within_reach(READINGS[name], model.vocabulary, pairs)
     return _Plan(trees, within, planned(sequences, model.embedding.weight.device))
 
 
@@ -120,19 +116,6 @@ def _scored(model: Model, plan: _Plan) -> Scored:
     log_probs[plan.within] = computed(model, plan.tries).numpy()
     require_probabilities(log_probs)
     return Scored(plan.trees, log_probs)
-
-
-def _within_reach(reading: Reading, vocabulary: Vocabulary, pairs: Sequence[Tree]) -> list[int]:
-    """The trees for all of whose arcs there are transitions; the others have no probability (arc-swift alone)."""
-    within, first = [], 0
-    while first < len(pairs):
-        try:
-            reading(vocabulary, pairs[first:])
-            return [*within, *range(first, len(pairs))]
-        except TooFar as error:
-            within += range(first, first + error.sentence)
-            first += error.sentence + 1
-    return within
 
 
 @torch.no_grad()

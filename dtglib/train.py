@@ -33,12 +33,13 @@ from torch import Tensor, nn
 from dtglib.ahead import ahead
 from dtglib.checkpoint import ANEW, differing, read_checkpoint, restore, save_checkpoint
 from dtglib.checkpoint import FILE as CHECKPOINT_FILE
-from dtglib.errors import UserError, shortened
+from dtglib.errors import UserError
 from dtglib.files import only_one_process
 from dtglib.processes import Processes, has_bfloat16_units, processes
 from dtglib.progress import progress, quiet
 from dtglib.record import Run, plain, read_about, read_record
 from dtglib.schedule import TrainConfig, all_steps, make_optimizer, rate_at
+from dtglib.tally import Tally
 
 
 class Trainable(Protocol):
@@ -170,16 +171,6 @@ class _Loss(nn.Module):
         return self.model.loss(batch)
 
 
-class _Tally:
-    """What the steps since the last line of metrics came to; numbers stay on their device until they are asked for."""
-
-    def __init__(self) -> None:
-        self.began = time.monotonic()
-        self.nats: list[tuple[int, np.ndarray, Tensor]] = []  # of a batch, with its step and its sentences
-        self.norms: dict[int, Tensor] = {}  # of a step's gradient
-        self.parts: dict[str, float] = {"transitions": 0, "positions": 0, "useful": 0, "sentences": 0}
-
-
 class _Training:
     """A run while it lasts."""
 
@@ -205,7 +196,7 @@ class _Training:
         self.optimizer = make_optimizer(model, config)
         self.loss = torch.compile(_Loss(model)) if ours.device.type == "cuda" else _Loss(model)
         self.shared_loss = ours.share(self.loss)
-        self.standing, self.tally, self.saved_at = Standing(), _Tally(), time.monotonic()
+        self.standing, self.tally, self.saved_at = Standing(), Tally(), time.monotonic()
 
     def resume(self) -> None:
         """Go to where the folder's checkpoint stands, if it has one."""
@@ -277,12 +268,8 @@ class _Training:
                 (nats * weight).backward()
             if weight:
                 numbers = mine[place]
-                tally.nats.append((number, numbers, nats.detach()))
-                for name in ("transitions", "positions"):
-                    tally.parts[name] += parts[name]
-                tally.parts["useful"] += int(self.data.lengths[numbers].sum())
-                tally.parts["sentences"] += len(numbers)
-        tally.norms[number] = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
+                tally.add_batch(number, numbers, nats, parts, useful=int(self.data.lengths[numbers].sum()))
+        tally.add_step(number, nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip))
         for group in self.optimizer.param_groups:
             group["lr"] = rate_at(number, len(self.steps), self.config) * group["times"]
         self.optimizer.step()
@@ -290,36 +277,15 @@ class _Training:
 
     def _write_line(self, run: Run | None) -> dict[str, str]:
         """A line of metrics for the steps since the last one, and the same in short for the progress bar."""
-        tally, self.tally = self.tally, _Tally()
-        nats, complaint = 0.0, ""
-        for step, numbers, loss in tally.nats:
-            # A loss may be fine where its gradient is not, and after that no weights are.
-            found = {"loss": loss.item(), "gradient": tally.norms[step].item()}
-            if odd := [what for what, value in found.items() if not math.isfinite(value)]:
-                names = shortened([repr(self.data.names[n]) for n in numbers])
-                batch = f"in the batch of the {len(numbers)} sentences {names}"
-                complaint = f"the {odd[0]} of step {step + 1} is {found[odd[0]]}, {batch}"
-                break
-            nats += found["loss"]
-        self._refuse(complaint)
-        names = list(tally.parts)
-        nats, *sums = self.ours.total([nats, *tally.parts.values()])
-        parts = dict(zip(names, sums, strict=True))
-        seconds = time.monotonic() - tally.began
+        self._refuse(self.tally.complaint(self.data.names))
         number = self.standing.steps
-        line = {
-            "step": number,
-            "epoch": self.steps[number - 1].epoch + 1,
-            "nats_per_transition": nats / parts["transitions"],
-            "nats_per_sentence": nats / parts["sentences"],
-            "learning_rate": rate_at(number - 1, len(self.steps), self.config),
-            "gradient_norm": sum(norm.item() for norm in tally.norms.values()) / len(tally.norms),
-            "positions_per_second": parts["useful"] / seconds,
-            "padding": 1 - parts["useful"] / parts["positions"],
-        }
+        came_to = self.tally.line(self.ours)
         if run:
-            run.metric(part="train", **line)
-        return {"loss": f"{line['nats_per_transition']:.3f}", "positions/s": f"{line['positions_per_second']:.0f}"}
+            epoch, rate = self.steps[number - 1].epoch + 1, rate_at(number - 1, len(self.steps), self.config)
+            run.metric(part="train", step=number, epoch=epoch, learning_rate=rate, **came_to)
+        self.tally = Tally()  # now, as a GPU has only now done what it was asked for
+        loss, speed = came_to["nats_per_transition"], came_to["positions_per_second"]
+        return {"loss": f"{loss:.3f}", "positions/s": f"{speed:.0f}"}
 
     def _refuse(self, complaint: str) -> None:
         """End the run, in all processes, where one of them has met something that no checkpoint may hold."""

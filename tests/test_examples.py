@@ -47,6 +47,19 @@ def words_in(batch: Batch) -> list[list[str]]:
 # ---- What is left out
 
 
+def test_a_sentence_whose_arcs_reach_too_far_is_left_out_and_counted():
+    """arc-swift draws the arc from "difference" back to "There" over both words between: LEFTARC[3]."""
+    near, far = Vocabulary.of_words([WORDS], reach=2), Sentence(WORDS, (4, 1, 2, 0), id="far")
+    mixed = Treebank([far, SHORT, far, DIFFERENCE], Counter())
+    found = Examples.of("dtg-swift", near, mixed)
+    assert found.names == ["short", "difference"]
+    assert found.excluded == {"an arc that reaches too far": 2}
+    assert found.checksum == Examples.of("dtg-swift", near, Treebank([SHORT, DIFFERENCE], Counter())).checksum
+    assert len(Examples.of("dtg", near, mixed)) == 4
+    with pytest.raises(UserError, match="in all 2 sentences an arc reaches too far; .* larger reach"):
+        Examples.of("dtg-swift", near, Treebank([far, far], Counter()))
+
+
 @by_every_model
 def test_a_sentence_that_is_too_long_is_named_and_counted_and_no_other_is_cut(model):
     whole = examples(model, SHORT, LONG, DIFFERENCE)

@@ -17,7 +17,8 @@ compile minilang
 batches structure readings
 attention output proposals
 model processes checkpoint
-show examples train decode
+show examples tally decode
+train
 explore
 scores
 surprisal

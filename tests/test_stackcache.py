@@ -22,7 +22,8 @@ from trees import Heads, projective_trees, random_tree
 
 from dtglib.batches import pad
 from dtglib.compile import COMPOSE, NOTHING
-from dtglib.decode.stackcache import CONTINUE, Hypotheses, Moves, StackStepper, fork, together
+from dtglib.decode.alive import CONTINUE
+from dtglib.decode.stackcache import Hypotheses, Moves, StackStepper, fork, together
 from dtglib.model import REPRESENTATIONS, Batch, Model, batch_of
 from dtglib.output import Legal
 from dtglib.readings import READINGS, SYSTEM_OF

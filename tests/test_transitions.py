@@ -14,8 +14,8 @@ from trees import THERE_IS_A_DIFFERENCE, all_trees, projective_trees, random_tre
 
 from dtglib.errors import UserError
 from dtglib.transitions import START, SYSTEMS, Action, IllegalAction, Kind, State, batch, oracle, replay, take
-from dtglib.transitions.protocol import as_tree
-from dtglib.transitions.rows import MAY_GENERATE, MOST_REACH
+from dtglib.transitions.protocol import as_tree, why_no_tree
+from dtglib.transitions.rows import MAY_GENERATE, MOST_REACH, first_without_tree
 from dtglib.treebank import read_conllu, trees_only
 
 UD_ENGLISH = ("Atis", "CHILDES", "EWT", "GUM", "LinES", "ParTUT")
@@ -335,6 +335,24 @@ def test_heads_are_refused_if_and_only_if_they_are_no_projective_tree(words):
         else:
             with pytest.raises(UserError):
                 as_tree(heads)
+
+
+@pytest.mark.parametrize("words", [0, 1, 2, 3, 4, 5])
+def test_of_many_vectors_of_heads_the_first_that_is_no_tree_is_found(words):
+    vectors = [tuple(head - 1 for head in heads) for heads in np.ndindex(*[words + 3] * words)]
+    none = [heads for heads in vectors if why_no_tree(heads)]
+    assert all(first_without_tree(np.array(heads, np.int64), np.array([words])) == 0 for heads in none)
+    trees = [heads for heads in vectors if not why_no_tree(heads)]
+    assert first_without_tree(np.array(trees, np.int64).ravel(), np.full(len(trees), words)) == -1
+
+
+@pytest.mark.parametrize("heads", NO_TREES)
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_what_is_no_tree_is_found_among_others_of_other_lengths(heads, place):
+    vectors = [(0,), (2, 0, 4, 2), (0, 1)]
+    vectors.insert(place, heads)
+    together = np.array([head for vector in vectors for head in vector], np.int64)
+    assert first_without_tree(together, np.array([len(vector) for vector in vectors])) == place
 
 
 # ---- Many states at once

@@ -37,7 +37,8 @@ import numpy as np
 import torch
 
 from dtglib.compile import Arcs
-from dtglib.decode.stackcache import CONTINUE, Hypotheses, Moves, Stepper, fork, together
+from dtglib.decode.alive import CONTINUE
+from dtglib.decode.stackcache import Hypotheses, Moves, Stepper, fork, together
 from dtglib.errors import require, require_probabilities
 from dtglib.transitions.protocol import OPEN, Kind
 from dtglib.vocab import END, Vocabulary

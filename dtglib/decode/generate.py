@@ -22,8 +22,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dtglib.decode.alive import CONTINUE
 from dtglib.decode.beam import Symbols
-from dtglib.decode.stackcache import CONTINUE, Moves, Stepper, fork
+from dtglib.decode.stackcache import Moves, Stepper, fork
 from dtglib.errors import require, require_probabilities
 from dtglib.shapes import Float
 from dtglib.transitions.protocol import OPEN, Kind

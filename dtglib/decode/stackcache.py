@@ -1,17 +1,9 @@
 """A cache as deep as the stack: many hypotheses advanced together, each position computed once.
 
 A position's keys and values are written into a slot of a pool, once, and stay there until nobody can see them any more.
-What a hypothesis knows of them is a row of slot numbers, each with the height at which its word stands. So to fork a
-hypothesis is to copy integers, and what it holds does not grow with the sentence but with the stack. After "There is",
-LEFTARC in arc-standard:
-
-    row      <ROOT>  There  is      at heights 0 1 2       two new positions, computed in one call:
-      COMPOSE looks at  There  is  itself                  (what stands no lower than the lower operand)
-    row      <ROOT>  (There <- is)  at heights 0 1         both words are gone, and their slots are free
-      STACK looks at    <ROOT>  (There <- is)  itself      and is never seen again
-
-This is the fold of compile.py, over what is alive, with the same `step_row` of the transition systems. On a model on
-whose stack nothing is popped (TXL) the rows only grow. The heights in the row after There, is and LEFTARC:
+What a hypothesis knows of them is a row of slot numbers, each with the height at which its word stands (alive.py). So
+to fork a hypothesis is to copy integers, and what it holds does not grow with the sentence but with the stack. On a
+model on whose stack nothing is popped (TXL) the rows only grow. The heights in the row after There, is and LEFTARC:
 
     >>> from dtglib.model import ModelConfig
     >>> from dtglib.vocab import Vocabulary
@@ -36,6 +28,7 @@ from torch import Tensor
 
 from dtglib.attention import dense, sinusoids
 from dtglib.compile import NOTHING, Arcs
+from dtglib.decode.alive import CONTINUE, Cache, Looks, advance_growing, advance_stack, mark, with_room
 from dtglib.model import Model, rounded_up
 from dtglib.output import Legal
 from dtglib.readings import SYSTEM_OF
@@ -47,20 +40,9 @@ from dtglib.transitions.protocol import Kind
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE, MOST_REACH
 from dtglib.vocab import ROOT
 
-CONTINUE = len(Kind)  # besides the kinds of transitions: the next piece of a word that has begun
-WAITS = np.int32(2**30)  # the height of a word in the buffer; it has none before it settles
 # Positions that are computed together. What a layer makes of more of them does not stay in a processor's cache. For a
 # GPU, on which nothing was measured, it is what takes a few gigabytes: each gathers the keys of all that it sees.
 AT_ONCE = {"cpu": 512, "cuda": 2**13}
-
-
-class Cache(NamedTuple):
-    """What each hypothesis can see, and what its arcs re-use."""
-
-    slot: np.ndarray  # (rows, room): where the keys and values of a position are,
-    height: np.ndarray  # (rows, room): and how high its word stands on the stack
-    filled: np.ndarray  # (rows,): how many there are
-    token: np.ndarray  # (rows, most_words + 1): the last piece of each word
 
 
 class Hypotheses(NamedTuple):
@@ -151,7 +133,7 @@ class StackStepper:
     @torch.no_grad()
     def step(self, hypotheses: Hypotheses, moves: Moves, waiting: Sequence[Hypotheses] = ()) -> Hypotheses:
         """New hypotheses out of old ones; those that wait keep their slots."""
-        states, cache = choose(hypotheses.states, moves.row), chosen(hypotheses.cache, moves.row)
+        states, cache = choose(hypotheses.states, moves.row), with_room(hypotheses.cache, moves.row)
         is_arc = (moves.kind == Kind.LEFTARC) | (moves.kind == Kind.RIGHTARC)
         copies = np.where(is_arc & self.pops, 2, 1)
         first = np.cumsum(copies) - copies
@@ -160,12 +142,12 @@ class StackStepper:
             *np.empty((4, len(slots)), np.int32), *np.empty((2, len(slots), cache.slot.shape[1] + 1), np.int32)
         )
         looks.slot[:] = slots
-        advance = _advance_stack if self.pops else _advance_growing
+        advance = advance_stack if self.pops else advance_growing
         advance(self.rules.step_row, *states, *cache, *moves[1:], *self.arcs, first, *looks)
         x = self._looked(looks)[torch.from_numpy(first + copies - 1).to(self.device)]
         return Hypotheses(states, cache, (moves.kind == Kind.GEN) | (moves.kind == CONTINUE), x)
 
-    def _looked(self, looks: "Looks") -> Float[Tensor, "positions d"]:
+    def _looked(self, looks: Looks) -> Float[Tensor, "positions d"]:
         """Compute new positions, and write their keys and values into the pool."""
         self.positions += len(looks.slot)
         at_once = AT_ONCE[self.device.type]
@@ -173,7 +155,7 @@ class StackStepper:
         starts = range(0, len(looks.slot), at_once)
         return torch.cat([self._looked_at_once(Looks(*(x[i : i + at_once] for x in looks))) for i in starts])
 
-    def _looked_at_once(self, looks: "Looks") -> Float[Tensor, "positions d"]:
+    def _looked_at_once(self, looks: Looks) -> Float[Tensor, "positions d"]:
         model, pool = self.model, self.pool
         longest = int(looks.count.max())
         token, arc, slot, count = (torch.from_numpy(column).to(self.device) for column in looks[:4])
@@ -189,17 +171,6 @@ class StackStepper:
             k, v = keys[seen].transpose(1, 2), values[seen].transpose(1, 2)  # N H S D
             x = block.finish(x, dense(q + model.u, q + model.w, k, v, r, structure))
         return x[:, 0]
-
-
-class Looks(NamedTuple):
-    """New positions: what each reads, the slot that it is written into, whom it sees, and how far away."""
-
-    token: np.ndarray  # (positions,)
-    arc: np.ndarray
-    slot: np.ndarray
-    count: np.ndarray
-    seen: np.ndarray  # (positions, room): slots, the first `count` of them
-    relpos: np.ndarray
 
 
 class Words:
@@ -231,7 +202,7 @@ class Pool:
         """So many slots that none of these hypotheses can see."""
         taken = np.zeros(len(self.keys[0]), bool)
         for cache in caches:
-            _mark(taken, cache.slot, cache.filled)
+            mark(taken, cache.slot, cache.filled)
         self.most = max(self.most, int(taken.sum()) + count)
         (free,) = np.nonzero(~taken)
         if len(free) < count:
@@ -244,133 +215,3 @@ class Pool:
 
 def _longer(x: Tensor, more: int) -> Tensor:
     return torch.cat([x, x.new_empty((more, *x.shape[1:]))])
-
-
-def chosen(cache: Cache, rows: np.ndarray) -> Cache:
-    """These rows of a cache, copied, with room for one more position each."""
-    filled = cache.filled[rows]
-    longest = int(filled.max(initial=0))
-    slot, height = np.zeros((2, len(rows), longest + 1), np.int32)
-    slot[:, :longest], height[:, :longest] = cache.slot[rows, :longest], cache.height[rows, :longest]
-    return Cache(slot, height, filled, cache.token[rows])
-
-
-@njit
-def _mark(taken, slot, filled):
-    for row in range(len(filled)):
-        for place in range(filled[row]):
-            taken[slot[row, place]] = True
-
-
-@njit
-def _advance_stack(
-    step_row, stack, depth, front, heads, count, done, slot, height, filled, token, kinds, reaches, pieces,
-    left_ids, right_ids, pop_id, first, tokens, arcs, slots, counts, seen, relpos,
-):  # fmt: skip
-    """Take the move of every row: whom its new positions see, and what can be seen from then on."""
-    for row in range(len(kinds)):
-        kind, reach, at = kinds[row], reaches[row], first[row]
-        top = depth[row] - 1 + (front[row] > 0)
-        is_arc = kind == Kind.LEFTARC or kind == Kind.RIGHTARC
-        upper = front[row] if front[row] else stack[row, depth[row] - 1]
-        low, head = top - reach, upper
-        if is_arc:
-            if kind == Kind.RIGHTARC:
-                head = stack[row, low]
-            # A front waits, whatever its height will be.
-            height_of_upper = WAITS if front[row] else top
-            height_of_head = low if kind == Kind.RIGHTARC else height_of_upper
-            tokens[at] = tokens[at + 1] = token[row, head]
-            arcs[at] = arcs[at + 1] = left_ids[reach] if kind == Kind.LEFTARC else right_ids[reach]
-            counts[at] = 0
-            for place in range(filled[row]):
-                if height[row, place] >= low:
-                    seen[at, counts[at]] = slot[row, place]
-                    relpos[at, counts[at]] = 0 if height[row, place] == height_of_head else -1
-                    counts[at] += 1
-            _add_itself(at, slots, counts, seen, relpos)
-        elif kind == Kind.GEN and front[row]:
-            _settle(height[row], filled[row], WAITS, depth[row])
-        if kind != CONTINUE:
-            depth[row], front[row], count[row] = step_row(
-                stack[row], depth[row], front[row], heads[row], count[row], kind, reach
-            )
-        top = depth[row] - 1 + (front[row] > 0)
-        if kind == Kind.POP:
-            tokens[at], arcs[at] = NOTHING, pop_id
-            filled[row] = _drop(slot[row], height[row], filled[row], depth[row], WAITS)
-        elif is_arc:
-            # All from the lower operand on is gone, but for a right dependent that is on the stack now: it settles.
-            settles = head != upper and stack[row, depth[row] - 1] == upper and depth[row] - 1 > low
-            if settles:
-                _settle(height[row], filled[row], height_of_upper, -1)
-            filled[row] = _drop(slot[row], height[row], filled[row], low, WAITS + 1)
-            if settles:
-                _settle(height[row], filled[row], -1, depth[row] - 1)
-            slot[row, filled[row]], height[row, filled[row]] = slots[at], WAITS if front[row] else low
-            filled[row] += 1
-            at += 1
-        else:
-            token[row, count[row]] = tokens[at] = pieces[row]
-            arcs[at] = NOTHING
-        # STACK: all that is there, and itself.
-        for place in range(filled[row]):
-            seen[at, place] = slot[row, place]
-            relpos[at, place] = 0 if height[row, place] == WAITS else top - height[row, place]
-        counts[at] = filled[row]
-        _add_itself(at, slots, counts, seen, relpos)
-        if kind == Kind.GEN or kind == CONTINUE:
-            slot[row, filled[row]], height[row, filled[row]] = slots[at], WAITS if front[row] else top
-            filled[row] += 1
-
-
-@njit
-def _advance_growing(
-    step_row, stack, depth, front, heads, count, done, slot, height, filled, token, kinds, reaches, pieces,
-    left_ids, right_ids, pop_id, first, tokens, arcs, slots, counts, seen, relpos,
-):  # fmt: skip
-    """The same where an arc is one symbol among others, and all that came before is seen from where it stands."""
-    for row in range(len(kinds)):
-        kind, at = kinds[row], first[row]
-        if kind != CONTINUE:
-            depth[row], front[row], count[row] = step_row(
-                stack[row], depth[row], front[row], heads[row], count[row], kind, reaches[row]
-            )
-        is_word = kind == Kind.GEN or kind == CONTINUE
-        tokens[at], arcs[at] = (pieces[row], NOTHING) if is_word else (NOTHING, NOTHING)
-        if kind == Kind.LEFTARC:
-            arcs[at] = left_ids[reaches[row]]
-        elif kind == Kind.RIGHTARC:
-            arcs[at] = right_ids[reaches[row]]
-        elif kind == Kind.POP:
-            arcs[at] = pop_id
-        for place in range(filled[row]):
-            seen[at, place], relpos[at, place] = slot[row, place], filled[row] - place
-        counts[at] = filled[row]
-        _add_itself(at, slots, counts, seen, relpos)
-        slot[row, filled[row]] = slots[at]
-        filled[row] += 1
-
-
-@njit
-def _add_itself(at, slots, counts, seen, relpos):
-    seen[at, counts[at]], relpos[at, counts[at]] = slots[at], 0
-    counts[at] += 1
-
-
-@njit
-def _settle(height, filled, where, now):
-    for place in range(filled):
-        if height[place] == where:
-            height[place] = now
-
-
-@njit
-def _drop(slot, height, filled, low, high):
-    """Forget what stands from `low` to below `high`; returns how much is left."""
-    left = 0
-    for place in range(filled):
-        if not low <= height[place] < high:
-            slot[left], height[left] = slot[place], height[place]
-            left += 1
-    return left

@@ -9,6 +9,7 @@ half of that.
     after "There is":  arc-standard has stack [0, 1, 2], depth 3, and legal_row gives (MAY_GENERATE, 1, 1)
 """
 
+import numpy as np
 from numba import njit
 
 from dtglib.transitions.protocol import OPEN
@@ -33,3 +34,41 @@ def generate_in_buffer(stack, depth, front, heads, count):
         depth += 1
     heads[count + 1] = OPEN
     return depth, count + 1, count + 1
+
+
+@njit(nogil=True)
+def first_without_tree(heads, lengths):
+    """The first of many vectors of heads, end to end, that `why_no_tree` has something to say about; -1 if none.
+
+    Of each word's subtree the size, the first word and the last are found by walking up from all that is in it. Where
+    no two arcs cross, the words of a subtree stand together. A circle never comes to ROOT.
+    """
+    longest = 0
+    for number in range(len(lengths)):
+        longest = max(longest, lengths[number])
+    size, first, last = np.zeros((3, longest + 1), np.int64)
+    start = 0
+    for number in range(len(lengths)):
+        words = lengths[number]
+        tree = heads[start : start + words]
+        start += words
+        roots = 0
+        for word in range(1, words + 1):
+            size[word], first[word], last[word] = 0, word, word
+            roots += tree[word - 1] == 0
+            if not 0 <= tree[word - 1] <= words:
+                return number
+        if roots != 1:
+            return number
+        for word in range(1, words + 1):
+            above, steps = word, 0
+            while above:
+                size[above] += 1
+                first[above], last[above] = min(first[above], word), max(last[above], word)
+                above, steps = tree[above - 1], steps + 1
+                if steps > words:
+                    return number
+        for word in range(1, words + 1):
+            if size[word] != last[word] - first[word] + 1:
+                return number
+    return -1
