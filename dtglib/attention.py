@@ -83,13 +83,13 @@ def dense(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Structu
     B, H, T, D = qu.shape
     R = r.shape[1]
     # What is not seen picks one more, minus infinity: so that the mask costs nothing of its own.
-    by_place = functional.pad((qw * D**-0.5) @ r.transpose(1, 2), (0, 1), value=-torch.inf)  # B H T R+1
+    by_place = functional.pad(qw @ (r * D**-0.5).transpose(1, 2), (0, 1), value=-torch.inf)  # B H T R+1
     pick = torch.where(structure.visible, structure.relpos - NEAREST, R).long()  # B T S
     scores = by_place.gather(3, pick[:, None].expand(B, H, T, k.shape[2]))
     if bias is not None:
         scores = scores + bias
-    by_content = (qu * D**-0.5).flatten(0, 1), k.flatten(0, 1).transpose(1, 2)
-    scores = torch.baddbmm(scores.flatten(0, 1), *by_content)  # B*H T S
+    by_content = qu.flatten(0, 1), k.flatten(0, 1).transpose(1, 2)
+    scores = torch.baddbmm(scores.flatten(0, 1), *by_content, alpha=D**-0.5)  # B*H T S
     return (scores.softmax(2) @ v.flatten(0, 1)).unflatten(0, (B, H))
 
 
@@ -101,7 +101,7 @@ def shared(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Shared
 
 def flex(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Flex, bias: Bias | None = None) -> Heads:
     """The same through FlexAttention: the scores for places are looked up where they are needed."""
-    by_place = (qw * qw.shape[3] ** -0.5) @ r.transpose(1, 2)  # B H T R
+    by_place = qw @ (r * qw.shape[3] ** -0.5).transpose(1, 2)  # B H T R
     bias = None if bias is None else bias.expand(*qu.shape[:3], k.shape[2])
 
     def score_mod(score: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:

@@ -113,4 +113,5 @@ class Factored(nn.Module):
 
 def legal_log_softmax(logits: Float[Tensor, "N V"], is_open: Bool[Tensor, "N V"]) -> Float[Tensor, "N V"]:
     """Log-probabilities in float32 over what is open, which must be something; minus infinity elsewhere."""
-    return logits.float().masked_fill(~is_open, -torch.inf).log_softmax(1)
+    # Added, minus infinity needs no pass of its own backwards.
+    return (logits + torch.where(is_open, 0.0, -torch.inf)).log_softmax(1)

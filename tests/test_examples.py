@@ -56,7 +56,7 @@ def test_a_sentence_whose_arcs_reach_too_far_is_left_out_and_counted():
     assert found.excluded == {"an arc that reaches too far": 2}
     assert found.checksum == Examples.of("dtg-swift", near, Treebank([SHORT, DIFFERENCE], Counter())).checksum
     assert len(Examples.of("dtg", near, mixed)) == 4
-    with pytest.raises(UserError, match="in all 2 sentences an arc reaches too far; .* larger reach"):
+    with pytest.raises(UserError, match=r"in all 2 sentences an arc reaches too far; .* larger reach"):
         Examples.of("dtg-swift", near, Treebank([far, far], Counter()))
 
 

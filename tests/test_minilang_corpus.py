@@ -1,6 +1,7 @@
 """minilang's corpus: words, tree, brackets and graph of one derivation; splits that share nothing; the same bytes."""
 
 import hashlib
+import itertools
 import os
 import subprocess
 import sys
@@ -17,7 +18,8 @@ from minilang_samples import SIZES, grammar, split
 from dtglib import minilang
 from dtglib.brackets import parse_brackets
 from dtglib.errors import UserError
-from dtglib.minilang.derivation import Structure
+from dtglib.minilang import corpus
+from dtglib.minilang.derivation import Structure, spell
 from dtglib.minilang.derivation import sentence as as_sentence
 from dtglib.minilang.templates import evaluation_sentences
 from dtglib.progress import quiet
@@ -247,7 +249,37 @@ def test_an_unknown_split_is_an_error_that_lists_the_known_ones():
 
 
 def test_a_longer_split_begins_with_a_shorter_one():
-    assert minilang.split("dev", 20) == list(split("dev")[:20])
+    short = minilang.split("dev", 20, seed=2)
+    corpus._so_far.cache_clear()
+    long = minilang.split("dev", 40, seed=2)
+    assert long[:20] == short
+    assert minilang.split("dev", 20, seed=2) == short
+    corpus._so_far.cache_clear()
+    assert [minilang.split("dev", count, seed=2) for count in (1, 20, 40)] == [long[:1], short, long]
+
+
+def test_what_has_been_drawn_is_not_drawn_again_and_belongs_to_whoever_asked():
+    mine = minilang.split("dev", 20, seed=2)
+    theirs = minilang.split("dev", 20, seed=2)
+    assert all(one is other for one, other in zip(mine, theirs, strict=True))
+    mine.clear()
+    assert minilang.split("dev", 20, seed=2) == theirs
+
+
+def test_after_an_interruption_the_same_sentences_come(monkeypatch):
+    expected = minilang.split("dev", 20, seed=2)
+    corpus._so_far.cache_clear()
+    calls = itertools.count()
+
+    def impatient(*args):
+        if next(calls) == 50:
+            raise KeyboardInterrupt
+        return spell(*args)
+
+    monkeypatch.setattr(corpus, "spell", impatient)
+    with pytest.raises(KeyboardInterrupt):
+        minilang.split("dev", 20, seed=2)
+    assert minilang.split("dev", 20, seed=2) == expected
 
 
 def test_another_seed_gives_other_sentences():

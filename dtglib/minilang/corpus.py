@@ -37,8 +37,20 @@ def split(name: str, sentences: int | None = None, seed: int = 0) -> list[Senten
     if name not in SPLITS:
         raise UserError(f"minilang has no split {name!r}; it has {', '.join(SPLITS)}")
     count = SPLITS[name] if sentences is None else sentences
-    drawn = _draw(name, seed)
-    return [next(drawn) for _ in progress(range(count), f"minilang {name}", "sentence")]
+    drawn, more = _so_far(name, seed)
+    try:
+        if len(drawn) < count:
+            drawn += (next(more) for _ in progress(range(len(drawn), count), f"minilang {name}", "sentence"))
+    except BaseException:
+        _so_far.cache_clear()  # nothing more comes out of an interrupted generator
+        raise
+    return drawn[:count]
+
+
+@cache
+def _so_far(name: str, seed: int) -> tuple[list[Sentence], Iterator[Sentence]]:
+    """What has been drawn of a split in this process, and whatever comes after it."""
+    return [], _draw(name, seed)
 
 
 def _draw(name: str, seed: int) -> Iterator[Sentence]:
