@@ -19,7 +19,7 @@ from dtglib.schedule import TrainConfig
 from dtglib.settings import Settings
 
 CODE = (
-    *("batches", "checkpoint", "processes", "schedule", "train", "treebank"),
+    *("batches", "checkpoint", "processes", "schedule", "tally", "train", "treebank"),
     *("proposals/biaffine", "proposals/from_supar", "proposals/trained"),
 )
 
