@@ -112,6 +112,6 @@ class Factored(nn.Module):
 
 
 def legal_log_softmax(logits: Float[Tensor, "N V"], is_open: Bool[Tensor, "N V"]) -> Float[Tensor, "N V"]:
-    """Log-probabilities in float32 over what is open, which must be something; minus infinity elsewhere."""
+    """Log-probabilities, in float32 at least, over what is open, which must be something; minus infinity elsewhere."""
     # Added, minus infinity needs no pass of its own backwards.
     return (logits + torch.where(is_open, 0.0, -torch.inf)).log_softmax(1)
