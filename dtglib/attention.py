@@ -34,7 +34,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.nn.attention.flex_attention import flex_attention
 
-from dtglib.shapes import Float
+from dtglib.shapes import Float, Int
 from dtglib.structure import Flex, Shared, Structure
 
 NEAREST = -1  # no relative position is smaller: it is the dependent's, as a COMPOSE position sees it
@@ -82,8 +82,10 @@ def dense(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Structu
     """All scores at once. A position's R possible scores for places are few, and each j picks one of them."""
     B, H, T, D = qu.shape
     R = r.shape[1]
+    # All rows at once, as if they were one: r would be copied for each of them otherwise.
+    by_place = torch.bmm(qw.transpose(0, 1).flatten(1, 2), (r * D**-0.5).transpose(1, 2))  # H B*T R
     # What is not seen picks one more, minus infinity: so that the mask costs nothing of its own.
-    by_place = functional.pad(qw @ (r * D**-0.5).transpose(1, 2), (0, 1), value=-torch.inf)  # B H T R+1
+    by_place = functional.pad(by_place.unflatten(1, (B, T)).transpose(0, 1), (0, 1), value=-torch.inf)  # B H T R+1
     pick = torch.where(structure.visible, structure.relpos - NEAREST, R).long()  # B T S
     scores = by_place.gather(3, pick[:, None].expand(B, H, T, k.shape[2]))
     if bias is not None:
@@ -95,8 +97,15 @@ def dense(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Structu
 
 def shared(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Shared, bias: Bias | None = None) -> Heads:
     """`dense`, once each row has gathered the positions that it looks at from wherever they stand."""
-    k, v = (x.transpose(1, 2).flatten(0, 1)[structure.keys].transpose(1, 2) for x in (k, v))  # B H S D
+    k, v = (gathered(x.transpose(1, 2).flatten(0, 1), structure.keys) for x in (k, v))
     return dense(qu, qw, k, v, r, structure, bias)
+
+
+def gathered(rows: Float[Tensor, "N H D"], which: Int[Tensor, "B S"]) -> Float[Tensor, "B H S D"]:
+    """Some of the rows, head by head: as the products want them, so that they are copied once."""
+    H = rows.shape[1]
+    of_heads = which[:, None] * H + torch.arange(H, device=which.device)[:, None]  # B H S
+    return rows.flatten(0, 1).index_select(0, of_heads.flatten()).unflatten(0, of_heads.shape)
 
 
 def flex(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Flex, bias: Bias | None = None) -> Heads:

@@ -26,15 +26,13 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from dtglib.decode.beam import DEFAULT, Widths, search, search_beginnings
-from dtglib.decode.stackcache import StackStepper
+from dtglib.decode.beam import DEFAULT, Widths, in_parts, search, search_beginnings
 from dtglib.errors import require
 from dtglib.model import Model
 from dtglib.vocab import UNKNOWN, Vocabulary
 
 UNITS = {"nats": 1.0, "bits": 1 / math.log(2)}
 END = "<END>"  # how the end of a sentence is called in a table
-AT_ONCE = 8  # sentences in a search: more are no faster, and fewer share less of their beginnings
 
 
 class Surprisal(NamedTuple):
@@ -66,19 +64,16 @@ class Surprisal(NamedTuple):
 
 def surprisals(model: Model, sentences: Sequence[Sequence[str]], widths: Widths = DEFAULT) -> Iterator[Surprisal]:
     """The surprisals of each sentence."""
-    for first in range(0, len(sentences), AT_ONCE):
-        batch = sentences[first : first + AT_ONCE]
-        found = search(StackStepper(model), model.vocabulary, batch, widths)
-        for words, one in zip(batch, found, strict=True):
-            *pieces, end = _differences([*one.log_prefix, one.log_prob])
-            yield _surprisal(model.vocabulary, words, np.array(pieces), float(end))
+    for words, one in zip(sentences, in_parts(search, model, sentences, widths), strict=True):
+        *pieces, end = _differences([*one.log_prefix, one.log_prob])
+        yield _surprisal(model.vocabulary, words, np.array(pieces), float(end))
 
 
 def of_beginnings(model: Model, widths: Widths = DEFAULT) -> Callable[[Sequence[Sequence[str]]], list[np.ndarray]]:
     """A function from beginnings of sentences to the surprisals of their words, as test suites ask for them."""
 
     def surprise(beginnings: Sequence[Sequence[str]]) -> list[np.ndarray]:
-        found = search_beginnings(StackStepper(model), model.vocabulary, beginnings, widths)
+        found = in_parts(search_beginnings, model, beginnings, widths)
         starts = (_starts(model.vocabulary, words) for words in beginnings)
         return [np.add.reduceat(_differences(one), first) for one, first in zip(found, starts, strict=True)]
 

@@ -10,13 +10,13 @@ search (`ByBeam`), and, of a model without trees, the exact value (`Exactly`).
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dtglib.decode.beam import DEFAULT, Widths, search
-from dtglib.decode.stackcache import StackStepper
+from dtglib.decode.beam import DEFAULT, Widths, in_parts, search
 from dtglib.evaluate import blimp, suites
 from dtglib.evaluate.attachment import attached, is_no_punctuation
 from dtglib.kept import Row, digest_of
@@ -28,7 +28,7 @@ from dtglib.proposals.propose import METHODS
 from dtglib.readings import SYSTEM_OF
 from dtglib.scores import score_many, score_words
 from dtglib.settings import Settings
-from dtglib.surprisal import AT_ONCE, is_known, of_beginnings
+from dtglib.surprisal import is_known, of_beginnings
 from dtglib.transitions.protocol import OPEN
 from dtglib.treebank import Sentence
 from dtglib.vocab import Vocabulary
@@ -42,10 +42,13 @@ class ByBeam(NamedTuple):
     widths: Widths = DEFAULT
     parser = None
 
+    @property
+    def at_once(self) -> int:
+        """How many sentences are best asked about at once."""
+        return self.widths.at_once
+
     def log_probs(self, model: Model) -> Callable[[Sequence[Words]], Iterable[float]]:
-        return lambda sentences: (
-            found.log_prob for found in search(StackStepper(model), model.vocabulary, sentences, self.widths)
-        )
+        return lambda sentences: (found.log_prob for found in in_parts(search, model, sentences, self.widths))
 
 
 class ByTrees(NamedTuple):
@@ -55,6 +58,7 @@ class ByTrees(NamedTuple):
     trees: int = 300
     method: str = "sample"
     seed: int = 1
+    at_once = 16
 
     def log_probs(self, model: Model) -> Callable[[Sequence[Words]], Iterable[float]]:
         parser = load_parser(self.parser)
@@ -80,6 +84,7 @@ class Exactly(NamedTuple):
     """What a model without trees says."""
 
     parser = None
+    at_once = 256
 
     def log_probs(self, model: Model) -> Callable[[Sequence[Words]], Iterable[float]]:
         return lambda sentences: score_words(model, sentences)
@@ -89,7 +94,7 @@ def pair_rows(folder: Path, paradigms: Sequence[blimp.Paradigm], way: ByBeam | B
     """A row a minimal pair: log p of both sentences."""
 
     def rows_from(first: int) -> Iterator[Row]:
-        return blimp.pair_rows(paradigms, way.log_probs(Model.load(folder, device_at_hand())), first)
+        return blimp.pair_rows(paradigms, way.log_probs(Model.load(folder, device_at_hand())), first, way.at_once // 2)
 
     told = {name: value for name, value in way._asdict().items() if name != "parser"}
     about = {"what": "pairs", "way": type(way).__name__, "pairs": digest_of(paradigms), **told}
@@ -101,7 +106,9 @@ def suite_rows(folder: Path, tested: Sequence[suites.Suite], widths: Widths = DE
     """A row an item of the test suites: surprisals, and which predictions hold."""
 
     def rows_from(first: int) -> Iterator[Row]:
-        return suites.item_rows(tested, of_beginnings(Model.load(folder, device_at_hand()), widths), first)
+        return suites.item_rows(
+            tested, of_beginnings(Model.load(folder, device_at_hand()), widths), first, widths.at_once // 4
+        )
 
     read = [
         [suite.name, suite.region_names, [formula.text for formula in suite.predictions], suite.items]
@@ -116,12 +123,11 @@ def parses(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT
     words = [sentence.words for sentence in sentences]
 
     def rows_from(first: int) -> Iterator[Row]:
-        model = Model.load(folder, device_at_hand())
-        for start in range(first - first % AT_ONCE, len(words), AT_ONCE):
-            batch = search(StackStepper(model), model.vocabulary, words[start : start + AT_ONCE], widths)
-            for found in batch[max(0, first - start) :]:
-                heads = None if found.heads is None else found.heads.tolist()
-                yield {"log_prob": found.log_prob, "heads": heads, "log_derivation": found.log_derivation}
+        start = first - first % widths.at_once  # the same sentences at once, whatever is known of them
+        found = in_parts(search, Model.load(folder, device_at_hand()), words[start:], widths)
+        for one in islice(found, first - start, None):
+            heads = None if one.heads is None else one.heads.tolist()
+            yield {"log_prob": one.log_prob, "heads": heads, "log_derivation": one.log_derivation}
 
     about = {"what": "parses", "sentences": digest_of(words), "widths": widths}
     return kept_scores("parses", folder, None, about, len(words), rows_from)

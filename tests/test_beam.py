@@ -17,7 +17,8 @@ from test_output import vocabulary
 from trees import Heads
 
 from dtglib.corpora import load
-from dtglib.decode.beam import Found, Widths, follow, search, search_beginnings
+from dtglib.decode import beam
+from dtglib.decode.beam import Found, Widths, follow, in_parts, search, search_beginnings
 from dtglib.decode.stackcache import StackStepper
 from dtglib.errors import UserError
 from dtglib.model import Model
@@ -329,6 +330,30 @@ def test_hypotheses_that_have_ended_cost_nothing():
         search(stepper, model.vocabulary, sentences, Widths(10, 10, 5, 10))
         costs.append(stepper.positions)
     assert costs[2] == costs[0] + costs[1] - 1
+
+
+# ---- How many at once
+
+
+def test_the_fewer_hypotheses_a_sentence_keeps_the_more_sentences_are_searched_at_once():
+    widths = [Widths(1), Widths(30), Widths(100), Widths(300), Widths(10_000), Widths(300, within=8.0)]
+    assert [one.at_once for one in widths] == [128, 34, 10, 8, 8, 128]
+    assert Widths(0).at_once == 128  # which the search refuses with a reason
+
+
+@in_every_model
+@pytest.mark.parametrize("widths", [Widths(3, 3), Widths(200, 200)])
+def test_more_sentences_than_are_searched_at_once_are_found_in_their_order(name, widths, monkeypatch):
+    monkeypatch.setattr(beam, "MOST", 12)
+    monkeypatch.setattr(beam, "FEWEST", 2)
+    model, sentences = model_of(name), [WORDS[:1], *ALIKE, *ALIKE, WORDS[1:]]
+    found = list(in_parts(search, model, sentences, widths))
+    for one, words in zip(found, sentences, strict=True):
+        assert one.log_prob == pytest.approx(find_one(model, words, widths).log_prob, **SAME)
+    beginnings = list(in_parts(search_beginnings, model, sentences, widths))
+    for one, whole in zip(beginnings, found, strict=True):
+        np.testing.assert_allclose(one, whole.log_prefix, atol=1e-4)
+    assert list(in_parts(search, model, [], widths)) == []
 
 
 # ---- Beginnings

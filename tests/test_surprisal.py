@@ -22,7 +22,6 @@ from dtglib.model import Model
 from dtglib.readings import SYSTEM_OF
 from dtglib.scores import score_words
 from dtglib.surprisal import (
-    AT_ONCE,
     Surprisal,
     is_known,
     of_beginnings,
@@ -106,7 +105,7 @@ def test_of_a_model_without_trees_they_are_exact_however_narrow_the_beam(kind):
 def test_many_sentences_get_what_each_gets_alone_in_their_order(name):
     """More than are searched at once, and of different lengths."""
     model = model_of(name)
-    sentences = [(WORDS * 3)[start : start + 1 + start % 4] for start in range(AT_ONCE + 1)]
+    sentences = [(WORDS * 2)[start % 4 : start % 4 + 1 + start % 3] for start in range(NARROW.at_once + 1)]
     found = list(surprisals(model, sentences, NARROW))
     assert [list(one.words) for one in found] == sentences
     for one, words in zip(found, sentences, strict=True):

@@ -18,6 +18,7 @@ from test_model import small_model
 import dtglib.syntactic
 from dtglib import minilang
 from dtglib.cli import main
+from dtglib.decode import beam
 from dtglib.decode.beam import Widths, search
 from dtglib.decode.stackcache import StackStepper
 from dtglib.errors import UserError
@@ -32,7 +33,8 @@ from dtglib.readings import SYSTEM_OF
 from dtglib.scores import all_trees, score_trees, score_words
 from dtglib.settings import read_settings
 from dtglib.surprisal import surprisals
-from dtglib.syntactic import ByBeam, ByTrees, Exactly, pair_rows, pairs_of, suite_rows, suites_of, widths_of
+from dtglib.syntactic import ByBeam, ByTrees, Exactly, pair_rows, pairs_of, parses, suite_rows, suites_of, widths_of
+from dtglib.treebank import Sentence
 from dtglib.vocab import Vocabulary
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -101,6 +103,15 @@ def suite_file(tmp_path) -> Path:
     path = tmp_path / "mine.json"
     path.write_text(json.dumps(own_suite()))
     return path
+
+
+@pytest.fixture
+def few_at_once(monkeypatch):
+    """Two pairs or one item are tried together, so that what is interrupted goes on with others than the first."""
+    monkeypatch.setattr(beam, "FEWEST", 4)
+    monkeypatch.setattr(beam, "MOST", 4)
+    for way in (ByTrees, Exactly):
+        monkeypatch.setattr(way, "at_once", 4)
 
 
 @pytest.fixture
@@ -233,6 +244,7 @@ def test_trees_are_drawn_by_the_words_and_the_seed_alone(folder):
 # ---- Rows that are kept
 
 
+@pytest.mark.usefixtures("few_at_once")
 @in_every_model
 def test_pairs_are_scored_once_and_the_rest_after_an_interruption(name, folder, pairs_file, repository, no_more):
     tested = read_pairs(pairs_file)
@@ -253,6 +265,7 @@ def test_pairs_are_scored_once_and_the_rest_after_an_interruption(name, folder, 
     assert pair_rows(folder / name, tested, way) == whole
 
 
+@pytest.mark.usefixtures("few_at_once")
 def test_trees_that_are_drawn_are_the_same_after_an_interruption(folder, pairs_file, repository):
     """Another draw would be far off: with two trees of many, the bounds of two seeds differ by much."""
     tested = read_pairs(pairs_file)
@@ -285,6 +298,7 @@ def test_whatever_else_is_asked_for_is_computed_for_itself(folder, pairs_file, r
     assert len(kept(repository)) == len(asked)
 
 
+@pytest.mark.usefixtures("few_at_once")
 @in_every_model
 def test_suites_are_tried_once_and_the_rest_after_an_interruption(name, folder, suite_file, repository, no_more):
     tested = read_suites(suite_file)
@@ -296,6 +310,23 @@ def test_suites_are_tried_once_and_the_rest_after_an_interruption(name, folder, 
     assert again[0] == whole[0] and len(again) == 2
     no_more()
     assert suite_rows(folder / name, tested, BEAM) == again
+
+
+@pytest.mark.usefixtures("few_at_once")
+@in_every_model
+def test_sentences_are_parsed_once_and_the_rest_after_an_interruption(name, folder, repository, no_more):
+    words = SENTENCE.split()
+    sentences = [Sentence(tuple(words[:length])) for length in range(1, len(words) + 1)]
+    whole = parses(folder / name, sentences, BEAM)
+    (path,) = kept(repository)
+    for rows in (1, 4, 6):
+        cut(path, rows)
+        again = parses(folder / name, sentences, BEAM)
+        assert [row["heads"] for row in again] == [row["heads"] for row in whole]
+        assert [row["log_prob"] for row in again] == pytest.approx([row["log_prob"] for row in whole], abs=1e-4)
+        assert again[:rows] == whole[:rows] and len(again) == len(sentences)
+    no_more()
+    assert parses(folder / name, sentences, BEAM) == again
 
 
 @pytest.mark.parametrize("name", ["dtg", "txl-tokens"])
@@ -564,9 +595,9 @@ def test_a_call_that_was_stopped_is_taken_up_by_the_next(
     rows.unlink()
     real, asked = {"blimp": blimp.pair_rows, "suites": suites.item_rows}[what], []
 
-    def stopped(tested, says, first):
+    def stopped(tested, says, first, at_once):
         asked.append(first)
-        for number, row in enumerate(real(tested, says, first)):
+        for number, row in enumerate(real(tested, says, first, at_once)):
             if number == 1 and len(asked) == 1:
                 raise KeyboardInterrupt
             yield row

@@ -26,7 +26,7 @@ import torch
 from numba import njit
 from torch import Tensor
 
-from dtglib.attention import dense, sinusoids
+from dtglib.attention import dense, gathered, sinusoids
 from dtglib.compile import NOTHING, Arcs
 from dtglib.decode.alive import CONTINUE, Cache, Looks, advance_growing, advance_stack, mark, with_room
 from dtglib.model import Model, rounded_up
@@ -168,7 +168,7 @@ class StackStepper:
         for block, keys, values in zip(model.blocks, pool.keys, pool.values, strict=True):
             q, k, v, r = block.project(x, places)
             keys[slot], values[slot] = k[:, :, 0], v[:, :, 0]
-            k, v = keys[seen].transpose(1, 2), values[seen].transpose(1, 2)  # N H S D
+            k, v = gathered(keys, seen), gathered(values, seen)  # N H S D
             x = block.finish(x, dense(q + model.u, q + model.w, k, v, r, structure))
         return x[:, 0]
 

@@ -29,7 +29,6 @@ Words = tuple[str, ...]
 LogProbs = Callable[[Sequence[Words]], Iterable[float]]
 Row = dict[str, Any]
 
-PAIRS_AT_ONCE = 4
 KEYS = ("sentence_good", "sentence_bad", "UID", "linguistics_term", "field")  # of a pair in a file; others may be there
 
 
@@ -102,12 +101,12 @@ def field_of(field: str) -> str:
 # --- testing -----------------------------------------------------------------------------------------------------
 
 
-def pair_rows(paradigms: Sequence[Paradigm], log_probs: LogProbs, first: int = 0) -> Iterator[Row]:
-    """A row a pair, from the `first` on: log p of both sentences."""
+def pair_rows(paradigms: Sequence[Paradigm], log_probs: LogProbs, first: int = 0, at_once: int = 4) -> Iterator[Row]:
+    """A row a pair, from the `first` on: log p of both sentences. So many pairs are asked about at once."""
     asked = [(paradigm, pair) for paradigm in paradigms for pair in paradigm.pairs]
     # From the same pairs on whatever comes first: so even the last digits are the same after an interruption.
-    for start in range(first - first % PAIRS_AT_ONCE, len(asked), PAIRS_AT_ONCE):
-        batch = asked[start : start + PAIRS_AT_ONCE]
+    for start in range(first - first % at_once, len(asked), at_once):
+        batch = asked[start : start + at_once]
         found = [float(value) for value in log_probs([words for _, pair in batch for words in (pair.good, pair.bad)])]
         require(len(found) == 2 * len(batch), f"{len(found)} log-probabilities came for {2 * len(batch)} sentences")
         rows = [

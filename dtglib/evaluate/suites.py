@@ -39,8 +39,6 @@ Words = tuple[str, ...]
 Surprise = Callable[[Sequence[Words]], Iterable[Sequence[float]]]
 Row = dict[str, Any]
 
-ITEMS_AT_ONCE = 2  # mostly of four sentences each, which begin alike
-
 
 class Item(NamedTuple):
     """One sentence in several conditions: the words of each region, by the name of the condition."""
@@ -157,14 +155,15 @@ def known_circuits() -> dict[str, tuple[str, bool]]:
 # --- testing -----------------------------------------------------------------------------------------------------
 
 
-def item_rows(suites: Sequence[Suite], surprise: Surprise, first: int = 0) -> Iterator[Row]:
+def item_rows(suites: Sequence[Suite], surprise: Surprise, first: int = 0, at_once: int = 2) -> Iterator[Row]:
     """A row an item, from the `first` on: the surprisal of each region that was read, and which predictions hold.
 
-    A prediction about a surprisal that is no finite number neither holds nor fails: it is None.
+    So many items are asked about at once, mostly of four sentences each, which begin alike. A prediction about a
+    surprisal that is no finite number neither holds nor fails: it is None.
     """
     asked = [(suite, item) for suite in suites for item in suite.items]
-    for start in range(first - first % ITEMS_AT_ONCE, len(asked), ITEMS_AT_ONCE):
-        batch = asked[start : start + ITEMS_AT_ONCE]  # the same whatever comes first: so are the last digits
+    for start in range(first - first % at_once, len(asked), at_once):
+        batch = asked[start : start + at_once]  # the same whatever comes first: so are the last digits
         beginnings = [suite.beginning(item, name) for suite, item in batch for name in item.conditions]
         some = [words for words in beginnings if words]  # where all regions are empty there is nothing to ask
         found = list(surprise(some)) if some else []
