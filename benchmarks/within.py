@@ -2,7 +2,8 @@
 
     python benchmarks/within.py
 
-The DTG of size mini (trained first, if it is not there) on 24 test sentences of minilang, eight at once, on one core.
+The DTG of size mini (trained first, if it is not there) on 24 test sentences of minilang, as many at once as
+its width allows, on one core.
 "lost" is what log p of a sentence lacks, in nats and on average, against the widest search that drops nothing.
 """
 
@@ -10,8 +11,7 @@ import _common
 import numpy as np
 import torch
 
-from dtglib.decode.beam import Widths, search
-from dtglib.decode.stackcache import StackStepper
+from dtglib.decode.beam import Widths, in_parts, search
 from dtglib.experiment import trained
 from dtglib.measured import spread
 from dtglib.measured import test_sentences as sentences_to_test
@@ -21,7 +21,7 @@ from dtglib.settings import read_size
 WIDEST = Widths(300, 300)
 OTHERS = (Widths(300, 300, within=12.0), Widths(300, 300, within=8.0), Widths(300, 300, within=4.0), Widths(100, 100),
           Widths(100, 100, within=8.0), Widths(30, 30), Widths(30, 30, within=8.0), Widths(10, 10))  # fmt: skip
-SENTENCES, AT_ONCE = 24, 8
+SENTENCES = 24
 
 
 def main() -> None:
@@ -31,10 +31,7 @@ def main() -> None:
     sentences = [sentence.words for sentence in spread(sentences_to_test(settings), SENTENCES)]
 
     def log_probs(widths: Widths) -> np.ndarray:
-        found = []
-        for first in range(0, SENTENCES, AT_ONCE):
-            found += search(StackStepper(model), model.vocabulary, sentences[first : first + AT_ONCE], widths)
-        return np.array([one.log_prob for one in found])
+        return np.array([found.log_prob for found in in_parts(search, model, sentences, widths)])
 
     words = sum(map(len, sentences))
     with _common.benchmark("within", "What does a beam search win and lose by its width, and by dropping?") as report:
