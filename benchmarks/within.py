@@ -2,8 +2,8 @@
 
     python benchmarks/within.py
 
-The DTG of size mini (trained first, if it is not there) on 24 test sentences of minilang, as many at once as
-its width allows, on one core.
+The DTG of size mini (trained first, if it is not there) on 24 test sentences of minilang, on one core; how many are
+searched at once is up to the width.
 "lost" is what log p of a sentence lacks, in nats and on average, against the widest search that drops nothing.
 """
 

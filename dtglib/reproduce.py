@@ -12,6 +12,7 @@ the package, and which data there are; then it is skipped, so what was stopped g
 is called `running`, and the record says "finished" only at the end, so nothing half-done looks done.
 """
 
+import contextlib
 import csv
 import hashlib
 import json
@@ -21,7 +22,6 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from tqdm import tqdm
 
 from dtglib.config import as_dict
 from dtglib.errors import UserError
-from dtglib.execute import PAPERMILL, Runner, Shown, Told
+from dtglib.execute import PAPERMILL, SCRIPTS, Runner, Shown, Told
 from dtglib.files import explain_disk_errors, only_one_process, repository, sha256, write_atomically
 from dtglib.progress import is_quiet
 from dtglib.record import Run, plain, read_about, read_record
@@ -45,25 +45,45 @@ def reproduce(size: str, again: bool = False, runner: Runner = PAPERMILL, minute
     settings, root = as_dict(*read_size(size)), repository()
     notebooks = _notebooks(root / "notebooks", runner.suffix)
     folders = [root / "runs" / size / notebook.stem for notebook in notebooks]
-    began = time.monotonic()
+    began, work = time.monotonic(), []
     with _stopped_after(minutes), only_one_process(root / "runs" / size, f"reproduces size {size}"):
         for number, (notebook, folder) in enumerate(zip(notebooks, folders, strict=True), start=1):
             config = {"size": size, "up to date as": _state(notebook, settings, runner), **settings}
             place = f"[{number}/{len(notebooks)}] {notebook.stem}"
             if not again and _is_up_to_date(folder, config, runner):
                 print(f"{place}: up to date")
-                continue
-            expected = _expected_seconds(size, folder)
-            print(f"{place}: running" + (f", about {_clock(expected)}" if expected else ""), flush=True)
-            started = time.monotonic()
-            _empty(folder)
-            question = f"What does {notebook.name} find at size {size}?"
-            with Run(folder, question, config, seeds=[settings["seed"]], data=checksums()):
-                with _status(place, expected) as told:
-                    shown = runner.execute(notebook, size, folder, told)
-                _keep(shown, folder)
-            print(f"{place}: done in {_clock(time.monotonic() - started)}", flush=True)
+            else:
+                work.append((notebook, folder, config, place))
+        with _other_cores(notebooks, size) if work else contextlib.nullcontext():
+            for notebook, folder, config, place in work:
+                _run(runner, size, notebook, folder, config, place)
     _report(size, root, folders, time.monotonic() - began)
+
+
+@contextlib.contextmanager
+def _other_cores(notebooks: Sequence[Path], size: str) -> Iterator[None]:
+    """They begin with the last notebook."""
+    from dtglib.forerunner import forerunners  # inside: where there is nothing to run, PyTorch is not waited for
+
+    scripts = [notebook.with_suffix(SCRIPTS.suffix) for notebook in notebooks]
+    with forerunners(scripts, size, repository() / "runs" / size) as count:
+        if count:
+            others = "another process" if count == 1 else f"{count} other processes"
+            print(f"the other cores: {others} from the last notebook backwards, see runs/{size}/forerunner-*/log.txt")
+        yield
+
+
+def _run(runner: Runner, size: str, notebook: Path, folder: Path, config: dict[str, Any], place: str) -> None:
+    """Run one notebook, and keep what it shows."""
+    expected, began = _expected_seconds(size, folder), time.monotonic()
+    print(f"{place}: running" + (f", about {_clock(expected)}" if expected else ""), flush=True)
+    _empty(folder)
+    question = f"What does {notebook.name} find at size {size}?"
+    with Run(folder, question, config, seeds=[config["seed"]], data=checksums()):
+        with _status(place, expected) as told:
+            shown = runner.execute(notebook, size, folder, told)
+        _keep(shown, folder)
+    print(f"{place}: done in {_clock(time.monotonic() - began)}", flush=True)
 
 
 def _notebooks(folder: Path, suffix: str) -> list[Path]:
@@ -132,7 +152,7 @@ def _expected_seconds(size: str, folder: Path) -> float | None:
     return None
 
 
-@contextmanager
+@contextlib.contextmanager
 def _status(place: str, expected: float | None) -> Iterator[Told]:
     """A line that says which cell runs, since when, and how long all will take; it moves while a cell does not."""
     of = f" of about {_clock(expected)}" if expected else ""
@@ -162,7 +182,7 @@ def _clock(seconds: float) -> str:
     return tqdm.format_interval(round(seconds))
 
 
-@contextmanager
+@contextlib.contextmanager
 def _stopped_after(minutes: float | None) -> Iterator[None]:
     """Stop after so many minutes, or when a batch system says so, as if somebody had pressed Ctrl-C."""
     stopped: list[str] = []

@@ -32,6 +32,7 @@ syntactic
 ablations
 recording
 execute tables
+forerunner
 reproduce
 commands
 model_commands

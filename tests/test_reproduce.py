@@ -14,8 +14,9 @@ from dtglib.reproduce import RECORDED_TIMES, reproduce
 
 
 @pytest.fixture
-def repository(tmp_path, monkeypatch):
-    """A tiny repository with one notebook, whose second cell is the test's to fill."""
+def repository(tmp_path, monkeypatch, one_thread):
+    """A tiny repository with one notebook, whose second cell is the test's to fill; run by one process."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     (tmp_path / "configs").mkdir()
     (tmp_path / "configs" / "smoke.yaml").write_text("seed: 1\ncorpus: minilang\n")
     (tmp_path / "notebooks").mkdir()
