@@ -7,11 +7,14 @@ searched at once is up to the width.
 "lost" is what log p of a sentence lacks, in nats and on average, against the widest search that drops nothing.
 """
 
+from functools import partial
+
 import _common
 import numpy as np
 import torch
 
 from dtglib.decode.beam import Widths, in_parts, search
+from dtglib.decode.stackcache import StackStepper
 from dtglib.experiment import trained
 from dtglib.measured import spread
 from dtglib.measured import test_sentences as sentences_to_test
@@ -30,8 +33,10 @@ def main() -> None:
     model = Model.load(trained(settings))
     sentences = [sentence.words for sentence in spread(sentences_to_test(settings), SENTENCES)]
 
+    made = partial(StackStepper, model), model.vocabulary
+
     def log_probs(widths: Widths) -> np.ndarray:
-        return np.array([found.log_prob for found in in_parts(search, model, sentences, widths)])
+        return np.array([found.log_prob for found in in_parts(search, *made, sentences, widths)])
 
     words = sum(map(len, sentences))
     with _common.benchmark("within", "What does a beam search win and lose by its width, and by dropping?") as report:

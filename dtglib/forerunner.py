@@ -2,15 +2,15 @@
 
 What takes time in a notebook is kept on disk, and one process at a time computes it (files.only_one_process): whoever
 comes second waits, and finds it. So nothing has to be handed over, and no list says what the work is. What a forerunner
-prints goes into a log that nobody needs to read: if it fails, the notebook fails as well when its turn comes, and says
+prints goes into a log that nobody needs to read: a notebook that fails there fails again when its turn comes, and says
 why.
 
-    processes    on two cores        the notebooks, in the order in which each takes them
-    0            thread 1            00 01 02 03 04 05 06 07 90       what is shown and kept
-    1            thread 2            90 07 06 05 04 03 02 01 00       what is found when process 0 gets there
+    processes    on two cores    the notebooks, in the order in which each takes them
+    0            thread 1        00 01 02 03 04 05 06 07 90       what is shown and kept
+    1            thread 2        90 07 06 05 04 03 02 01 00       what is found when process 0 gets there
 
-Models as small as ours gain little by several threads, and searches among trees less; two processes lose nothing. On a
-GPU there is one process, because it is the GPU that is waited for.
+Models as small as ours gain little from a second thread, and searches among trees less. On a GPU there is one process,
+because it is the GPU that is waited for.
 """
 
 import contextlib
@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -27,27 +28,32 @@ import torch
 
 from dtglib.errors import UserError
 from dtglib.execute import SCRIPTS, SECONDS_TO_SAVE
-from dtglib.files import explain_disk_errors
+from dtglib.files import explain_disk_errors, sha256
 from dtglib.progress import quiet
 
-MOST = 4  # processes in all: each holds a corpus and a model, a gigabyte or two
+MOST = 4  # processes in all: each holds a corpus and a model, a gigabyte or two where the model is small
 
 
 @contextlib.contextmanager
 def forerunners(scripts: Sequence[Path], size: str, folder: Path) -> Iterator[int]:
     """Let them run within this block, with a share of the threads each; how many there are."""
     threads = torch.get_num_threads()
-    count = 1 if torch.cuda.is_available() else min(threads, MOST)
-    share = threads // count
-    with contextlib.ExitStack() as until_the_end:
-        if count > 1:
-            until_the_end.enter_context(_threads(share))
-        for number in range(count - 1):
-            # Each begins at another place, so that they seldom want the same.
-            first = number * len(scripts) // (count - 1)
-            backwards = [*scripts[::-1][first:], *scripts[::-1][:first]]
-            until_the_end.enter_context(_forerunner(backwards, size, folder / f"forerunner-{number + 1}"))
-        yield count - 1
+    # Two processes in one notebook would want the same all the time.
+    count = 1 if torch.cuda.is_available() or len(scripts) < 2 else min(threads, MOST, len(scripts))
+    if count == 1:
+        yield 0
+        return
+    started: list[subprocess.Popen] = []
+    with _threads(threads // count):
+        try:
+            for number in range(count - 1):
+                # Each begins at another place, so that they seldom want the same.
+                first = number * len(scripts) // (count - 1)
+                backwards = [*scripts[::-1][first:], *scripts[::-1][:first]]
+                started.append(_start(backwards, size, folder / f"forerunner-{number + 1}"))
+            yield count - 1
+        finally:
+            _end(started)
 
 
 @contextlib.contextmanager
@@ -60,37 +66,47 @@ def _threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-        del os.environ["OMP_NUM_THREADS"]
+        os.environ.pop("OMP_NUM_THREADS", None)
         if told is not None:
             os.environ["OMP_NUM_THREADS"] = told
 
 
-@contextlib.contextmanager
-def _forerunner(scripts: Sequence[Path], size: str, folder: Path) -> Iterator[None]:
+def _start(scripts: Sequence[Path], size: str, folder: Path) -> subprocess.Popen:
+    """In a session of its own, where Ctrl-C does not reach it: it is told by the end of its input, however we end."""
+    command = [sys.executable, "-m", "dtglib.forerunner", size, str(folder), *map(str, scripts)]
     with explain_disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        log = open(folder / "log.txt", "wb")  # noqa: SIM115  (closed below, where other errors are not the log's)
-    command = [sys.executable, "-m", "dtglib.forerunner", size, str(folder), *map(str, scripts)]
-    with log:
-        # In a session of its own, where Ctrl-C does not reach it; it is told by the end of its input, however we end.
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-        )
-    try:
-        yield
-    finally:
+        with open(folder / "log.txt", "wb") as log:
+            return subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            )
+
+
+def _end(started: Sequence[subprocess.Popen]) -> None:
+    """Let all of them save what they have."""
+    for process in started:
         process.stdin.close()
+    end = time.monotonic() + SECONDS_TO_SAVE
+    for process in started:
         try:
-            process.wait(SECONDS_TO_SAVE)
+            process.wait(max(0.0, end - time.monotonic()))
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
 
 
+# ---- In the other process
+
+
 def main(size: str, folder: Path, scripts: Sequence[Path]) -> None:
-    """Run the notebooks' .py halves; what one prints lies in the folder until the next begins."""
-    threading.Thread(target=_end_with_input, daemon=True).start()
+    """Run the notebooks' .py halves; what they print is then in the folder, too."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whatever is half-written is removed
+    threading.Thread(target=_stop_with_input, daemon=True).start()
+    code = _code()
     for script in scripts:
+        if _code() != code:
+            print("somebody has changed the package: what is computed here would be taken for the new one's")
+            return
         print(script.stem, flush=True)
         try:
             with quiet():
@@ -99,11 +115,17 @@ def main(size: str, folder: Path, scripts: Sequence[Path]) -> None:
             traceback.print_exc()
 
 
-def _end_with_input() -> None:
+def _stop_with_input() -> None:
     """Nobody is left to run ahead of. A training that is under way saves what it has."""
-    sys.stdin.buffer.read()
+    os.read(sys.stdin.fileno(), 1)
     os.kill(os.getpid(), signal.SIGTERM)
 
 
+def _code() -> dict[Path, str]:
+    """The checksums of all modules, by which models and scores are known."""
+    return {path: sha256(path) for path in Path(__file__).parent.rglob("*.py")}
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), list(map(Path, sys.argv[3:])))
+    with contextlib.suppress(KeyboardInterrupt):
+        main(sys.argv[1], Path(sys.argv[2]), list(map(Path, sys.argv[3:])))

@@ -31,6 +31,7 @@ from dtglib.config import as_dict
 from dtglib.errors import UserError
 from dtglib.execute import PAPERMILL, SCRIPTS, Runner, Shown, Told
 from dtglib.files import explain_disk_errors, only_one_process, repository, sha256, write_atomically
+from dtglib.forerunner import forerunners
 from dtglib.progress import is_quiet
 from dtglib.record import Run, plain, read_about, read_record
 from dtglib.registry import checksums
@@ -48,33 +49,37 @@ def reproduce(size: str, again: bool = False, runner: Runner = PAPERMILL, minute
     began, work = time.monotonic(), []
     with _stopped_after(minutes), only_one_process(root / "runs" / size, f"reproduces size {size}"):
         for number, (notebook, folder) in enumerate(zip(notebooks, folders, strict=True), start=1):
-            config = {"size": size, "up to date as": _state(notebook, settings, runner), **settings}
             place = f"[{number}/{len(notebooks)}] {notebook.stem}"
-            if not again and _is_up_to_date(folder, config, runner):
+            if not again and _is_up_to_date(folder, _config(size, notebook, settings, runner), runner):
                 print(f"{place}: up to date")
             else:
-                work.append((notebook, folder, config, place))
-        with _other_cores(notebooks, size) if work else contextlib.nullcontext():
-            for notebook, folder, config, place in work:
-                _run(runner, size, notebook, folder, config, place)
+                work.append((notebook, folder, place))
+        with _other_cores([notebook for notebook, *_ in work], size):
+            for notebook, folder, place in work:
+                # Of now: somebody may have changed the package since.
+                _run(notebook, folder, place, _config(size, notebook, settings, runner), runner)
     _report(size, root, folders, time.monotonic() - began)
 
 
 @contextlib.contextmanager
 def _other_cores(notebooks: Sequence[Path], size: str) -> Iterator[None]:
     """They begin with the last notebook."""
-    from dtglib.forerunner import forerunners  # inside: where there is nothing to run, PyTorch is not waited for
-
     scripts = [notebook.with_suffix(SCRIPTS.suffix) for notebook in notebooks]
     with forerunners(scripts, size, repository() / "runs" / size) as count:
         if count:
-            others = "another process" if count == 1 else f"{count} other processes"
-            print(f"the other cores: {others} from the last notebook backwards, see runs/{size}/forerunner-*/log.txt")
+            others = "another process begins" if count == 1 else f"{count} other processes begin"
+            print(f"on the other cores {others} with the last notebooks; see runs/{size}/forerunner-*/log.txt")
         yield
 
 
-def _run(runner: Runner, size: str, notebook: Path, folder: Path, config: dict[str, Any], place: str) -> None:
+def _config(size: str, notebook: Path, settings: dict[str, Any], runner: Runner) -> dict[str, Any]:
+    """What a notebook's record says that it was run with."""
+    return {"size": size, "up to date as": _state(notebook, settings, runner), **settings}
+
+
+def _run(notebook: Path, folder: Path, place: str, config: dict[str, Any], runner: Runner) -> None:
     """Run one notebook, and keep what it shows."""
+    size = config["size"]
     expected, began = _expected_seconds(size, folder), time.monotonic()
     print(f"{place}: running" + (f", about {_clock(expected)}" if expected else ""), flush=True)
     _empty(folder)

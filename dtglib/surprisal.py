@@ -21,12 +21,14 @@ that it kept can take the next word, the surprisal is infinite from there on, an
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from dtglib.decode.beam import DEFAULT, Widths, in_parts, search, search_beginnings
+from dtglib.decode.stackcache import StackStepper
 from dtglib.errors import require
 from dtglib.model import Model
 from dtglib.vocab import UNKNOWN, Vocabulary
@@ -64,7 +66,8 @@ class Surprisal(NamedTuple):
 
 def surprisals(model: Model, sentences: Sequence[Sequence[str]], widths: Widths = DEFAULT) -> Iterator[Surprisal]:
     """The surprisals of each sentence."""
-    for words, one in zip(sentences, in_parts(search, model, sentences, widths), strict=True):
+    found = in_parts(search, partial(StackStepper, model), model.vocabulary, sentences, widths)
+    for words, one in zip(sentences, found, strict=True):
         *pieces, end = _differences([*one.log_prefix, one.log_prob])
         yield _surprisal(model.vocabulary, words, np.array(pieces), float(end))
 
@@ -73,7 +76,7 @@ def of_beginnings(model: Model, widths: Widths = DEFAULT) -> Callable[[Sequence[
     """A function from beginnings of sentences to the surprisals of their words, as test suites ask for them."""
 
     def surprise(beginnings: Sequence[Sequence[str]]) -> list[np.ndarray]:
-        found = in_parts(search_beginnings, model, beginnings, widths)
+        found = in_parts(search_beginnings, partial(StackStepper, model), model.vocabulary, beginnings, widths)
         starts = (_starts(model.vocabulary, words) for words in beginnings)
         return [np.add.reduceat(_differences(one), first) for one, first in zip(found, starts, strict=True)]
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dtglib.decode.beam import DEFAULT, Widths, in_parts, search
+from dtglib.decode.stackcache import StackStepper
 from dtglib.evaluate import blimp, suites
 from dtglib.evaluate.attachment import attached, is_no_punctuation
 from dtglib.kept import Row, digest_of
@@ -48,7 +49,8 @@ class ByBeam(NamedTuple):
         return self.widths.at_once
 
     def log_probs(self, model: Model) -> Callable[[Sequence[Words]], Iterable[float]]:
-        return lambda sentences: (found.log_prob for found in in_parts(search, model, sentences, self.widths))
+        made = partial(StackStepper, model), model.vocabulary
+        return lambda sentences: (found.log_prob for found in in_parts(search, *made, sentences, self.widths))
 
 
 class ByTrees(NamedTuple):
@@ -124,7 +126,8 @@ def parses(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT
 
     def rows_from(first: int) -> Iterator[Row]:
         start = first - first % widths.at_once  # the same sentences at once, whatever is known of them
-        found = in_parts(search, Model.load(folder, device_at_hand()), words[start:], widths)
+        model = Model.load(folder, device_at_hand())
+        found = in_parts(search, partial(StackStepper, model), model.vocabulary, words[start:], widths)
         for one in islice(found, first - start, None):
             heads = None if one.heads is None else one.heads.tolist()
             yield {"log_prob": one.log_prob, "heads": heads, "log_derivation": one.log_derivation}

@@ -228,7 +228,7 @@ class _Training:
                 every, is_last = self.config.evaluate_every, done == len(self.steps)
                 evaluates = is_last or (self.steps[number].ends_epoch if every is None else done % every == 0)
                 ends_line = done % STEPS_PER_LINE == 0
-                stops = self.ours.total([self.asked.stop])[0] > 0
+                stops = self.ours.total([self.asked.stop is not None])[0] > 0
                 if evaluates or stops or ends_line:
                     bar.set_postfix(self._write_line(run), refresh=False)
                 if evaluates:
@@ -342,20 +342,23 @@ def _seed_of(*numbers: int) -> int:
 
 
 class _Asked:
-    """Whether somebody has asked for a stop."""
+    """Whether somebody has asked for a stop, and by which signal."""
 
-    stop = False
+    stop: int | None = None
 
 
 @contextlib.contextmanager
 def _asked_to_stop() -> Iterator[_Asked]:
-    """Ctrl-C, or a batch system's SIGTERM, lets the step end; the second time it has its usual effect."""
+    """Ctrl-C, or a batch system's SIGTERM, lets the step end; the second time it has its usual effect.
+
+    So it has in the end where it came too late for any step.
+    """
     asked = _Asked()
     signals = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
     before = {number: signal.getsignal(number) for number in signals}
 
     def stop(number: int, frame: Any) -> None:
-        asked.stop = True
+        asked.stop = number
         signal.signal(number, before[number])
 
     for number in signals:
@@ -365,3 +368,5 @@ def _asked_to_stop() -> Iterator[_Asked]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+    if asked.stop:
+        signal.raise_signal(asked.stop)

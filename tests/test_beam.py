@@ -6,7 +6,7 @@ by the definitions of test_model.py, without a cache and without a beam.
 
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -336,8 +336,9 @@ def test_hypotheses_that_have_ended_cost_nothing():
 
 
 def test_the_fewer_hypotheses_a_sentence_keeps_the_more_sentences_are_searched_at_once():
-    widths = [Widths(1), Widths(30), Widths(100), Widths(300), Widths(10_000), Widths(300, within=8.0)]
-    assert [one.at_once for one in widths] == [128, 34, 10, 8, 8, 128]
+    wide = [Widths(1), Widths(30), Widths(100), Widths(300), Widths(10_000)]
+    assert [one.at_once for one in wide] == [128, 34, 10, 8, 8]
+    assert [one._replace(within=8.0).at_once for one in wide] == [128, 128, 128, 54, 8]
     assert Widths(0).at_once == 128  # which the search refuses with a reason
 
 
@@ -347,13 +348,14 @@ def test_more_sentences_than_are_searched_at_once_are_found_in_their_order(name,
     monkeypatch.setattr(beam, "MOST", 12)
     monkeypatch.setattr(beam, "FEWEST", 2)
     model, sentences = model_of(name), [WORDS[:1], *ALIKE, *ALIKE, WORDS[1:]]
-    found = list(in_parts(search, model, sentences, widths))
+    made = partial(StackStepper, model), model.vocabulary
+    found = list(in_parts(search, *made, sentences, widths))
     for one, words in zip(found, sentences, strict=True):
         assert one.log_prob == pytest.approx(find_one(model, words, widths).log_prob, **SAME)
-    beginnings = list(in_parts(search_beginnings, model, sentences, widths))
+    beginnings = list(in_parts(search_beginnings, *made, sentences, widths))
     for one, whole in zip(beginnings, found, strict=True):
         np.testing.assert_allclose(one, whole.log_prefix, atol=1e-4)
-    assert list(in_parts(search, model, [], widths)) == []
+    assert list(in_parts(search, *made, [], widths)) == []
 
 
 # ---- Beginnings

@@ -77,7 +77,8 @@ def test_all_threads_are_shared_out_and_are_back_afterwards(count, others, share
     monkeypatch.setenv("OMP_NUM_THREADS", "9")
     monkeypatch.setattr(subprocess, "Popen", Started)
     threads(count)
-    with forerunners([], "smoke", tmp_path) as found:
+    scripts = [Path(f"{number}.py") for number in range(MOST)]
+    with forerunners(scripts, "smoke", tmp_path) as found:
         assert (found, torch.get_num_threads()) == (others, share)
         assert os.environ["OMP_NUM_THREADS"] == (str(share) if others else "9")
     assert (torch.get_num_threads(), os.environ["OMP_NUM_THREADS"]) == (count, "9")
@@ -96,8 +97,21 @@ class Started:
 def test_on_a_gpu_there_are_none(tmp_path, threads, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     threads(4)
-    with forerunners([], "smoke", tmp_path) as count:
+    with forerunners([Path("0.py"), Path("1.py")], "smoke", tmp_path) as count:
         assert (count, torch.get_num_threads()) == (0, 4)
+
+
+@pytest.mark.parametrize(("scripts", "others"), [(0, 0), (1, 0), (2, 1), (3, 2)])
+def test_no_two_begin_with_the_same_notebook(scripts, others, tmp_path, threads, monkeypatch):
+    started: list[list[str]] = []
+    monkeypatch.setattr(
+        subprocess, "Popen", lambda command, **options: started.append(command) or Started(command, **options)
+    )
+    threads(MOST)
+    with forerunners([Path(f"{number}.py") for number in range(scripts)], "smoke", tmp_path) as count:
+        assert (count, torch.get_num_threads()) == (others, MOST // (others + 1))
+    firsts = ["0.py", *(command[5] for command in started)] if scripts else []
+    assert len(set(firsts)) == len(firsts) == (others + 1 if scripts else 0)
 
 
 def test_one_that_fails_says_so_in_its_log_and_goes_on(tmp_path, threads):
@@ -108,6 +122,35 @@ def test_one_that_fails_says_so_in_its_log_and_goes_on(tmp_path, threads):
         wait_for(lambda: len(lines(ran)) == 3)
     log = (tmp_path / "forerunner-1" / "log.txt").read_text()
     assert "ValueError: no trees here" in log and log.index("03_fourth") < log.index("02_third")
+
+
+def forerunner(program: str, folder: Path, scripts: list[Path]) -> subprocess.CompletedProcess:
+    """One that nobody ends."""
+    reading, writing = os.pipe()
+    try:
+        arguments = [sys.executable, *program.split(" ", 1), "smoke", str(folder), *map(str, scripts)]
+        return subprocess.run(arguments, stdin=reading, capture_output=True, text=True, timeout=60)
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def test_one_that_is_through_ends_well(tmp_path):
+    scripts = scripts_of(tmp_path / "notebooks")
+    found = forerunner("-m dtglib.forerunner", tmp_path, scripts)
+    assert (found.returncode, found.stdout.split(), found.stderr) == (0, NAMES, "")
+    assert len(lines(tmp_path / "notebooks" / "ran")) == len(NAMES)
+
+
+def test_it_stops_where_the_package_has_changed_since_it_was_imported(tmp_path):
+    scripts = scripts_of(tmp_path / "notebooks")
+    program = (
+        "-c import sys, dtglib.forerunner as f; from pathlib import Path; codes = iter('aaab'); "
+        "f._code = lambda: next(codes); f.main(sys.argv[1], Path(sys.argv[2]), list(map(Path, sys.argv[3:])))"
+    )
+    found = forerunner(program, tmp_path, scripts)
+    assert found.returncode == 0 and "somebody has changed the package" in found.stdout
+    assert len(lines(tmp_path / "notebooks" / "ran")) == 2
 
 
 SAVES = "import signal, sys, time\nsignal.signal(15, lambda *_: (open('saved', 'w').write('x'), sys.exit()))\n"
@@ -171,8 +214,11 @@ def test_what_one_has_computed_the_other_finds(tmp_path, monkeypatch, threads, c
     monkeypatch.chdir(tmp_path)
     threads(2)
     reproduce("smoke")
-    assert "the other cores: another process" in capsys.readouterr().out
+    assert "on the other cores another process begins" in capsys.readouterr().out
     computed = [line.split() for line in lines(tmp_path / "notebooks" / "computed")]
     assert [work[1:] for work in computed] == [[name, str(number)] for name in "abcd" for number in range(3)]
     reproduce("smoke")
     assert "other cores" not in capsys.readouterr().out
+    (tmp_path / "runs" / "smoke" / NAMES[1] / "record.json").unlink()
+    reproduce("smoke")
+    assert "other cores" not in capsys.readouterr().out, "one notebook is nothing to share"

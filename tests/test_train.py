@@ -454,6 +454,22 @@ def test_the_second_signal_stops_at_once(tmp_path):
     assert not isinstance(stop.value, Interrupted)
 
 
+def test_a_signal_that_comes_after_the_last_step_is_not_lost_and_the_training_is_finished(tmp_path):
+    class Late(Letters):
+        def take(self, numbers):
+            super().take(numbers)
+            if len(self.taken) == count:
+                signal.raise_signal(signal.SIGINT)
+
+    held_out = Letters(8, seed=9)
+    run(tmp_path / "whole", held_out=held_out)
+    count = len(held_out.taken)
+    with pytest.raises(KeyboardInterrupt) as stop:
+        run(tmp_path / "late", held_out=Late(8, seed=9))
+    assert not isinstance(stop.value, Interrupted)
+    assert_same_run(tmp_path / "late", tmp_path / "whole")
+
+
 def test_a_long_epoch_is_saved_on_the_way_and_goes_on_with_the_same_lines(tmp_path, monkeypatch):
     config = replace(CONFIG, epochs=5, evaluate_every=1000)
     run(tmp_path / "whole", config)

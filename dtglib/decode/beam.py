@@ -18,7 +18,8 @@ with the same word, they are one:
     There is a     .              words that are searched: There, is, a, no, and an end each of two words
     There is no    difference
 
-    >>> from dtglib.model import ModelConfig
+    >>> from dtglib.decode.stackcache import StackStepper
+    >>> from dtglib.model import Model, ModelConfig
     >>> words = ["There", "is", "a", "difference"]
     >>> _ = torch.manual_seed(1)
     >>> model = Model(ModelConfig(layers=1, width=8, heads=1, inner=16), Vocabulary.of_words([words]))
@@ -30,24 +31,26 @@ with the same word, they are one:
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 import torch
 
 from dtglib.compile import Arcs
 from dtglib.decode.alive import CONTINUE
-from dtglib.decode.stackcache import Hypotheses, Moves, StackStepper, Stepper, fork, together
+from dtglib.decode.stackcache import Hypotheses, Moves, Stepper, fork, together
 from dtglib.errors import require, require_probabilities
-from dtglib.model import Model
 from dtglib.transitions.protocol import OPEN, Kind
 from dtglib.vocab import END, Vocabulary
 
+Something = TypeVar("Something")
+
 AT_ONCE = {"cpu": 512, "cuda": 2**12}  # hypotheses whose whole distributions are held in memory
-# Hypotheses of all sentences that are searched at once. A step has a price of its own, however few there are: where
-# `within` left few of each sentence, 128 sentences at once took a quarter of the time of 8 at once.
-TOGETHER, KEPT_WITHIN = 1024, 8
-FEWEST, MOST = 8, 128  # sentences: that many have beginnings in common, and not too many are lost when one is stopped
+# Hypotheses for which there is room, of all sentences that are searched at once. A step has a price of its own, however
+# few there are: where `within` left few of each sentence, 128 sentences took a quarter of the time that they took by
+# eights. But nothing is dropped until a hypothesis has arrived, so there must be room for all.
+HYPOTHESES, HYPOTHESES_WITHIN = 2**10, 2**14
+FEWEST, MOST = 8, 128  # sentences: what is stopped has lost no more
 
 
 class Widths(NamedTuple):
@@ -68,8 +71,8 @@ class Widths(NamedTuple):
     @property
     def at_once(self) -> int:
         """How many sentences are best searched at once."""
-        kept = self.beam_width if self.within is None else min(self.beam_width, KEPT_WITHIN)
-        return min(max(TOGETHER // max(kept, 1), FEWEST), MOST)
+        room = HYPOTHESES if self.within is None else HYPOTHESES_WITHIN
+        return min(max(room // max(self.beam_width, 1), FEWEST), MOST)
 
 
 class Found(NamedTuple):
@@ -117,14 +120,15 @@ def search_beginnings(
 
 
 def in_parts(
-    kind: Callable[[Stepper, Vocabulary, Sequence[Sequence[str]], Widths], list[Any]],
-    model: Model,
+    find: Callable[[Stepper, Vocabulary, Sequence[Sequence[str]], Widths], list[Something]],
+    new_stepper: Callable[[], Stepper],
+    vocabulary: Vocabulary,
     sentences: Sequence[Sequence[str]],
     widths: Widths = DEFAULT,
-) -> Iterator[Any]:
-    """What a kind of search, `search` or `search_beginnings`, finds of any number of sentences, so many at once."""
+) -> Iterator[Something]:
+    """What `search` or `search_beginnings` finds of any number of sentences, `widths.at_once` at a time."""
     for first in range(0, len(sentences), widths.at_once):
-        yield from kind(StackStepper(model), model.vocabulary, sentences[first : first + widths.at_once], widths)
+        yield from find(new_stepper(), vocabulary, sentences[first : first + widths.at_once], widths)
 
 
 def follow(stepper: Stepper, vocabulary: Vocabulary, words: Sequence[str], widths: Widths = DEFAULT) -> Iterator[SoFar]:
