@@ -6,7 +6,7 @@ The paper asks two of these questions: how arcs are represented (its Table 4), a
 trees the model is trained on and summed over (its Table 5). The others are about what the paper leaves open.
 """
 
-from collections.abc import Iterator
+import random
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -51,21 +51,26 @@ QUESTIONS = {
 }
 
 
-def ablations(settings: Settings) -> Iterator[Row]:
+def ablations(settings: Settings) -> list[Row]:
     """A row for each variant of each question, with what is measured; the same model comes under several questions.
 
     A corpus without trees of its own has no variant with them.
     """
     settings = settings._replace(model=replace(settings.model, model="dtg"))
-    parsers, sentences, measured = proposers(settings), test_sentences(settings), {}
     has_trees = any(sentence.heads is not None for sentence in part_of(settings.corpus, "train").sentences)
-    for question, variants in QUESTIONS.items():
-        for name, variant in variants.items():
-            if variant.parsed_by == OWN and not has_trees:
-                continue
-            if str(variant) not in measured:
-                measured[str(variant)] = _measured(settings, variant, parsers, sentences)
-            yield {"question": question, "variant": name, **measured[str(variant)]}
+    asked = [
+        (question, name, variant)
+        for question, variants in QUESTIONS.items()
+        for name, variant in variants.items()
+        if has_trees or variant.parsed_by != OWN
+    ]
+    variants = {str(variant): variant for _, _, variant in asked}
+    # In an order of each process's own: of two that measure the same list, one would else follow the other to its end,
+    # and wait for all that it measures.
+    order = random.SystemRandom().sample(list(variants), len(variants))
+    parsers, sentences = proposers(settings), test_sentences(settings)
+    measured = {key: _measured(settings, variants[key], parsers, sentences) for key in order}
+    return [{"question": question, "variant": name, **measured[str(variant)]} for question, name, variant in asked]
 
 
 def _measured(settings: Settings, variant: Variant, parsers: dict[str, Any], sentences: list) -> Row:
