@@ -6,18 +6,22 @@ The paper asks two of these questions: how arcs are represented (its Table 4), a
 trees the model is trained on and summed over (its Table 5). The others are about what the paper leaves open.
 """
 
-import random
+import functools
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from dtglib.corpora import part_of
-from dtglib.experiment import prepare, trained
+from dtglib.experiment import Prepared, folder_for, prepare, train_into
+from dtglib.files import free_first
 from dtglib.kept import Row
 from dtglib.measured import perplexity_row, scores_of, test_sentences
 from dtglib.networks import best_on_dev
 from dtglib.parser_training import proposers
 from dtglib.settings import Settings
 from dtglib.syntactic import pairs_of, suites_of
+from dtglib.treebank import Sentence
 
 
 class Variant(NamedTuple):
@@ -64,28 +68,40 @@ def ablations(settings: Settings) -> list[Row]:
         for name, variant in variants.items()
         if has_trees or variant.parsed_by != OWN
     ]
-    variants = {str(variant): variant for _, _, variant in asked}
-    # In an order of each process's own: of two that measure the same list, one would else follow the other to its end,
-    # and wait for all that it measures.
-    order = random.SystemRandom().sample(list(variants), len(variants))
     parsers, sentences = proposers(settings), test_sentences(settings)
-    measured = {key: _measured(settings, variants[key], parsers, sentences) for key in order}
+    variants = {str(variant): variant for _, _, variant in asked}
+    chosen = {key: _settings_of(variant, settings) for key, variant in variants.items()}
+
+    def prepared(key: str) -> Prepared:
+        """What a variant is trained on, which is all that these settings decide about."""
+        reads = replace(settings.model, model=chosen[key].model.model)
+        return prepare_once(settings._replace(model=reads, parsers=chosen[key].parsers))
+
+    prepare_once = functools.lru_cache(maxsize=1)(prepare)  # a corpus may be large, and neighbours read the same
+    folders = {key: folder_for(chosen[key], prepared(key)) for key in chosen}
+    measured = {}
+    # Of two processes that take the same list in the same order, one would wait for all that the other trains.
+    for key in free_first(folders):
+        train_into(chosen[key], prepared(key), folders[key])
+        measured[key] = _measured(chosen[key], folders[key], parsers[variants[key].summed_over], sentences)
     return [{"question": question, "variant": name, **measured[str(variant)]} for question, name, variant in asked]
 
 
-def _measured(settings: Settings, variant: Variant, parsers: dict[str, Any], sentences: list) -> Row:
+def _settings_of(variant: Variant, settings: Settings) -> Settings:
     chosen = settings._replace(model=replace(settings.model, **variant.model))
-    if variant.parsed_by:
-        parser = None if variant.parsed_by == OWN else getattr(settings.parsers, f"{variant.parsed_by}_parser")
-        chosen = chosen._replace(parsers=replace(settings.parsers, parsed_by=parser))
-    folder = trained(chosen, prepare(chosen))
-    parser, trees = parsers[variant.summed_over], settings.evaluation.trees
-    scores = scores_of(folder, sentences, parser, trees, seed=settings.run.seed)
-    (primary, *_) = suites_of(chosen, folder)["averages"].items()
+    if variant.parsed_by is None:
+        return chosen
+    parser = None if variant.parsed_by == OWN else getattr(settings.parsers, f"{variant.parsed_by}_parser")
+    return chosen._replace(parsers=replace(settings.parsers, parsed_by=parser))
+
+
+def _measured(settings: Settings, folder: Path, parser: Path | str, sentences: Sequence[Sentence]) -> Row:
+    scores = scores_of(folder, sentences, parser, settings.evaluation.trees, seed=settings.run.seed)
+    (primary, *_) = suites_of(settings, folder)["averages"].items()
     return {
         "folder": folder.name,
         "nats_per_sentence": best_on_dev(folder)["nats_per_sentence"],
         **perplexity_row(scores),
-        "pairs": pairs_of(chosen, folder)["accuracy"],
+        "pairs": pairs_of(settings, folder)["accuracy"],
         **dict(zip(("average of suites", "suites"), primary, strict=True)),
     }

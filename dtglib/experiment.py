@@ -94,9 +94,14 @@ CODE = (
 )
 
 
+def folder_for(settings: Settings, prepared: Prepared) -> Path:
+    """Where the trained model is, or will be: runs/models/dtg-1a2b3c4d5e6f."""
+    return folder_of("models", settings.model.model, identity_of(settings, prepared), CODE)
+
+
 def trained(settings: Settings, prepared: Prepared | None = None) -> Path:
-    """The folder of the trained model, trained now if there is none yet: runs/models/dtg-1a2b3c4d5e6f."""
+    """The folder of the trained model, trained now if there is none yet."""
     prepared = prepared or prepare(settings)
-    folder = folder_of("models", settings.model.model, identity_of(settings, prepared), CODE)
+    folder = folder_for(settings, prepared)
     train_into(settings, prepared, folder)
     return folder

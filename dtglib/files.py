@@ -19,7 +19,7 @@ import hashlib
 import itertools
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -80,6 +80,29 @@ def only_one_process(folder: Path, doing: str) -> Iterator[None]:
             except BlockingIOError:
                 time.sleep(1)
         yield
+
+
+def free_first(folders: Mapping[str, Path]) -> Iterator[str]:
+    """The keys of folders that are wanted; one that another process holds comes last, when that may be done with it."""
+    left = dict(folders)
+    while left:
+        key = next((key for key, folder in left.items() if not _is_held(folder)), next(iter(left)))
+        del left[key]
+        yield key
+
+
+def _is_held(folder: Path) -> bool:
+    """Whether `only_one_process` would have to wait here now."""
+    try:
+        lock = open(folder / ".lock")  # noqa: SIM115  (closed below, which lets go of it)
+    except FileNotFoundError:
+        return False
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: two that only ask do not see one another
+        except BlockingIOError:
+            return True
+        return False
 
 
 def repository() -> Path:

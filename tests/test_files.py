@@ -9,7 +9,7 @@ import time
 import pytest
 
 from dtglib.errors import UserError
-from dtglib.files import repository, sha256, write_atomically
+from dtglib.files import free_first, only_one_process, repository, sha256, write_atomically
 
 
 def test_a_file_takes_its_name_when_it_is_complete(tmp_path):
@@ -65,6 +65,26 @@ def test_a_file_where_a_folder_is_needed_is_named(tmp_path):
     within = tmp_path / "taken" / "file.txt"
     with pytest.raises(UserError, match="a file stands where a folder is needed"), write_atomically(within) as file:
         file.write("")
+
+
+def test_what_another_process_holds_comes_when_the_rest_is_done(tmp_path):
+    folders = {name: tmp_path / name for name in ("first", "second", "third", "never made")}
+    for name in ("first", "second", "third"):
+        with only_one_process(folders[name], "was here before"):
+            pass
+    program = (
+        "import sys, pathlib, dtglib.files as files\n"
+        "with files.only_one_process(pathlib.Path(sys.argv[1]), 'tests'):\n    print('held', flush=True), input()"
+    )
+    command = [sys.executable, "-c", program, str(folders["second"])]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "held\n"
+        found = free_first(folders)
+        assert [next(found) for _ in range(3)] == ["first", "third", "never made"]
+        assert next(found) == "second"  # where there is nothing else, it is waited for
+        assert list(free_first({"second": folders["second"]})) == ["second"]
+        other.communicate("\n")
+    assert list(free_first(folders)) == list(folders)
 
 
 def test_the_checksum_is_the_usual_one(tmp_path):
