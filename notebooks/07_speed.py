@@ -228,8 +228,8 @@ else:
 #
 # On two cores, matrix products in place of the definition's loops are forty to sixty times as fast; from 5 to 80 words
 # a position costs half as much again in time and memory, because scores of all pairs are written out. That is what
-# FlexAttention should save, and no GPU has shown it yet. Training takes about one and a half times as long as its matrix
-# products alone would. (These cores were not steady: points of one curve differ by a third from one run to the next.)
+# FlexAttention should save, and no GPU has shown it yet. Training takes about one and a half times as long as its
+# matrix products alone would. (These cores were not steady: points of one curve differ by a third from run to run.)
 #
 # A trie turns nearly all of what trees share into speed, once there are ten of them or more: 300 trees of a parser are
 # scored 2.6 to 3.5 times as fast as a row each. A beam of 300 hypotheses that keeps the stack in a cache is five times
