@@ -71,13 +71,13 @@ def ablations(settings: Settings) -> list[Row]:
     parsers, sentences = proposers(settings), test_sentences(settings)
     variants = {str(variant): variant for _, _, variant in asked}
     chosen = {key: _settings_of(variant, settings) for key, variant in variants.items()}
+    prepare_once = functools.lru_cache(maxsize=1)(prepare)  # a corpus may be large, and neighbours read the same
 
     def prepared(key: str) -> Prepared:
         """What a variant is trained on, which is all that these settings decide about."""
         reads = replace(settings.model, model=chosen[key].model.model)
         return prepare_once(settings._replace(model=reads, parsers=chosen[key].parsers))
 
-    prepare_once = functools.lru_cache(maxsize=1)(prepare)  # a corpus may be large, and neighbours read the same
     folders = {key: folder_for(chosen[key], prepared(key)) for key in chosen}
     measured = {}
     # Of two processes that take the same list in the same order, one would wait for all that the other trains.
@@ -88,6 +88,7 @@ def ablations(settings: Settings) -> list[Row]:
 
 
 def _settings_of(variant: Variant, settings: Settings) -> Settings:
+    """What the variant changes, changed."""
     chosen = settings._replace(model=replace(settings.model, **variant.model))
     if variant.parsed_by is None:
         return chosen

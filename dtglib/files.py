@@ -93,10 +93,11 @@ def free_first(folders: Mapping[str, Path]) -> Iterator[str]:
 
 def _is_held(folder: Path) -> bool:
     """Whether `only_one_process` would have to wait here now."""
-    try:
-        lock = open(folder / ".lock")  # noqa: SIM115  (closed below, which lets go of it)
-    except FileNotFoundError:
+    path = folder / ".lock"
+    if not path.exists():
         return False
+    with explain_disk_errors(path):
+        lock = open(path)  # noqa: SIM115  (closed below, which lets go of it)
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: two that only ask do not see one another
