@@ -1,11 +1,15 @@
 """What all tests share."""
 
 import os
+import signal
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import torch
+
+# A shell that starts the tests in the background lets them ignore Ctrl-C, and so would whatever they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

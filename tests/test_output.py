@@ -296,9 +296,9 @@ def test_no_gradient_is_nan_and_what_is_illegal_has_none(name, output):
 
 
 def test_one_legal_symbol_is_certain_whatever_the_logits():
-    is_open = torch.tensor([[False, True, False]])
+    bars = torch.tensor([[-torch.inf, 0.0, -torch.inf]])
     for logits in ([[1e4, -1e4, 0.0]], [[-1e4, 1e4, 3.0]]):
-        assert legal_log_softmax(torch.tensor(logits), is_open).tolist() == [[-torch.inf, 0, -torch.inf]]
+        assert legal_log_softmax(torch.tensor(logits), bars).tolist() == [[-torch.inf, 0, -torch.inf]]
 
 
 @both_outputs
