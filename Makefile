@@ -57,7 +57,7 @@ lint: $(READY)  ## ruff: style and formatting
 	@$(BIN)/ruff format --check
 
 bench: $(READY)  ## time what has a benchmark, and write the records into benchmarks/records/
-	@for file in benchmarks/[a-z]*.py; do $(BIN)/python $$file || exit 1; done
+	@for file in $(filter-out benchmarks/reproduction.py,$(sort $(wildcard benchmarks/[a-z]*.py))); do $(BIN)/python $$file || exit 1; done
 
 clean:  ## remove runs/ and caches (the environment and data/ stay)
 	@rm -rf runs .pytest_cache .ruff_cache .hypothesis build *.egg-info

@@ -4,7 +4,7 @@
 
 writes benchmarks/records/reproduce.csv anew: a line a notebook for each size in runs/ that was reproduced as a whole,
 the other sizes' lines as they were. `dtglib reproduce` reads it, to say how long things will take. Worth keeping only
-where nothing had been trained before.
+where nothing had been trained before; so `make bench` leaves it alone.
 """
 
 import csv
@@ -16,7 +16,7 @@ from dtglib.files import repository, write_atomically
 from dtglib.record import read_about
 from dtglib.reproduce import RECORDED_TIMES
 
-COLUMNS = ("size", "notebook", "seconds", "cores", "started")
+COLUMNS = ("size", "notebook", "seconds", "cores", "cpu", "started")
 
 
 def times(folder: Path, notebooks: list[str]) -> list[dict[str, object]]:
@@ -30,6 +30,7 @@ def times(folder: Path, notebooks: list[str]) -> list[dict[str, object]]:
             "notebook": name,
             "seconds": round(about["wall_seconds"]),
             "cores": about["hardware"]["cores"],
+            "cpu": about["hardware"]["cpu"],
             "started": about["started"],
         }
         for name, about in abouts.items()

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from dtglib.corpora import part_of
 from dtglib.experiment import Prepared, folder_for, prepare, train_into
-from dtglib.files import free_first
+from dtglib.files import in_turns
 from dtglib.kept import Row
 from dtglib.measured import perplexity_row, scores_of, test_sentences
 from dtglib.networks import best_on_dev
@@ -81,7 +81,7 @@ def ablations(settings: Settings) -> list[Row]:
     folders = {key: folder_for(chosen[key], prepared(key)) for key in chosen}
     measured = {}
     # Of two processes that take the same list in the same order, one would wait for all that the other trains.
-    for key in free_first(folders):
+    for key in in_turns(folders):
         train_into(chosen[key], prepared(key), folders[key])
         measured[key] = _measured(chosen[key], folders[key], parsers[variants[key].summed_over], sentences)
     return [{"question": question, "variant": name, **measured[str(variant)]} for question, name, variant in asked]

@@ -25,10 +25,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dtglib.code import require_unchanged
 from dtglib.errors import UserError
 from dtglib.files import explain_disk_errors, write_atomically
 
 SECONDS_TO_SAVE = 300  # what a kernel has for it when it is interrupted
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
 
 # Called with the number of the cell that begins (from 1), how many there are, and its first line.
 Told = Callable[[int, int, str], None]
@@ -113,7 +116,8 @@ def execute_notebook(notebook: Path, size: str, folder: Path, told: Told) -> lis
         ) from error
     except DeadKernelError as error:
         raise UserError(
-            f"{notebook.name}: its kernel died, most likely for lack of memory; free some, and the same command goes on"
+            f"{notebook.name}: its kernel died, most likely for lack of memory; the same command goes on, with "
+            f"OMP_NUM_THREADS=1 in a single process that needs less"
         ) from error
     except NoSuchKernel as error:
         raise UserError(f"{notebook.name}: Jupyter has no Python kernel here; install ipykernel") from error
@@ -131,7 +135,7 @@ def execute_notebook(notebook: Path, size: str, folder: Path, told: Told) -> lis
         Shown(cell.metadata.get("tags", []), dict(output["data"]))
         for cell in executed.cells
         for output in cell.get("outputs", [])
-        if "data" in output
+        if "data" in output and WIDGET not in output["data"]  # a progress bar, or a field to type in
     ]
 
 
@@ -162,6 +166,7 @@ def cells_of_script(path: Path) -> list[str]:
 
 def execute_script(script: Path, size: str, folder: Path, told: Told) -> list[Shown]:
     """Cell by cell in this process; what is printed and shown is then in the folder, as text."""
+    require_unchanged()
     cells, shown = [cell for cell in _cells(script) if cell.is_code], []
     names: dict[str, Any] = {"__name__": "__main__", "__file__": str(script)}
     running = folder / "running.txt"

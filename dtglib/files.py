@@ -13,6 +13,7 @@ ends in `.part`, flushed to the disk, and renamed. A rename within one folder is
     ['difference.txt']
 """
 
+import contextlib
 import errno
 import fcntl
 import hashlib
@@ -20,7 +21,6 @@ import itertools
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -28,7 +28,7 @@ from dtglib.errors import UserError
 from dtglib.progress import progress
 
 
-@contextmanager
+@contextlib.contextmanager
 def explain_disk_errors(path: Path) -> Iterator[None]:
     """Turn the disk's refusals into a sentence that says which file could not be written, and why."""
     try:
@@ -45,7 +45,7 @@ def explain_disk_errors(path: Path) -> Iterator[None]:
         raise
 
 
-@contextmanager
+@contextlib.contextmanager
 def write_atomically(path: str | Path, binary: bool = False) -> Iterator[IO]:
     """Open a file for writing that takes its name only when the block ends well; otherwise nothing remains."""
     path = Path(path)
@@ -65,45 +65,57 @@ def write_atomically(path: str | Path, binary: bool = False) -> Iterator[IO]:
             raise
 
 
-@contextmanager
+@contextlib.contextmanager
 def only_one_process(folder: Path, doing: str) -> Iterator[None]:
     """Hold a folder alone; a second process waits here. The lock goes with the process, however it ends."""
-    path = folder / ".lock"
-    with explain_disk_errors(path):
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = open(path, "w")  # noqa: SIM115  (held below, where other errors are not the lock's)
-    with lock:
+    with _opened(folder, ".lock") as lock:
         for _ in progress(itertools.count(), f"waiting for another process that {doing}", "s"):
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_ours(lock):
                 break
-            except BlockingIOError:
-                time.sleep(1)
+            time.sleep(1)
         yield
 
 
-def free_first(folders: Mapping[str, Path]) -> Iterator[str]:
-    """The keys of folders that are wanted; one that another process holds comes last, when that may be done with it."""
+def in_turns(folders: Mapping[str, Path]) -> Iterator[str]:
+    """The keys of folders that have to be worked on; what another process is at comes last, when it may be through.
+
+    A key is the asker's until the next one is asked for. Where all that is left is taken, two may be at the same.
+    """
     left = dict(folders)
     while left:
-        key = next((key for key, folder in left.items() if not _is_held(folder)), next(iter(left)))
+        asked = ((key, _turn(folder)) for key, folder in left.items())
+        key, turn = next((found for found in asked if found[1]), (next(iter(left)), contextlib.nullcontext()))
         del left[key]
-        yield key
+        with turn:
+            yield key
 
 
-def _is_held(folder: Path) -> bool:
-    """Whether `only_one_process` would have to wait here now."""
-    path = folder / ".lock"
-    if not path.exists():
-        return False
+def _turn(folder: Path) -> IO | None:
+    """A lock that says who is at a folder, and lets others write there; None where anybody is at it, or writes."""
+    turn = _opened(folder, ".turn")
+    if _is_ours(turn):
+        with _opened(folder, ".lock") as lock:
+            if _is_ours(lock):
+                return turn
+    turn.close()
+    return None
+
+
+def _opened(folder: Path, name: str) -> IO:
+    """A file that can be locked; whoever closes it lets go of it."""
+    path = folder / name
     with explain_disk_errors(path):
-        lock = open(path)  # noqa: SIM115  (closed below, which lets go of it)
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: two that only ask do not see one another
-        except BlockingIOError:
-            return True
+        folder.mkdir(parents=True, exist_ok=True)
+        return open(path, "w")
+
+
+def _is_ours(lock: IO) -> bool:
+    """Whether it could be locked: only if no other process has it."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
         return False
+    return True
 
 
 def repository() -> Path:

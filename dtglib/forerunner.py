@@ -2,8 +2,8 @@
 
 What takes time in a notebook is kept on disk, and one process at a time computes it (files.only_one_process): whoever
 comes second waits, and finds it. So nothing has to be handed over, and no list says what the work is. What a forerunner
-prints goes into a log that nobody needs to read: a notebook that fails there fails again when its turn comes, and says
-why.
+prints goes into a log that nobody needs to read: a notebook that fails there is run when its turn comes, and says why
+if it fails again.
 
     processes    on two cores    the notebooks, in the order in which each takes them
     0            thread 1        00 01 02 03 04 05 06 07 90       what is shown and kept
@@ -28,7 +28,7 @@ import torch
 
 from dtglib.errors import UserError
 from dtglib.execute import SCRIPTS, SECONDS_TO_SAVE
-from dtglib.files import explain_disk_errors, sha256
+from dtglib.files import explain_disk_errors
 from dtglib.progress import quiet
 
 MOST = 4  # processes in all: each holds a corpus and a model, a gigabyte or two where the model is small
@@ -86,6 +86,8 @@ def _end(started: Sequence[subprocess.Popen]) -> None:
     """Let all of them save what they have."""
     for process in started:
         process.stdin.close()
+    if not all(_is_through(process) for process in started):
+        print("waiting until the other processes have saved what they have", flush=True)
     end = time.monotonic() + SECONDS_TO_SAVE
     for process in started:
         try:
@@ -95,6 +97,15 @@ def _end(started: Sequence[subprocess.Popen]) -> None:
             process.wait()
 
 
+def _is_through(process: subprocess.Popen) -> bool:
+    """Now, or in the moment that it takes to end."""
+    try:
+        process.wait(3)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
 # ---- In the other process
 
 
@@ -102,11 +113,7 @@ def main(size: str, folder: Path, scripts: Sequence[Path]) -> None:
     """Run the notebooks' .py halves; what they print is then in the folder, too."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # whatever is half-written is removed
     threading.Thread(target=_stop_with_input, daemon=True).start()
-    code = _code()
     for script in scripts:
-        if _code() != code:
-            print("somebody has changed the package: what is computed here would be taken for the new one's")
-            return
         print(script.stem, flush=True)
         try:
             with quiet():
@@ -119,11 +126,6 @@ def _stop_with_input() -> None:
     """Nobody is left to run ahead of. A training that is under way saves what it has."""
     os.read(sys.stdin.fileno(), 1)
     os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _code() -> dict[Path, str]:
-    """The checksums of all modules, by which models and scores are known."""
-    return {path: sha256(path) for path in Path(__file__).parent.rglob("*.py")}
 
 
 if __name__ == "__main__":

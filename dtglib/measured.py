@@ -9,16 +9,15 @@ the parser, the words, how many trees are chosen and how, and the code of the pa
 of dtglib computes all scores anew. On which device they were computed is in the last digits alone, and not asked.
 """
 
-import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from dtglib.code import RUNNING
 from dtglib.corpora import part_of
 from dtglib.errors import require
 from dtglib.evaluate.perplexity import SentenceScore, by_trees, exactly, interval_per_word, perplexity
@@ -32,6 +31,9 @@ from dtglib.proposals.propose import METHODS, propose
 from dtglib.readings import SYSTEM_OF
 from dtglib.settings import Settings
 from dtglib.treebank import Sentence
+
+# The whole package: which of its modules a number depends on is hard to say, and soon out of date.
+_CODE = digest_of(RUNNING)[:12]
 
 # For which numbers of trees the bounds are kept.
 COUNTS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000)
@@ -173,15 +175,8 @@ def kept_scores(
         **about,
         "model": sha256(model / WEIGHTS_FILE),
         "parser": parser and known_as(parser),
-        "code": _checksum_of_code(),
+        "code": _CODE,
     }
     folder = (find_repository() or Path.cwd()) / "runs" / "scores"
     path = folder / f"{name}-{model.resolve().name}-{digest_of(identity)[:12]}" / "rows.jsonl"
     return kept_rows(path, identity, count, rows_from, "scoring", unit)
-
-
-@cache
-def _checksum_of_code() -> str:
-    """Of the whole package: which of its modules a number depends on is hard to say, and soon out of date."""
-    files = sorted(Path(__file__).parent.rglob("*.py"))
-    return hashlib.sha256("".join(map(sha256, files)).encode()).hexdigest()[:12]

@@ -15,9 +15,10 @@ from typing import Any, Protocol
 import torch
 from torch import nn
 
+from dtglib.code import RUNNING
 from dtglib.config import RunConfig
 from dtglib.errors import UserError
-from dtglib.files import repository, sha256
+from dtglib.files import repository
 from dtglib.kept import Row
 from dtglib.record import read_record
 from dtglib.schedule import TrainConfig
@@ -75,6 +76,6 @@ def best_on_dev(folder: Path) -> Row:
 
 def folder_of(kind: str, name: str, identity: Mapping[str, Any], code: Sequence[str]) -> Path:
     """Where a trained network lies, by what it depends on: what it is told, what it reads, and some of our modules."""
-    checksums = [sha256(Path(__file__).parent / f"{module}.py") for module in code]
+    checksums = [RUNNING[module] for module in code]
     digest = hashlib.sha256("\n".join([str(sorted(identity.items())), *checksums]).encode()).hexdigest()[:12]
     return repository() / "runs" / kind / f"{name}-{digest}"

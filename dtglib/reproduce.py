@@ -43,37 +43,39 @@ RECORDED_TIMES = Path("benchmarks/records/reproduce.csv")  # written by benchmar
 
 def reproduce(size: str, again: bool = False, runner: Runner = PAPERMILL, minutes: float | None = None) -> None:
     """Run every notebook that is not up to date at this size, and say where things are."""
-    settings, root = as_dict(*read_size(size)), repository()
+    read_size(size)  # before anything is made for a size that there is not
+    root = repository()
     notebooks = _notebooks(root / "notebooks", runner.suffix)
     folders = [root / "runs" / size / notebook.stem for notebook in notebooks]
     began, work = time.monotonic(), []
     with _stopped_after(minutes), only_one_process(root / "runs" / size, f"reproduces size {size}"):
         for number, (notebook, folder) in enumerate(zip(notebooks, folders, strict=True), start=1):
             place = f"[{number}/{len(notebooks)}] {notebook.stem}"
-            if not again and _is_up_to_date(folder, _config(size, notebook, settings, runner), runner):
+            if not again and _is_up_to_date(folder, _config(size, notebook, runner), runner):
                 print(f"{place}: up to date")
             else:
                 work.append((notebook, folder, place))
         with _other_cores([notebook for notebook, *_ in work], size):
             for notebook, folder, place in work:
-                # Of now: somebody may have changed the package since.
-                _run(notebook, folder, place, _config(size, notebook, settings, runner), runner)
+                # Of now: somebody may have changed something since.
+                _run(notebook, folder, place, _config(size, notebook, runner), runner)
     _report(size, root, folders, time.monotonic() - began)
 
 
 @contextlib.contextmanager
 def _other_cores(notebooks: Sequence[Path], size: str) -> Iterator[None]:
-    """They begin with the last notebook."""
+    """They run the notebooks, too, from the end."""
     scripts = [notebook.with_suffix(SCRIPTS.suffix) for notebook in notebooks]
     with forerunners(scripts, size, repository() / "runs" / size) as count:
         if count:
-            others = "another process begins" if count == 1 else f"{count} other processes begin"
-            print(f"on the other cores {others} with the last notebooks; see runs/{size}/forerunner-*/log.txt")
+            others = "another process goes" if count == 1 else f"{count} other processes go"
+            print(f"on the other cores {others} through them from the end; see runs/{size}/forerunner-*/log.txt")
         yield
 
 
-def _config(size: str, notebook: Path, settings: dict[str, Any], runner: Runner) -> dict[str, Any]:
+def _config(size: str, notebook: Path, runner: Runner) -> dict[str, Any]:
     """What a notebook's record says that it was run with."""
+    settings = as_dict(*read_size(size))
     return {"size": size, "up to date as": _state(notebook, settings, runner), **settings}
 
 

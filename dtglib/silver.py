@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from dtglib.files import find_repository, sha256
+from dtglib.code import RUNNING
+from dtglib.files import find_repository
 from dtglib.kept import Row, digest_of, kept_rows
-from dtglib.proposals import projective
 from dtglib.proposals.parser import known_as, load_parser
 from dtglib.proposals.propose import favourites
 from dtglib.treebank import Treebank
@@ -30,8 +30,8 @@ def parsed(treebank: Treebank, parser: Path | str) -> Treebank:
             for heads in favourites(loaded, words[start : start + AT_ONCE]):
                 yield {"heads": heads.tolist()}
 
-    code = sha256(projective.__file__)
-    identity = {"what": "trees", "parser": known_as(parser), "sentences": digest_of(words), "code": code}
+    about = {"parser": known_as(parser), "sentences": digest_of(words), "code": RUNNING["proposals/projective"]}
+    identity = {"what": "trees", **about}
     folder = (find_repository() or Path.cwd()) / "runs" / "trees" / digest_of(identity)[:12]
     rows = kept_rows(folder / "rows.jsonl", identity, len(words), rows_from, "parsing")
     # Labels, rows and enhanced graphs belong to the old trees.

@@ -75,6 +75,16 @@ def test_papermill_shows_the_same(notebook):
     assert told[-1] == (6, 6, "from dtglib import plot")
 
 
+def test_a_progress_bar_is_nothing_that_is_shown(notebook):
+    made = nbformat.read(notebook.with_suffix(".ipynb"), as_version=4)
+    bar = "from tqdm.notebook import tqdm\nassert [*tqdm(range(3))]\n"
+    made.cells[3].source = bar + made.cells[3].source
+    nbformat.write(made, notebook.with_suffix(".ipynb"))
+    folder, shown, _ = run(PAPERMILL, notebook)
+    assert [one.tags for one in shown] == [["table"], []]
+    assert "widget-view" in (folder / "00_first.ipynb").read_text()
+
+
 def test_a_cell_that_fails_is_named_by_line_and_what_was_printed_is_kept(notebook):
     script = notebook.with_suffix(".py")
     script.write_text(SCRIPT.replace("    table * 2", "    raise ValueError('no trees here')"))

@@ -8,7 +8,7 @@ import pytest
 from test_imports import PACKAGE, imports_of
 from test_train import TINY, bits, elsewhere, lines, written
 
-import dtglib.networks
+from dtglib.code import RUNNING
 from dtglib.errors import UserError
 from dtglib.examples import Examples
 from dtglib.experiment import CODE, prepare, trained
@@ -85,7 +85,7 @@ def test_other_sentences_in_the_same_place_give_another_folder(repository):
 
 def test_other_code_gives_another_folder(repository, monkeypatch):
     first = trained(settings(repository))
-    monkeypatch.setattr(dtglib.networks, "sha256", lambda path: f"of a changed {path.name}")
+    monkeypatch.setitem(RUNNING, "train", "of a changed one")
     assert trained(settings(repository)) != first
 
 

@@ -142,14 +142,12 @@ def test_one_that_is_through_ends_well(tmp_path):
     assert len(lines(tmp_path / "notebooks" / "ran")) == len(NAMES)
 
 
-def test_it_stops_where_the_package_has_changed_since_it_was_imported(tmp_path):
+def test_it_computes_nothing_more_once_the_package_has_changed(tmp_path):
+    changes = "import dtglib.code\ndtglib.code.RUNNING['code'] = 'as it was'"
     scripts = scripts_of(tmp_path / "notebooks")
-    program = (
-        "-c import sys, dtglib.forerunner as f; from pathlib import Path; codes = iter('aaab'); "
-        "f._code = lambda: next(codes); f.main(sys.argv[1], Path(sys.argv[2]), list(map(Path, sys.argv[3:])))"
-    )
-    found = forerunner(program, tmp_path, scripts)
-    assert found.returncode == 0 and "somebody has changed the package" in found.stdout
+    scripts[1].write_text(f"{scripts[1].read_text()}\n# %%\n{changes}\n")
+    found = forerunner("-m dtglib.forerunner", tmp_path, scripts)
+    assert found.returncode == 0 and found.stderr.count("UserError: somebody has changed") == 2
     assert len(lines(tmp_path / "notebooks" / "ran")) == 2
 
 
@@ -214,7 +212,7 @@ def test_what_one_has_computed_the_other_finds(tmp_path, monkeypatch, threads, c
     monkeypatch.chdir(tmp_path)
     threads(2)
     reproduce("smoke")
-    assert "on the other cores another process begins" in capsys.readouterr().out
+    assert "on the other cores another process goes" in capsys.readouterr().out
     computed = [line.split() for line in lines(tmp_path / "notebooks" / "computed")]
     assert [work[1:] for work in computed] == [[name, str(number)] for name in "abcd" for number in range(3)]
     reproduce("smoke")

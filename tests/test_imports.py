@@ -9,6 +9,7 @@ PACKAGE = Path(__file__).parent.parent / "dtglib"
 LAYERS = """
 ahead errors progress shapes
 files
+code
 conllu_rows projectivity text config kept record weights
 transitions
 treebank registry naive schedule

@@ -170,7 +170,7 @@ def test_anything_else_that_is_asked_for_is_computed_for_itself(repository, fold
     for number, each in enumerate(asked, start=1):
         scores_of(*each)
         assert len(files(repository)) == number
-    monkeypatch.setattr(dtglib.measured, "_checksum_of_code", lambda: "of other code")
+    monkeypatch.setattr(dtglib.measured, "_CODE", "of other code")
     scores_of(*asked[0])
     assert len(files(repository)) == len(asked) + 1
 

@@ -21,6 +21,7 @@ from test_imports import PACKAGE
 from test_train import TINY, lines, written
 
 from dtglib.cli import main
+from dtglib.code import RUNNING
 from dtglib.config import RunConfig
 from dtglib.corpora import load
 from dtglib.errors import UserError
@@ -672,7 +673,7 @@ def test_other_sentences_in_the_same_place_train_another_parser(repository, corp
 
 def test_other_code_trains_another_parser(repository, monkeypatch):
     first = trained_parser("tiny", settings(repository))
-    monkeypatch.setattr("dtglib.networks.sha256", lambda path: f"of a changed {path.name}")
+    monkeypatch.setitem(RUNNING, "train", "of a changed one")
     assert trained_parser("tiny", settings(repository)) != first
 
 

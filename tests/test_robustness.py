@@ -308,6 +308,28 @@ def test_after_a_stopped_script_the_model_is_the_same(repository, undisturbed):
     assert ran(repository) == ["01_second"]
 
 
+WAITS = "import time, pathlib\ntime.sleep(0 if pathlib.Path('../stopped').exists() else 60)"
+
+
+def test_what_another_core_was_training_when_the_command_was_stopped_goes_on(repository, undisturbed):
+    write_notebook(repository, "00_first", WAITS)
+    write_notebook(repository, "01_second", TRAINS)
+    process = start(repository, OMP_NUM_THREADS="2")
+    training = pid_in_training(repository)
+    process.send_signal(signal.SIGTERM)
+    assert end(process)[0] == 130
+    assert not is_alive(training)
+    (folder,) = (repository / "runs" / "models").iterdir()
+    assert read_about(folder)["status"] == "interrupted"
+    steps = [line["step"] for line in read_record(folder).metrics if line["part"] == "train"]
+
+    (repository / "stopped").write_text("")
+    assert run(repository, OMP_NUM_THREADS="2")[0] == 0
+    assert model(repository) == undisturbed
+    found = [line["step"] for line in read_record(folder).metrics if line["part"] == "train"]
+    assert found[: len(steps)] == steps and len(steps) < len(found) == len(set(found))
+
+
 def test_in_pieces_of_so_many_minutes_every_notebook_is_run_to_its_end_once(repository):
     for name in ("00_first", "01_second"):
         write_notebook(repository, name, "import time\ntime.sleep(1)")

@@ -59,7 +59,7 @@ class Widths(NamedTuple):
     A limit can kill a long sentence at its end, where a model that attaches late has as many arcs to draw as there are
     words. `within` drops a hypothesis that is so many nats behind the best one that has taken the word by then: of a
     trained model most are, and what they would have added is little (benchmarks/within.py: 8 nats made a search of
-    width 300 some twenty times as fast, and took 0.002 nats a sentence).
+    width 300 some twenty times as fast, and took less than 0.002 nats a sentence).
     """
 
     beam_width: int = 300

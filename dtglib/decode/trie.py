@@ -102,8 +102,8 @@ def computed(model: Model, tries: Sequence[Planned]) -> Float[Tensor, " K"]:
 def _expect_large_tensors() -> None:
     """Let one come and go, so that what a trie frees is kept for the next one.
 
-    glibc keeps twice the largest piece of memory that it has seen freed, and gives the rest back to the system. Page by
-    page it then gets it again, which takes up to a fifth of the time of scoring. For 31 MB it will ask just once.
+    Of what is freed glibc keeps as much as twice the largest piece that it has seen freed (up to 32 MB), and gives the
+    rest back to the system, from which the next trie has to get it again, page by page.
     """
     torch.empty(31 * 2**20, dtype=torch.uint8)
 
