@@ -209,10 +209,10 @@ plot.draw_curves(curves, "words below the top of the stack", "share of the atten
 # `mini` (20,000 sentences of minilang, four epochs; what is said of losses held with three seeds, the rest with one):
 #
 # All five models train on two CPU cores in six to ten minutes together, depending on the machine; within `make
-# reproduce`, where two processes have a core each and train other models, too, it took fifteen. Every model with a tree needs fewer nats for a
-# sentence *with* its tree (41.2 to 42.7) than TXL (tokens) needs for the words alone (43.0): on a corpus whose trees
-# follow from its words as strictly as here, the tree pays for itself. It does so for the probability of the words, too,
-# as the notebook on marginals says.
+# reproduce`, where two processes have a core each and one of them trains other models, it took fifteen. Every model
+# with a tree needs fewer nats for a sentence *with* its tree (41.2 to 42.7) than TXL (tokens) needs for the words alone
+# (43.0): on a corpus whose trees follow from its words as strictly as here, the tree pays for itself. It does so for
+# the probability of the words, too, as the notebook on marginals says.
 #
 # A composed position looks at the **dependent**: from the second layer on it gets 42 to 72 % of the attention, the
 # head 16 to 41 %. That makes sense. The position has the head's word already, in its own input (`w+arc`), and what it

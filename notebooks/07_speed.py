@@ -46,7 +46,7 @@ def latest(name):
     return next((one for one in found if one.about["status"] == "finished"), None)
 
 
-RECORDS = {name: latest(name) for name in ("growth", "training", "scoring", "beam", "within", "precision", "cuda")}
+RECORDS = {name: latest(name) for name in ("growth", "training", "scoring", "within", "precision", "cuda")}
 
 # %% tags=["table"]
 for name, record in RECORDS.items():
@@ -226,16 +226,19 @@ else:
 # %% [markdown]
 # ## What we found
 #
-# On two cores, matrix products in place of the definition's loops are 37 to 60 times as fast. From 5 to 80 words a
-# position costs six tenths more time and half as much memory again, because scores of all pairs are written out. (These
-# cores were not steady, as the step between 20 and 40 words shows.) That is what FlexAttention should save, and no GPU
-# has shown it yet. Training takes about one and a half times as long as its matrix products alone would.
+# The two cores that were at hand waver by a third in their own speed from run to run, so what follows is rough.
 #
-# A trie turns nearly all of what 300 trees share into speed where several sentences are scored, which for the trees of
-# a parser is 2.6 to 3.5 times as fast as a row each; in the curve above, from ten trees on, three quarters of it and
-# more. A beam of 300 hypotheses that keeps the stack in a cache is five times as fast as reading everything again would
-# be at its best. A narrow one is not: there the fixed costs of a step decide. Dropping what is 8 nats behind makes it
-# eighteen times as fast, and loses 0.0014 nats a sentence.
+# Matrix products in place of the definition's loops are 34 to 46 times as fast. From 5 to 80 words a position takes
+# half as much memory again, because scores of all pairs are written out, and more time: a fifth in this record, six
+# tenths in the one before. That is what FlexAttention should save, and no GPU has shown it yet. Training takes 1.4 to
+# 1.7 times as long as its matrix products alone would.
+#
+# A trie turns what 300 trees share into speed, about all of it (a *share* above 1 is the cores' doing), which for the
+# trees of a parser is 2.5 to 3.7 times as fast as a row each. Of one tree or three it is the slower way. A beam of 300
+# hypotheses that keeps the stack in a cache is between four and five times as fast as reading everything again would be
+# at its best; a narrow one is not, because the fixed costs of a step decide there. Dropping what is 8 nats behind, here
+# by a trained model on one core, makes the search eighteen times as fast, in part because more sentences share a step,
+# and loses 0.0014 nats a sentence.
 #
 # bfloat16 moves log p of a sentence by 0.03 nats on average, and decided 2 of 490 minimal pairs otherwise. On these
-# cores a model as small as the one of size `mini` scores 1.2 times as fast with it.
+# cores a model as small as the one of size `mini` scores 1.3 times as fast with it.
