@@ -116,8 +116,8 @@ def execute_notebook(notebook: Path, size: str, folder: Path, told: Told) -> lis
         ) from error
     except DeadKernelError as error:
         raise UserError(
-            f"{notebook.name}: its kernel died, most likely for lack of memory; the same command goes on, with "
-            f"OMP_NUM_THREADS=1 in a single process that needs less"
+            f"{notebook.name}: its kernel died, most likely for lack of memory; the same command goes on; with "
+            f"OMP_NUM_THREADS=1 it is a single process, which needs less"
         ) from error
     except NoSuchKernel as error:
         raise UserError(f"{notebook.name}: Jupyter has no Python kernel here; install ipykernel") from error

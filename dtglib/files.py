@@ -77,7 +77,7 @@ def only_one_process(folder: Path, doing: str) -> Iterator[None]:
 
 
 def in_turns(folders: Mapping[str, Path]) -> Iterator[str]:
-    """The keys of folders that have to be worked on; what another process is at comes last, when it may be through.
+    """The keys of these folders; what another process is at comes last, when it may be through.
 
     A key is the asker's until the next one is asked for. Where all that is left is taken, two may be at the same.
     """

@@ -226,19 +226,20 @@ else:
 # %% [markdown]
 # ## What we found
 #
-# The two cores that were at hand waver by a third in their own speed from run to run, so what follows is rough.
+# The two cores that were at hand are not steady: the same product of matrices took 10 to 21 ms in the records of one
+# day. So what follows is rough.
 #
 # Matrix products in place of the definition's loops are 34 to 46 times as fast. From 5 to 80 words a position takes
 # half as much memory again, because scores of all pairs are written out, and more time: a fifth in this record, six
 # tenths in the one before. That is what FlexAttention should save, and no GPU has shown it yet. Training takes 1.4 to
 # 1.7 times as long as its matrix products alone would.
 #
-# A trie turns what 300 trees share into speed, about all of it (a *share* above 1 is the cores' doing), which for the
-# trees of a parser is 2.5 to 3.7 times as fast as a row each. Of one tree or three it is the slower way. A beam of 300
-# hypotheses that keeps the stack in a cache is between four and five times as fast as reading everything again would be
-# at its best; a narrow one is not, because the fixed costs of a step decide there. Dropping what is 8 nats behind, here
-# by a trained model on one core, makes the search eighteen times as fast, in part because more sentences share a step,
-# and loses 0.0014 nats a sentence.
+# A trie turns 85 % and more of what 300 trees share into speed, which for the trees of a parser is 2.5 to 3.7 times as
+# fast as a row each. (Of 25 words it wins more than what is shared, in every record; why, was not measured.) Of one
+# tree or three it is the slower way. A beam of 300 hypotheses that keeps the stack in a cache is here 4.6 times as fast
+# as reading everything again would be at its best; a narrow one is not, because the fixed costs of a step decide there.
+# Dropping what is 8 nats behind, by a trained model on one core, makes the search eighteen times as fast, in part
+# because more sentences share a step, and loses 0.0014 nats a sentence.
 #
 # bfloat16 moves log p of a sentence by 0.03 nats on average, and decided 2 of 490 minimal pairs otherwise. On these
 # cores a model as small as the one of size `mini` scores 1.3 times as fast with it.

@@ -11,6 +11,7 @@ PROGRAM = """
 from pathlib import Path
 from dtglib.code import RUNNING, is_on_disk, require_unchanged
 before, path = dict(RUNNING), Path("dtglib") / {name!r}
+path.parent.mkdir(exist_ok=True)
 require_unchanged()
 path.open("a").write("# There is a difference")
 print(is_on_disk(), RUNNING == before)
@@ -32,7 +33,7 @@ def test_a_module_that_is_changed_or_new_is_noticed(name, tmp_path):
     assert "somebody has changed the package since it was imported; run the same command again" in found.stderr
 
 
-@pytest.mark.parametrize("name", [".model.py", "notes.txt"])
+@pytest.mark.parametrize("name", [".model.py", ".ipynb_checkpoints/model-checkpoint.py", "notes.txt"])
 def test_what_is_no_module_does_not_count(name, tmp_path):
     found = changing(name, tmp_path)
     assert (found.returncode, found.stdout) == (0, "True True\n")

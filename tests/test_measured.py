@@ -11,10 +11,12 @@ import torch
 from test_train import TINY
 
 import dtglib.measured
+from dtglib.code import RUNNING
 from dtglib.corpora import load
 from dtglib.errors import UserError
 from dtglib.evaluate.perplexity import by_trees, exactly, interval_per_word, perplexity
 from dtglib.evaluate.tightness import tightness
+from dtglib.kept import digest_of
 from dtglib.measured import COUNTS, Missing, by_truth, missing, perplexity_row, scores_of, spread, tightness_of
 from dtglib.measured import test_sentences as sentences_to_test
 from dtglib.model import Model, ModelConfig
@@ -170,6 +172,7 @@ def test_anything_else_that_is_asked_for_is_computed_for_itself(repository, fold
     for number, each in enumerate(asked, start=1):
         scores_of(*each)
         assert len(files(repository)) == number
+    assert digest_of(RUNNING)[:12] == dtglib.measured._CODE
     monkeypatch.setattr(dtglib.measured, "_CODE", "of other code")
     scores_of(*asked[0])
     assert len(files(repository)) == len(asked) + 1

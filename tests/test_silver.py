@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dtglib import silver
+from dtglib.code import RUNNING
 from dtglib.experiment import read_corpus
 from dtglib.proposals.parser import known_as
 from dtglib.proposals.projective import best_tree
@@ -51,13 +52,16 @@ def test_every_sentence_has_the_parsers_best_tree_and_keeps_all_else_but_what_be
         assert (after.words, after.id, after.labels) == (before.words, before.id, None)
 
 
-def test_a_corpus_is_parsed_once_and_another_one_or_by_another_parser_again():
+def test_a_corpus_is_parsed_once_and_another_one_or_by_another_parser_or_other_code_again(monkeypatch):
     treebank = Treebank(SENTENCES, Counter())
     assert parsed(treebank, "somebody's") == parsed(treebank, "somebody's")
     assert Parser.asked == 2
     parsed(treebank, "somebody else's")
     parsed(Treebank(SENTENCES[:1], Counter()), "somebody's")
     assert Parser.asked == 5
+    monkeypatch.setitem(RUNNING, "proposals/projective", "of other code")
+    parsed(treebank, "somebody's")
+    assert Parser.asked == 7
 
 
 def test_what_was_stopped_goes_on(monkeypatch):
