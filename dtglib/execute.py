@@ -19,6 +19,7 @@ is named; a run that is interrupted lets the cell save what it has.
 import ast
 import contextlib
 import json
+import logging
 import os
 import traceback
 from collections.abc import Callable, Iterator
@@ -94,6 +95,8 @@ def execute_notebook(notebook: Path, size: str, folder: Path, told: Told) -> lis
         else:
             told(cell_index + 1 - put_in, count, _first_line(cell["source"]))
 
+    for name in ("papermill", "asyncio"):
+        logging.getLogger(name).addFilter(_is_news)
     try:
         with explain_disk_errors(running):
             papermill.execute_notebook(
@@ -137,6 +140,11 @@ def execute_notebook(notebook: Path, size: str, folder: Path, told: Told) -> lis
         for output in cell.get("outputs", [])
         if "data" in output and WIDGET not in output["data"]  # a progress bar, or a field to type in
     ]
+
+
+def _is_news(message: logging.LogRecord) -> bool:
+    """Not that a kernel died: we say so ourselves, and one that we have stopped may well be found dead."""
+    return "Kernel died" not in message.getMessage()
 
 
 # ---- Without Jupyter
