@@ -8,6 +8,8 @@ compared: `ratio` is the one divided by the other.
 """
 
 import itertools
+import os
+import tempfile
 
 from _common import benchmark
 
@@ -19,8 +21,9 @@ from dtglib.vocab import Vocabulary
 
 
 def main() -> None:
-    seeds = itertools.count()  # what a process has drawn it does not draw again
-    with benchmark("data", "How long do the data take?") as report:
+    seeds = itertools.count()  # what has been drawn is not drawn again
+    with tempfile.TemporaryDirectory() as empty, benchmark("data", "How long do the data take?") as report:
+        os.environ["XDG_CACHE_HOME"] = empty
         report("minilang: write the grammar out", 1, read_language.__wrapped__)
         report("minilang: generate train", 20_000, lambda: minilang.split("train", 20_000, next(seeds)))
         sentences = [sentence.words for sentence in minilang.split("dev", 1000)]

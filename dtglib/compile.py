@@ -32,11 +32,12 @@ from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from dtglib.errors import UserError
+from dtglib.jit import njit
 from dtglib.transitions.protocol import OPEN, Kind, why_no_tree
 from dtglib.transitions.rows import MAY_CONTINUE, MOST_REACH, first_without_tree
+from dtglib.transitions.rules import legal_row, number_of, step_row, wanted_row
 from dtglib.vocab import END, ROOT, Vocabulary
 
 STACK, COMPOSE = 0, 1
@@ -161,8 +162,7 @@ def compile_arrays(
     # A word is generated, takes one arc of two positions, and may be popped; ROOT, too.
     out = np.empty((len(Compiled._fields), int(len(ids) + 3 * offsets[-1])), np.int32)
     starts = np.zeros(len(trees) + 1, np.int64)
-    rules = (system.wanted_row, system.legal_row, system.step_row)
-    too_far = _compile_all(*rules, heads, offsets, ids, pieces, *arcs, out, starts)
+    too_far = _compile_all(number_of(system), heads, offsets, ids, pieces, *arcs, out, starts)
     if too_far.any():
         reach = min(len(arcs.left) - 1, MOST_REACH)
         way_out = "leave it out" if reach == MOST_REACH else "leave it out, or make a vocabulary with a larger reach"
@@ -181,11 +181,8 @@ def compile_arrays(
 NEVER = np.int32(2**30)  # later than any position; cut down to the sentence's length at the end
 
 
-# Nothing here and in the transition systems is cached on disk: numba keeps no compiled form of a function that is
-# handed functions, and of the others it would keep one that is out of date when a rule or a constant of another file
-# changes. Compiling takes a second or two for each system, once a process.
 @njit(nogil=True)
-def _compile_all(wanted_row, legal_row, step_row, heads, offsets, ids, pieces, left, right, pop, out, starts):
+def _compile_all(system, heads, offsets, ids, pieces, left, right, pop, out, starts):
     """Compile every sentence; returns which of them need too long an arc, and so have come to nothing."""
     longest = 0
     for s in range(len(offsets) - 1):
@@ -203,7 +200,7 @@ def _compile_all(wanted_row, legal_row, step_row, heads, offsets, ids, pieces, l
         _dependents(heads[a:b], leftmost, rightmost)
         sentence_ids, sentence_pieces = ids[first_id : first_id + count], pieces[first_word : first_word + words]
         length = _compile_one(
-            wanted_row, legal_row, step_row, heads[a:b], leftmost, rightmost, sentence_ids, sentence_pieces,
+            system, heads[a:b], leftmost, rightmost, sentence_ids, sentence_pieces,
             left, right, pop, stack, state_heads, first, final, tokens, out[:, starts[s] :],
         )  # fmt: skip
         too_far[s] = length < 0
@@ -215,7 +212,7 @@ def _compile_all(wanted_row, legal_row, step_row, heads, offsets, ids, pieces, l
 
 @njit
 def _compile_one(
-    wanted_row, legal_row, step_row, tree, leftmost, rightmost, ids, pieces, left_ids, right_ids, pop_id,
+    system, tree, leftmost, rightmost, ids, pieces, left_ids, right_ids, pop_id,
     stack, heads, first, final, tokens, out,
 ):  # fmt: skip
     """Fold the oracle's actions of one tree into `out`; returns how many positions there are, or -1."""
@@ -226,15 +223,15 @@ def _compile_one(
     _write(out, 0, ROOT, NOTHING, STACK, NEVER, 0, 0, 0, 0)
     at = 1
     while True:
-        kind, reach = wanted_row(stack, depth, front, heads, count, tree, leftmost, rightmost)
-        _allow(out, at - 1, most_reach, *legal_row(stack, depth, front, heads, count))
+        kind, reach = wanted_row(system, stack, depth, front, heads, count, tree, leftmost, rightmost)
+        _allow(out, at - 1, most_reach, *legal_row(system, stack, depth, front, heads, count))
         if kind == Kind.END:
             out[TARGET, at - 1] = END
             break
         if kind == Kind.GEN:
             if front:
                 _settle(out, first[front], final[front], depth, at)
-            depth, front, count = step_row(stack, depth, front, heads, count, kind, reach)
+            depth, front, count = step_row(system, stack, depth, front, heads, count, kind, reach)
             end_of_word = generated + pieces[count - 1]
             first[count], final[count] = at, at + pieces[count - 1] - 1
             for piece in range(generated, end_of_word):
@@ -243,14 +240,14 @@ def _compile_one(
                 _write(out, at, ids[piece], NOTHING, STACK, NEVER, top, NEVER if front else at, top, 0)
                 out[WORD, at] = count
                 # The word may be over after any of its pieces, for all that is known there.
-                _allow(out, at, most_reach, *legal_row(stack, depth, front, heads, count))
+                _allow(out, at, most_reach, *legal_row(system, stack, depth, front, heads, count))
                 at += 1
             tokens[count] = ids[end_of_word - 1]
             generated = end_of_word
         elif kind == Kind.POP:
             out[TARGET, at - 1] = pop_id
             _end(out, first[stack[depth - 1]], final[stack[depth - 1]], at - 1)
-            depth, front, count = step_row(stack, depth, front, heads, count, kind, reach)
+            depth, front, count = step_row(system, stack, depth, front, heads, count, kind, reach)
             top = depth - 1 + (front > 0)
             _write(out, at, NOTHING, pop_id, STACK, at, max(top, 0), at, top, 0)
             at += 1
@@ -266,7 +263,7 @@ def _compile_one(
             for place in range(low, depth):
                 _end(out, first[stack[place]], final[stack[place]], at)
             _end(out, first[upper], final[upper], at)
-            depth, front, count = step_row(stack, depth, front, heads, count, kind, reach)
+            depth, front, count = step_row(system, stack, depth, front, heads, count, kind, reach)
             # ... but for a right dependent that is on the stack now: it settles.
             if head != upper and stack[depth - 1] == upper and depth - 1 > low:
                 _settle(out, first[upper], final[upper], depth - 1, at)

@@ -90,7 +90,7 @@ def identity_of(settings: Settings, prepared: Prepared) -> dict[str, Any]:
 # What decides about a trained model's numbers, besides its settings and what it reads.
 CODE = (
     *("attention", "batches", "checkpoint", "compile", "examples", "model", "output"),
-    *("processes", "readings", "schedule", "structure", "tally", "train", "vocab"),
+    *("processes", "readings", "schedule", "structure", "tally", "train", "visibility", "vocab"),
 )
 
 

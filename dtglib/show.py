@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dtglib.batches import pad
 from dtglib.compile import NOTHING, STACK, Arcs, Compiled, compile_arrays
 from dtglib.errors import UserError, require
-from dtglib.structure import dense, vectors_of
 from dtglib.transitions import SYSTEMS, Action, oracle
 from dtglib.transitions.protocol import as_tree
+from dtglib.visibility import distance, sees
 from dtglib.vocab import Vocabulary
 
 KINDS = ("STACK", "COMPOSE")
@@ -49,16 +48,24 @@ def show(system: str, words: Sequence[str], heads: Sequence[int], pieces: Sequen
     names |= dict(zip(ids.tolist(), _piece_names(words, pieces), strict=True))
     sequences = compile_arrays(SYSTEMS[system], Arcs.of(vocabulary), [heads], ids, np.array(pieces, np.int32))
     vectors = sequences.sentence(0)
-    structure = dense(vectors_of(pad(sequences, [0])))
+    visible, relpos = _all_pairs(vectors)
     return Shown(
         oracle(SYSTEMS[system], heads),
         [_input_name(vectors, names, i) for i in range(vectors.length)],
         [KINDS[kind] for kind in vectors.kind],
         vectors,
-        structure.visible[0].numpy(),
-        structure.relpos[0].numpy(),
+        visible,
+        relpos,
         [names[target] if target != NOTHING else "" for target in vectors.target.tolist()],
     )
+
+
+def _all_pairs(v: Compiled) -> tuple[np.ndarray, np.ndarray]:
+    """Who sees whom, and how far apart; row i is of what i sees."""
+    i, j = np.arange(v.length)[:, None], np.arange(v.length)
+    visible = sees(i, j, v.last, v.height, v.floor[:, None])
+    kind, top, head_first, head_last = (column[:, None] for column in (v.kind, v.top, v.head_first, v.head_last))
+    return visible, distance(i, j, kind, top, v.height, v.settled, head_first, head_last)
 
 
 def _piece_names(words: Sequence[str], pieces: Sequence[int]) -> list[str]:

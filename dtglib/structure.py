@@ -1,10 +1,6 @@
-"""Who sees whom, and how far apart: masks and relative positions from the vectors of compile.py.
+"""Masks and relative positions of a batch, from the vectors of compile.py by the two lines of visibility.py.
 
-    visible(i, j)  =  j <= i <= last[j]  and  (height[j] >= floor[i]  or  j == i)
-    relpos(i, j)   =  0 if j == i or i < settled[j], else top[i] - height[j]     for a STACK position
-                      0 if j is i or inside the head word, else -1               for a COMPOSE position
-
-`dense` writes both out for a batch, O(T^2). `flex` gives FlexAttention the same two lines as functions of i and j, so
+`dense` writes the two lines out for a batch, O(T^2). `flex` gives them to FlexAttention as functions of i and j, so
 that attention stores nothing of that size, and tells it from the lifetimes which blocks of positions are empty.
 The structure of a plain Transformer-XL is the same two lines, given other vectors: readings.py. What the lines mean, as
 literal stack operations, is in naive.py, against which all of this is tested.
@@ -24,15 +20,13 @@ In "There is a difference", position 3 (COMPOSE) sees There, is and itself; Ther
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask
 
 from dtglib.compile import Compiled
 from dtglib.shapes import Bool, Int
-
-Numbers = Tensor | np.ndarray  # integers, or truth values
+from dtglib.visibility import distance, sees
 
 
 class Structure(NamedTuple):
@@ -69,32 +63,6 @@ class Vectors(NamedTuple):
 def vectors_of(batch: Compiled, device: torch.device | str = "cpu") -> Vectors:
     """A batch's columns as tensors."""
     return Vectors(*(torch.as_tensor(getattr(batch, name), device=device) for name in Vectors._fields))
-
-
-# The two lines, in operators alone: so they are the same for tensors, for NumPy's arrays, and within a kernel. `last_j`
-# is last[j], and so on: dense looks them up for all i and j at once, flex for a block of them.
-
-
-def sees(i: Numbers, j: Numbers, last_j: Numbers, height_j: Numbers, floor_i: Numbers) -> Numbers:
-    """Whether position i sees position j."""
-    return (j <= i) & (i <= last_j) & ((height_j >= floor_i) | (j == i))
-
-
-def distance(
-    i: Numbers,
-    j: Numbers,
-    kind_i: Numbers,
-    top_i: Numbers,
-    height_j: Numbers,
-    settled_j: Numbers,
-    head_first_i: Numbers,
-    head_last_i: Numbers,
-) -> Numbers:
-    """The relative position of j as i sees it."""
-    on_stack = (top_i - height_j) * ((j != i) & (i >= settled_j))
-    is_no_head = (j != i) & ((j < head_first_i) | (head_last_i < j))
-    # A kind is STACK = 0 or COMPOSE = 1.
-    return (1 - kind_i) * on_stack - kind_i * is_no_head
 
 
 def dense(v: Vectors) -> Structure:

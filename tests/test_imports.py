@@ -7,8 +7,8 @@ PACKAGE = Path(__file__).parent.parent / "dtglib"
 
 # From the ground up; a module may import what stands in a line above its own, and its neighbours in its line may not.
 LAYERS = """
-ahead errors progress shapes
-files
+ahead derived errors progress shapes visibility
+files jit
 code
 conllu_rows projectivity text config kept record weights
 transitions

@@ -13,10 +13,11 @@ After "There is", LEFTARC in arc-standard makes two new positions, which are com
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from dtglib.compile import NOTHING
+from dtglib.jit import njit
 from dtglib.transitions.protocol import Kind
+from dtglib.transitions.rules import step_row
 
 CONTINUE = len(Kind)  # besides the kinds of transitions: the next piece of a word that has begun
 WAITS = np.int32(2**30)  # the height of a word in the buffer; it has none before it settles
@@ -60,7 +61,7 @@ def mark(taken, slot, filled):
 
 @njit
 def advance_stack(
-    step_row, stack, depth, front, heads, count, done, slot, height, filled, token, kinds, reaches, pieces,
+    system, stack, depth, front, heads, count, done, slot, height, filled, token, kinds, reaches, pieces,
     left_ids, right_ids, pop_id, first, tokens, arcs, slots, counts, seen, relpos,
 ):  # fmt: skip
     """Take the move of every row: whom its new positions see, and what can be seen from then on."""
@@ -89,7 +90,7 @@ def advance_stack(
             _settle(height[row], filled[row], WAITS, depth[row])
         if kind != CONTINUE:
             depth[row], front[row], count[row] = step_row(
-                stack[row], depth[row], front[row], heads[row], count[row], kind, reach
+                system, stack[row], depth[row], front[row], heads[row], count[row], kind, reach
             )
         top = depth[row] - 1 + (front[row] > 0)
         if kind == Kind.POP:
@@ -122,7 +123,7 @@ def advance_stack(
 
 @njit
 def advance_growing(
-    step_row, stack, depth, front, heads, count, done, slot, height, filled, token, kinds, reaches, pieces,
+    system, stack, depth, front, heads, count, done, slot, height, filled, token, kinds, reaches, pieces,
     left_ids, right_ids, pop_id, first, tokens, arcs, slots, counts, seen, relpos,
 ):  # fmt: skip
     """The same where an arc is one symbol among others, and all that came before is seen from where it stands."""
@@ -130,7 +131,7 @@ def advance_growing(
         kind, at = kinds[row], first[row]
         if kind != CONTINUE:
             depth[row], front[row], count[row] = step_row(
-                stack[row], depth[row], front[row], heads[row], count[row], kind, reaches[row]
+                system, stack[row], depth[row], front[row], heads[row], count[row], kind, reaches[row]
             )
         is_word = kind == Kind.GEN or kind == CONTINUE
         tokens[at], arcs[at] = (pieces[row], NOTHING) if is_word else (NOTHING, NOTHING)

@@ -23,7 +23,6 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
 from dtglib.attention import dense, gathered, sinusoids
@@ -34,10 +33,11 @@ from dtglib.output import Legal
 from dtglib.readings import SYSTEM_OF
 from dtglib.shapes import Float
 from dtglib.structure import Structure
-from dtglib.transitions import SYSTEMS
+from dtglib.transitions import SYSTEMS, words
 from dtglib.transitions.batch import States, choose, legal, start
 from dtglib.transitions.protocol import Kind
-from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE, MOST_REACH
+from dtglib.transitions.rows import MAY_CONTINUE, MOST_REACH
+from dtglib.transitions.rules import number_of
 from dtglib.vocab import ROOT
 
 # Positions that are computed together. What a layer makes of more of them does not stay in a processor's cache. For a
@@ -102,7 +102,7 @@ class StackStepper:
     def __init__(self, model: Model) -> None:
         self.model, self.device = model, model.embedding.weight.device
         name = model.config.model
-        self.rules = SYSTEMS[SYSTEM_OF[name]] if name in SYSTEM_OF else Words
+        self.rules = SYSTEMS[SYSTEM_OF[name]] if name in SYSTEM_OF else words
         self.pops = name.startswith("dtg")
         self.arcs = Arcs.of(model.vocabulary)
         self.pool = Pool(model)
@@ -143,7 +143,7 @@ class StackStepper:
         )
         looks.slot[:] = slots
         advance = advance_stack if self.pops else advance_growing
-        advance(self.rules.step_row, *states, *cache, *moves[1:], *self.arcs, first, *looks)
+        advance(number_of(self.rules), *states, *cache, *moves[1:], *self.arcs, first, *looks)
         x = self._looked(looks)[torch.from_numpy(first + copies - 1).to(self.device)]
         return Hypotheses(states, cache, (moves.kind == Kind.GEN) | (moves.kind == CONTINUE), x)
 
@@ -171,18 +171,6 @@ class StackStepper:
             k, v = gathered(keys, seen), gathered(values, seen)  # N H S D
             x = block.finish(x, dense(q + model.u, q + model.w, k, v, r, structure))
         return x[:, 0]
-
-
-class Words:
-    """The rules where there are no trees: a word, and after it another one or the end."""
-
-    @njit
-    def legal_row(stack, depth, front, heads, count):
-        return MAY_GENERATE | (MAY_END if count else 0), 0, 0
-
-    @njit
-    def step_row(stack, depth, front, heads, count, kind, reach):
-        return depth, front, count + 1
 
 
 class Pool:

@@ -28,15 +28,16 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
 from dtglib.batches import pad
 from dtglib.compile import NOTHING, Compiled, Sequences
+from dtglib.jit import njit
 from dtglib.model import Model, farthest_in
 from dtglib.output import Legal
 from dtglib.shapes import Float, Int
-from dtglib.structure import Shared, distance, sees
+from dtglib.structure import Shared
+from dtglib.visibility import distance, sees
 from dtglib.vocab import PAD
 
 ROW = 32  # positions of a row: wide enough for matrix products, and few enough to look at little that they do not see

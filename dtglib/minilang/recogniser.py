@@ -18,8 +18,8 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from dtglib.jit import njit
 from dtglib.minilang.derivation import spell
 from dtglib.minilang.grammar import Grammar, read_language
 
@@ -108,7 +108,7 @@ def _closure(symbol: int, unary: dict[int, set[int]]) -> set[int]:
     return found
 
 
-@njit(cache=True)
+@njit
 def _fill_chart(starts, words, left_starts, right, parent, up_starts, up):
     count, symbols = len(starts) - 1, len(left_starts) - 1
     derives = np.zeros((count, count + 1, symbols), np.bool_)

@@ -29,10 +29,15 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from dtglib.jit import njit
 
 # The kinds of spans: an arc from i to j or from j to i, a head with what hangs to its right or left, and the whole.
 ARC_RIGHT, ARC_LEFT, DONE_RIGHT, DONE_LEFT, WHOLE = range(5)
+
+# What is asked of a set of trees: the sum of all, and samples by it, or the best. (Numbers, since a kernel that is
+# handed functions could not be kept; see jit.py.)
+SUM, BEST = range(2)
 
 
 class Trees(NamedTuple):
@@ -53,13 +58,13 @@ def how_many(words: int) -> int:
 
 def log_partition(scores: np.ndarray) -> float:
     """The logarithm of the sum of all trees' exponentials."""
-    return float(_chart(_checked(scores), _log_sum)[1])
+    return float(_chart(_checked(scores), SUM)[1])
 
 
 def marginals(scores: np.ndarray) -> np.ndarray:
     """The probability of every arc, in the places of `scores`."""
     scores = _checked(scores)
-    chart, total = _chart(scores, _log_sum)
+    chart, total = _chart(scores, SUM)
     return _marginals(scores, chart, total) if total > -np.inf else np.zeros_like(scores)
 
 
@@ -74,7 +79,7 @@ def best_tree(scores: np.ndarray) -> np.ndarray:
 def samples(scores: np.ndarray, count: int, random: np.random.Generator) -> Trees:
     """So many trees, each drawn by itself: the same one may come again."""
     scores = _checked(scores)
-    chart, total = _chart(scores, _log_sum)
+    chart, total = _chart(scores, SUM)
     if total == -np.inf:
         count = 0
     return _with_probabilities(scores, _samples(scores, chart, count, random), total)
@@ -84,8 +89,8 @@ def different_samples(scores: np.ndarray, count: int, random: np.random.Generato
     """So many different trees, drawn without replacement, in the order in which they come; all, if there are fewer."""
     scores = _checked(scores)
     count = min(count, how_many(len(scores) - 1))
-    chart, total = _chart(scores, _log_sum)
-    return _with_probabilities(scores, _search(scores, chart, count, 0.0, _draw, _gumbel_of_rest, random), total)
+    chart, total = _chart(scores, SUM)
+    return _with_probabilities(scores, _search(scores, chart, count, 0.0, SUM, random), total)
 
 
 def best_trees(scores: np.ndarray, count: int) -> Trees:
@@ -93,9 +98,9 @@ def best_trees(scores: np.ndarray, count: int) -> Trees:
     scores = _checked(scores)
     count = min(count, how_many(len(scores) - 1))
     total = log_partition(scores)
-    chart, best = _chart(scores, _largest)
+    chart, best = _chart(scores, BEST)
     nothing_random = np.random.default_rng(0)
-    found = _search(scores, chart, count, best, _pick_largest, _best_of_rest, nothing_random)
+    found = _search(scores, chart, count, best, BEST, nothing_random)
     return _with_probabilities(scores, found, total)
 
 
@@ -126,8 +131,9 @@ def _log_sum(values):
 
 
 @njit
-def _largest(values):
-    return values.max()
+def _over_all(values, asked):
+    """The score of several sets of trees together."""
+    return _log_sum(values) if asked == SUM else values.max()
 
 
 @njit
@@ -163,8 +169,8 @@ def _parts(kind, i, j, option):
 
 
 @njit(nogil=True)
-def _chart(scores, reduce):
-    """For every span what `reduce` makes of its options, and the same for the whole. Shorter spans come first."""
+def _chart(scores, asked):
+    """For every span the score of all its options together, and the same for the whole. Shorter spans come first."""
     size = len(scores)
     chart = np.full((4, size, size), -np.inf)
     out = np.empty(size)
@@ -174,9 +180,9 @@ def _chart(scores, reduce):
         for i in range(1, size - width):
             for kind in (ARC_RIGHT, ARC_LEFT, DONE_RIGHT, DONE_LEFT):
                 count = _options(scores, chart, kind, i, i + width, out)
-                chart[kind, i, i + width] = reduce(out[:count])
+                chart[kind, i, i + width] = _over_all(out[:count], asked)
     count = _options(scores, chart, WHOLE, 1, size - 1, out)
-    return chart, reduce(out[:count])
+    return chart, _over_all(out[:count], asked)
 
 
 @njit(nogil=True)
@@ -241,11 +247,6 @@ def _draw(values, random):
     return chosen
 
 
-@njit
-def _pick_largest(values, random):
-    return values.argmax()
-
-
 @njit(nogil=True)
 def _samples(scores, chart, count, random):
     words = len(scores) - 1
@@ -263,13 +264,7 @@ def _samples(scores, chart, count, random):
 
 
 @njit
-def _best_of_rest(number, rest, chosen, before, span, random):
-    """The score of the best tree among those that were not chosen."""
-    return number - chosen + rest.max()
-
-
-@njit
-def _gumbel_of_rest(number, rest, chosen, before, span, random):
+def _gumbel_of_rest(number, rest, before, span, random):
     """The largest perturbed log-probability of the trees that were not chosen: a Gumbel variable below `number`."""
     mass = before + _log_sum(rest) - span
     # mass - log(exp(mass - number) - log(uniform)), with neither exponential too large
@@ -279,7 +274,7 @@ def _gumbel_of_rest(number, rest, chosen, before, span, random):
 
 
 @njit(nogil=True)
-def _search(scores, chart, count, number_of_all, choose, number_of_rest, random):
+def _search(scores, chart, count, number_of_all, asked, random):
     """Open the set of trees with the largest number, take its first tree, put aside what remains; again and again.
 
     A set is: the choices of an earlier tree up to some place, and the options there that were taken before.
@@ -318,11 +313,14 @@ def _search(scores, chart, count, number_of_all, choose, number_of_rest, random)
                     while taken[at] >= 0:
                         out[taken[at]] = -np.inf
                         at = earlier[at]
-                chosen = choose(out[:options], random)
+                chosen = _draw(out[:options], random) if asked == SUM else out[:options].argmax()
                 value = out[chosen]
                 out[chosen] = -np.inf
                 if out[:options].max() > -np.inf:
-                    rest = number_of_rest(number, out[:options], value, log_prob, span, random)
+                    if asked == SUM:
+                        rest = _gumbel_of_rest(number, out[:options], log_prob, span, random)
+                    else:
+                        rest = number - value + out[:options].max()
                     tree_of[sets], place_of[sets], taken[sets] = found, place, chosen
                     earlier[sets] = lacking
                     heapq.heappush(heap, (-rest, sets))

@@ -13,8 +13,7 @@ paper's text says only that a POP wants "the top of the stack recognized as a ri
 is popped, too, stands in the figure alone, and the released code has no arc-eager to look at.
 """
 
-from numba import njit
-
+from dtglib.jit import njit
 from dtglib.transitions.protocol import (
     END,
     GEN,

@@ -10,8 +10,7 @@ systems write every tree by the same actions (paper, section 3.4); arc-standard 
     True
 """
 
-from numba import njit
-
+from dtglib.jit import njit
 from dtglib.transitions.protocol import (
     END,
     GEN,

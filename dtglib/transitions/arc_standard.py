@@ -8,8 +8,7 @@ RIGHTARC from ROOT, when one word is left; after it only END is legal.
     GEN GEN LEFTARC GEN GEN LEFTARC RIGHTARC RIGHTARC END
 """
 
-from numba import njit
-
+from dtglib.jit import njit
 from dtglib.transitions.protocol import (
     END,
     GEN,

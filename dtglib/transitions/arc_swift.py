@@ -12,8 +12,7 @@ that would hide the dependent of a RIGHTARC[k], which by the paper's own Table 1
 next. Here it stays visible, as in arc-eager; the words between and the old head go.
 """
 
-from numba import njit
-
+from dtglib.jit import njit
 from dtglib.transitions.protocol import END, GEN, OPEN, Action, Kind, State, Tree, operands, with_head
 from dtglib.transitions.rows import MAY_END, MAY_GENERATE, MOST_REACH, generate_in_buffer
 

@@ -11,10 +11,11 @@ from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from dtglib.jit import njit
 from dtglib.transitions.protocol import OPEN, Action, IllegalAction, Kind, State
 from dtglib.transitions.rows import MAY_END, MAY_GENERATE, MAY_POP
+from dtglib.transitions.rules import legal_row, number_of, step_row
 
 KEEP = -1
 
@@ -50,13 +51,13 @@ def legal(system: ModuleType, states: States) -> tuple[np.ndarray, np.ndarray, n
     could be the head of: leave more room than the sentences need.
     """
     found = np.zeros((3, len(states.depth)), np.int64)
-    _legal(system.legal_row, *states, found)
+    _legal(number_of(system), *states, found)
     return found[0], found[1], found[2]
 
 
 def step(system: ModuleType, states: States, kinds: np.ndarray, reaches: np.ndarray) -> None:
     """Advance every state by its action, in place. Not checked: the actions come from `legal`, or see `take`."""
-    _step(system.step_row, *states, kinds, reaches)
+    _step(number_of(system), *states, kinds, reaches)
 
 
 def take(system: ModuleType, states: States, kinds: np.ndarray, reaches: np.ndarray) -> None:
@@ -71,23 +72,23 @@ def take(system: ModuleType, states: States, kinds: np.ndarray, reaches: np.ndar
 
 
 @njit
-def _legal(legal_row, stack, depth, front, heads, count, done, found):
+def _legal(system, stack, depth, front, heads, count, done, found):
     for row in range(len(depth)):
         if not done[row]:
-            may, left, right = legal_row(stack[row], depth[row], front[row], heads[row], count[row])
+            may, left, right = legal_row(system, stack[row], depth[row], front[row], heads[row], count[row])
             if count[row] + 1 == stack.shape[1]:
                 may &= ~MAY_GENERATE  # the row is full
             found[0, row], found[1, row], found[2, row] = may, left, right
 
 
 @njit
-def _step(step_row, stack, depth, front, heads, count, done, kinds, reaches):
+def _step(system, stack, depth, front, heads, count, done, kinds, reaches):
     for row in range(len(depth)):
         if kinds[row] == Kind.END:
             done[row] = True
         elif kinds[row] != KEEP:
             depth[row], front[row], count[row] = step_row(
-                stack[row], depth[row], front[row], heads[row], count[row], kinds[row], reaches[row]
+                system, stack[row], depth[row], front[row], heads[row], count[row], kinds[row], reaches[row]
             )
 
 

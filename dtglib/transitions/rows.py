@@ -10,8 +10,8 @@ half of that.
 """
 
 import numpy as np
-from numba import njit
 
+from dtglib.jit import njit
 from dtglib.transitions.protocol import OPEN
 
 MOST_REACH = 31

@@ -1,0 +1,178 @@
+"""What is kept in the user's cache directory is found again, never out of date, and never missed where it cannot be."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_imports import PACKAGE
+
+from dtglib import derived, minilang
+from dtglib.jit import njit
+from dtglib.minilang import corpus
+
+
+@pytest.fixture(autouse=True)
+def empty(tmp_path, monkeypatch) -> Path:
+    """An empty cache directory of our own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    derived.folder.cache_clear()
+    yield tmp_path / "cache"
+    derived.folder.cache_clear()
+
+
+def test_what_was_written_is_read_and_what_was_not_is_not():
+    derived.write("some/difference", b"There is a difference")
+    assert derived.read("some/difference") == b"There is a difference"
+    assert derived.read("some/other") is None
+
+
+@pytest.mark.parametrize("damage", [lambda whole: b"", lambda whole: whole[:-1], lambda whole: whole[:-1] + b"!"])
+def test_a_damaged_entry_is_none(damage):
+    derived.write("difference", b"There is a difference")
+    path = derived.folder() / "difference"
+    path.write_bytes(damage(path.read_bytes()))
+    assert derived.read("difference") is None
+
+
+def test_where_nothing_can_be_written_nothing_is_kept_and_nothing_fails(empty, monkeypatch):
+    empty.write_text("a file stands in the way")
+    derived.write("difference", b"There is a difference")
+    with derived.alone("difference"):
+        assert derived.read("difference") is None
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # of a user without a home
+    derived.folder.cache_clear()
+    derived.write("difference", b"There is a difference")
+    assert derived.read("difference") is None
+
+
+def test_where_the_disk_is_full_nothing_is_left_half_written(monkeypatch):
+    def full(path: Path, content: bytes) -> None:
+        path.touch()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    derived.write("difference", b"There is a difference")
+    assert list(derived.folder().iterdir()) == []
+
+
+def test_folders_of_other_versions_are_removed_but_for_the_last_few(empty):
+    for age in range(7):
+        (empty / "dtglib" / str(age)).mkdir(parents=True)
+        os.utime(empty / "dtglib" / str(age), (time.time() - 100 * age,) * 2)
+    (empty / "dtglib" / "3" / "entry").touch()
+    os.utime(empty / "dtglib" / "3", (time.time() - 300,) * 2)
+    ours = derived.folder()
+    assert {path.name for path in (empty / "dtglib").iterdir()} == {ours.name, "0", "1", "2"}
+
+
+FOLDER = "from dtglib import derived; print(derived.folder().name)"
+
+
+def folder_of(package: Path) -> str:
+    """The name of the folder, as a process says that runs this copy of the package."""
+    return subprocess.run([sys.executable, "-c", FOLDER], cwd=package.parent, capture_output=True, text=True).stdout
+
+
+def test_the_folder_is_another_one_as_soon_as_any_file_of_the_package_is(tmp_path):
+    copy = tmp_path / "dtglib"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    names = {folder_of(copy)}
+    for changed in ("transitions/arc_eager.py", "minilang/english/lexicon.yaml", "new.py"):
+        with open(copy / changed, "a") as file:
+            file.write("\n# There is a difference\n")
+        names.add(folder_of(copy))
+    assert len(names) == 4 and "" not in names
+
+
+# ---- Kernels
+
+
+def difference(a, b):
+    return a - b
+
+
+def test_a_kernel_is_compiled_once_and_then_found_with_the_same_results(empty, monkeypatch):
+    assert njit(difference)(3, 1) == 2
+    (kept,) = empty.rglob("*difference*")
+    first = kept.read_bytes()
+    again = njit(difference)
+    assert again(3, 1) == 2
+    assert sum(again.stats.cache_hits.values()) == 1
+    assert njit(difference)(3.5, 1.0) == 2.5
+    assert len(list(empty.rglob("*difference*"))) == 2
+    kept.write_bytes(first[:-8])  # damaged: compiled, and kept, once more
+    assert njit(difference)(3, 1) == 2
+    again = njit(difference)
+    assert again(3, 1) == 2
+    assert sum(again.stats.cache_hits.values()) == 1
+
+
+def test_a_kernel_that_is_handed_a_function_is_refused_since_it_could_not_be_kept():
+    kernel = njit(lambda function, a, b: function(a, b))
+    with pytest.raises(TypeError, match="is handed functions, so that it cannot be kept"):
+        kernel(njit(difference), 3, 1)
+
+
+TWO_AT_ONCE = """
+import numpy as np
+from dtglib.proposals.projective import best_tree
+print(best_tree(np.arange(25.0).reshape(5, 5)).tolist())
+"""
+
+
+def test_two_processes_that_fill_it_at_once_find_the_same(empty):
+    both = [subprocess.Popen([sys.executable, "-c", TWO_AT_ONCE], stdout=subprocess.PIPE, text=True) for _ in "ab"]
+    found = {process.communicate()[0] for process in both}
+    assert len(found) == 1
+    assert subprocess.run([sys.executable, "-c", TWO_AT_ONCE], capture_output=True, text=True).stdout in found
+    assert not list(empty.rglob("*.part"))
+
+
+# ---- minilang
+
+
+@pytest.fixture
+def forget():
+    """What a new process knows of minilang: nothing."""
+    corpus._stream.cache_clear()
+    yield corpus._stream.cache_clear
+    corpus._stream.cache_clear()
+
+
+def test_sentences_are_drawn_once_and_then_found_whole(forget, monkeypatch):
+    drawn = minilang.split("depth", 40)
+    forget()
+    monkeypatch.setattr(corpus, "_draw", None)
+    assert minilang.split("depth", 40) == drawn
+    assert minilang.split("depth", 3) == drawn[:3]
+
+
+def test_what_is_added_to_what_was_found_is_what_would_have_been_drawn_anyway(forget, empty):
+    long = minilang.split("dev", 100)
+    for path in sorted(empty.rglob("dev-0-*")):
+        if path.name in ("dev-0-32", "dev-0-64"):
+            path.unlink()
+    forget()
+    assert minilang.split("dev", 20) == long[:20]
+    assert minilang.split("dev", 100) == long
+
+
+def test_other_seeds_and_splits_have_entries_of_their_own(forget):
+    first = {split: minilang.split(split, 5) for split in ("train", "dev")}
+    assert first["train"] != first["dev"] != minilang.split("dev", 5, seed=1)
+    forget()
+    assert {split: minilang.split(split, 5) for split in first} == first
+
+
+def test_a_damaged_block_is_drawn_again(forget, empty):
+    drawn = minilang.split("dev", 8)
+    (block,) = empty.rglob("dev-0-0")
+    block.write_bytes(np.random.default_rng(0).bytes(1000))
+    forget()
+    assert minilang.split("dev", 8) == drawn
