@@ -2,11 +2,15 @@
 
 import os
 import signal
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import torch
+
+from dtglib import derived
+from dtglib.minilang import corpus
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and so would whatever they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -21,6 +25,17 @@ def data() -> Path:
     if not Path(folder).is_dir():
         pytest.skip(f"DTG_DATA names {folder}, which is not a folder")
     return Path(folder).resolve()
+
+
+@pytest.fixture
+def nothing_kept(tmp_path, monkeypatch) -> Iterator[Path]:
+    """An empty cache directory: nothing that an earlier process has compiled or drawn is found."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    derived.folder.cache_clear()
+    corpus._stream.cache_clear()
+    yield tmp_path / "cache"
+    derived.folder.cache_clear()
+    corpus._stream.cache_clear()
 
 
 @contextmanager

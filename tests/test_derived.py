@@ -17,12 +17,13 @@ from dtglib.minilang import corpus
 
 
 @pytest.fixture(autouse=True)
-def empty(tmp_path, monkeypatch) -> Path:
-    """An empty cache directory of our own."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    derived.folder.cache_clear()
-    yield tmp_path / "cache"
-    derived.folder.cache_clear()
+def empty(nothing_kept) -> Path:
+    return nothing_kept
+
+
+def forget() -> None:
+    """What a new process knows of minilang: nothing."""
+    corpus._stream.cache_clear()
 
 
 def test_what_was_written_is_read_and_what_was_not_is_not():
@@ -137,15 +138,7 @@ def test_two_processes_that_fill_it_at_once_find_the_same(empty):
 # ---- minilang
 
 
-@pytest.fixture
-def forget():
-    """What a new process knows of minilang: nothing."""
-    corpus._stream.cache_clear()
-    yield corpus._stream.cache_clear
-    corpus._stream.cache_clear()
-
-
-def test_sentences_are_drawn_once_and_then_found_whole(forget, monkeypatch):
+def test_sentences_are_drawn_once_and_then_found_whole(monkeypatch):
     drawn = minilang.split("depth", 40)
     forget()
     monkeypatch.setattr(corpus, "_draw", None)
@@ -153,7 +146,7 @@ def test_sentences_are_drawn_once_and_then_found_whole(forget, monkeypatch):
     assert minilang.split("depth", 3) == drawn[:3]
 
 
-def test_what_is_added_to_what_was_found_is_what_would_have_been_drawn_anyway(forget, empty):
+def test_what_is_added_to_what_was_found_is_what_would_have_been_drawn_anyway(empty):
     long = minilang.split("dev", 100)
     for path in sorted(empty.rglob("dev-0-*")):
         if path.name in ("dev-0-32", "dev-0-64"):
@@ -163,14 +156,14 @@ def test_what_is_added_to_what_was_found_is_what_would_have_been_drawn_anyway(fo
     assert minilang.split("dev", 100) == long
 
 
-def test_other_seeds_and_splits_have_entries_of_their_own(forget):
+def test_other_seeds_and_splits_have_entries_of_their_own():
     first = {split: minilang.split(split, 5) for split in ("train", "dev")}
     assert first["train"] != first["dev"] != minilang.split("dev", 5, seed=1)
     forget()
     assert {split: minilang.split(split, 5) for split in first} == first
 
 
-def test_a_damaged_block_is_drawn_again(forget, empty):
+def test_a_damaged_block_is_drawn_again(empty):
     drawn = minilang.split("dev", 8)
     (block,) = empty.rglob("dev-0-0")
     block.write_bytes(np.random.default_rng(0).bytes(1000))

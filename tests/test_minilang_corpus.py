@@ -15,7 +15,7 @@ import pytest
 import yaml
 from minilang_samples import SIZES, grammar, split
 
-from dtglib import minilang
+from dtglib import derived, minilang
 from dtglib.brackets import parse_brackets
 from dtglib.errors import UserError
 from dtglib.minilang import corpus
@@ -248,13 +248,20 @@ def test_an_unknown_split_is_an_error_that_lists_the_known_ones():
         minilang.split("trian")
 
 
-def test_a_longer_split_begins_with_a_shorter_one():
+def drawn_anew(monkeypatch, folder) -> None:
+    """As in a new process that finds nothing kept."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    derived.folder.cache_clear()
+    corpus._stream.cache_clear()
+
+
+def test_a_longer_split_begins_with_a_shorter_one(nothing_kept, monkeypatch):
     short = minilang.split("dev", 20, seed=2)
-    corpus._so_far.cache_clear()
+    drawn_anew(monkeypatch, nothing_kept / "second")
     long = minilang.split("dev", 40, seed=2)
     assert long[:20] == short
     assert minilang.split("dev", 20, seed=2) == short
-    corpus._so_far.cache_clear()
+    drawn_anew(monkeypatch, nothing_kept / "third")
     assert [minilang.split("dev", count, seed=2) for count in (1, 20, 40)] == [long[:1], short, long]
 
 
@@ -266,9 +273,9 @@ def test_what_has_been_drawn_is_not_drawn_again_and_belongs_to_whoever_asked():
     assert minilang.split("dev", 20, seed=2) == theirs
 
 
-def test_after_an_interruption_the_same_sentences_come(monkeypatch):
+def test_after_an_interruption_the_same_sentences_come(nothing_kept, monkeypatch):
     expected = minilang.split("dev", 20, seed=2)
-    corpus._so_far.cache_clear()
+    drawn_anew(monkeypatch, nothing_kept / "second")
     calls = itertools.count()
 
     def impatient(*args):
@@ -432,8 +439,8 @@ def test_the_same_seed_gives_the_same_bytes_on_every_machine():
     assert checksums() == CHECKSUMS
 
 
-def test_the_bytes_do_not_depend_on_the_hash_seed_of_the_process():
-    environment = os.environ | {"PYTHONHASHSEED": "4711"}
+def test_the_bytes_do_not_depend_on_the_hash_seed_of_the_process(tmp_path):
+    environment = os.environ | {"PYTHONHASHSEED": "4711", "XDG_CACHE_HOME": str(tmp_path)}
     run = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, check=True)
     assert run.stdout == report()
 

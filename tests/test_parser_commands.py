@@ -682,15 +682,19 @@ WITHOUT_NUMBERS = {
     *("ahead", "config", "errors", "files", "progress", "record", "shapes", "weights"),
     *("conllu_rows", "projectivity", "proposals/projective"),
     # batches.py needs them for the language models.
-    *("compile", "vocab", "transitions/protocol", "transitions/rows"),
+    *("compile", "jit", "vocab"),
+    *(f"transitions/{path.stem}" for path in (PACKAGE / "transitions").glob("*.py")),
 }
 
 
 def imported_by(module: str) -> set[str]:
     """The modules of dtglib that one imports, as paths below the package."""
-    nodes = ast.walk(ast.parse((PACKAGE / f"{module}.py").read_text("utf-8")))
-    names = {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module.startswith("dtglib.")}
-    return {name.removeprefix("dtglib.").replace(".", "/") for name in names}
+    names = set()
+    for node in ast.walk(ast.parse((PACKAGE / f"{module}.py").read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "dtglib":
+            folder = node.module.removeprefix("dtglib").removeprefix(".").replace(".", "/")
+            names |= {folder, *(f"{folder}/{alias.name}" for alias in node.names)}
+    return {name.lstrip("/") for name in names if (PACKAGE / f"{name.lstrip('/')}.py").is_file()}
 
 
 def test_all_code_that_decides_about_a_parsers_weights_counts():
