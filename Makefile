@@ -12,10 +12,10 @@ QUIET  := $(if $(CI),--quiet,)
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup data reproduce notebooks lab figures test lint bench clean lock
+.PHONY: help setup data reproduce notebooks lab figures test test-slow test-all lint bench clean lock
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY)  ## make the environment in .venv (every other target does it too, where it is needed)
 
@@ -48,9 +48,19 @@ lab: $(READY)  ## open JupyterLab on the notebooks
 figures: $(READY)  ## draw all figures again into figures/, at SIZE
 	@$(BIN)/dtglib reproduce --size $(SIZE) --again
 
-test: lint  ## lint, tests, and the notebooks against their stored outputs
-	@$(BIN)/pytest
-	@$(BIN)/pytest --nbval-lax notebooks
+# A process a core; then, one after the other, what must have the machine to itself.
+TOGETHER := -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+NOTEBOOKS := $(wildcard notebooks/*.ipynb)
+
+test: lint  ## lint, tests, and the notebooks against their stored outputs: in 8 minutes on two cores
+	@$(BIN)/pytest $(TOGETHER) -m 'not (slow or alone)' --nbval-lax $(NOTEBOOKS) tests dtglib
+	@$(BIN)/pytest -m 'alone and not slow'
+
+test-slow: $(READY)  ## the tests that `make test` leaves out
+	@$(BIN)/pytest $(TOGETHER) -m 'slow and not alone'
+	@$(BIN)/pytest -m 'slow and alone'
+
+test-all: test test-slow  ## all tests
 
 lint: $(READY)  ## ruff: style and formatting
 	@$(BIN)/ruff check

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,6 +11,11 @@ import torch
 
 from dtglib import derived
 from dtglib.minilang import corpus
+
+# Several test processes have a core each, and so have those that they start.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ["OMP_NUM_THREADS"] = "1"
+    torch.set_num_threads(1)
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and so would whatever they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -36,6 +41,12 @@ def nothing_kept(tmp_path, monkeypatch) -> Iterator[Path]:
     yield tmp_path / "cache"
     derived.folder.cache_clear()
     corpus._stream.cache_clear()
+
+
+def slow(values: Iterable) -> list:
+    """Parameters for which a test is slow; a tuple is several of them."""
+    cases = (value if isinstance(value, tuple) else (value,) for value in values)
+    return [pytest.param(*case, marks=pytest.mark.slow) for case in cases]
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
+from conftest import slow
 from test_model import by_definition, in_every_model, sequences_of_moves, small_model, system_of
 from test_output import vocabulary
 from trees import Heads
@@ -305,7 +306,7 @@ def test_a_wider_beam_seldom_finds_less(name, record_property):
 
 
 @pytest.mark.parametrize("widths", [Widths(1, 1, 1, 130), Widths(10, 5, 5, 130)])
-@in_every_model_with_trees
+@pytest.mark.parametrize("name", ["dtg-eager", *slow(name for name in DERIVES if name != "dtg-eager")])
 def test_a_sentence_of_sixty_words_has_a_projective_tree_with_one_root(name, widths):
     model = model_of(name)
     found = find_one(model, (WORDS * 15), widths)

@@ -112,6 +112,7 @@ def ud_english(data) -> dict[str, Treebank]:
         return {split: load("ud-english", split) for split in splits("ud-english")}
 
 
+@pytest.mark.slow
 def test_ud_english_has_the_sentences_of_its_six_treebanks(ud_english):
     sizes = {split: len(treebank.sentences) for split, treebank in ud_english.items()}
     assert sizes == {"train": 56_711 - 2_470, "dev": 8_137, "test": 14_992}

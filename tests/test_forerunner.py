@@ -167,6 +167,7 @@ def test_it_ends_with_the_block_and_may_save_what_it_has(tmp_path, threads):
     assert not is_alive(int(lines(ran)[0].split()[0]))
 
 
+@pytest.mark.alone
 def test_it_ends_when_whom_it_helps_is_killed(tmp_path):
     scripts = scripts_of(tmp_path / "notebooks", f"import time\n{NOTE}\ntime.sleep(60)")
     ran = tmp_path / "notebooks" / "ran"
@@ -198,6 +199,8 @@ for name in ("a", "b", "c", "d"):
 """
 
 
+@pytest.mark.slow
+@pytest.mark.alone
 def test_what_one_has_computed_the_other_finds(tmp_path, monkeypatch, threads, capsys):
     (tmp_path / "configs").mkdir()
     (tmp_path / "configs" / "smoke.yaml").write_text("seed: 1\ncorpus: minilang\n")

@@ -9,9 +9,13 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from conftest import slow
 from lab import Cell, Lab, browser, find_browser, jupyterlab, wait
 
 ROOT = Path(__file__).parent.parent
+NOTEBOOKS = [path.name for path in sorted((ROOT / "notebooks").glob("*.ipynb"))]
+pytestmark = pytest.mark.alone
+
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
@@ -82,7 +86,7 @@ def test_the_masks_run_in_jupyterlab_and_their_pictures_are_on_the_page(lab, art
         print(f"the page, as a picture: {screenshot}")
 
 
-@pytest.mark.parametrize("name", [path.name for path in sorted((ROOT / "notebooks").glob("*.ipynb"))])
+@pytest.mark.parametrize("name", [NOTEBOOKS[0], *slow(NOTEBOOKS[1:])])
 def test_who_opens_a_notebook_sees_its_stored_pictures(lab, name):
     """JupyterLab does not trust what it has not run itself, and shows no SVG of it."""
     lab.open(name)

@@ -682,7 +682,7 @@ WITHOUT_NUMBERS = {
     *("ahead", "config", "errors", "files", "progress", "record", "shapes", "weights"),
     *("conllu_rows", "projectivity", "proposals/projective"),
     # batches.py needs them for the language models.
-    *("compile", "jit", "vocab"),
+    *("compile", "derived", "jit", "vocab"),
     *(f"transitions/{path.stem}" for path in (PACKAGE / "transitions").glob("*.py")),
 }
 

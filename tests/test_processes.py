@@ -156,6 +156,7 @@ def test_no_process_goes_on_before_the_first_one_has_saved_the_model(tmp_path):
     assert together(2, tmp_path, train_and_look_for_the_model, tmp_path / "run") == [0, 0]
 
 
+@pytest.mark.slow
 def test_processes_that_are_done_end(tmp_path):
     # Some pairs of them did not, in one of six runs: a race, which only shows when it is run often.
     for number in range(12):

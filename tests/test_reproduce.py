@@ -79,6 +79,7 @@ def test_how_long_it_took_the_last_time_is_no_reason_to_run_again(repository):
     assert (repository / "notebooks" / "ran").read_text() == "x"
 
 
+@pytest.mark.alone
 def test_what_is_run_in_the_background_is_stopped_too(repository):
     """A shell lets what it runs in the background ignore Ctrl-C."""
     write_notebook(repository, "import time; time.sleep(60)")
@@ -114,6 +115,7 @@ def test_a_damaged_record_vouches_for_nothing(repository):
     assert (repository / "notebooks" / "ran").read_text() == "xx"
 
 
+@pytest.mark.alone
 def test_a_kernel_that_dies_is_reported(repository):
     write_notebook(repository, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     with pytest.raises(UserError, match="its kernel died, most likely for lack of memory"):

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from conftest import with_one_thread
+from conftest import slow, with_one_thread
 from jupyter_client.kernelspec import KernelSpecManager
 from test_parser_commands import TINY_PARSER
 from test_train import TINY, wait_for
@@ -204,7 +204,8 @@ def leave_room(disk: Path, kilobytes: int) -> None:
 
 
 # The record needs 8, what the notebook prints 8; executed, it needs 16, and as a web page 280 more.
-@pytest.mark.parametrize(("scripts", "room"), [(SCRIPTS, 0), (SCRIPTS, 12), ([], 24), ([], 100)])
+@pytest.mark.parametrize(("scripts", "room"), [(SCRIPTS, 0), ([], 24), *slow([(SCRIPTS, 12), ([], 100)])])
+@pytest.mark.alone
 def test_on_a_full_disk_one_line_says_so_and_when_there_is_room_the_same_command_goes_on(scripts, room, disk, corpus):
     repository = fill(disk, corpus)
     write_notebook(repository, "00_first", PRINTS)
@@ -218,6 +219,8 @@ def test_on_a_full_disk_one_line_says_so_and_when_there_is_room_the_same_command
     assert status(repository, "00_first") == "finished"
 
 
+@pytest.mark.slow
+@pytest.mark.alone
 def test_a_training_that_finds_no_room_goes_on_when_there_is_some(disk, corpus, undisturbed):
     repository = fill(disk, corpus)
     write_notebook(repository, "00_first", PRINTS)
@@ -255,6 +258,8 @@ def pid_in_training(repository: Path) -> int:
     return int((repository / "pid").read_text())
 
 
+@pytest.mark.slow
+@pytest.mark.alone
 def test_after_a_killed_kernel_and_a_stopped_command_the_model_is_the_same(repository, undisturbed):
     write_notebook(repository, "00_first", PRINTS)
     write_notebook(repository, "01_second", TRAINS)
@@ -277,6 +282,7 @@ def test_after_a_killed_kernel_and_a_stopped_command_the_model_is_the_same(repos
     assert ran(repository) == ["00_first", "01_second"]
 
 
+@pytest.mark.alone
 def test_a_kernel_that_dies_while_it_starts_is_reported(repository, monkeypatch, capsys):
     found = KernelSpecManager.get_kernel_spec
 
@@ -292,6 +298,7 @@ def test_a_kernel_that_dies_while_it_starts_is_reported(repository, monkeypatch,
     assert capsys.readouterr().err.startswith("dtglib: 00_first.ipynb: its kernel died")
 
 
+@pytest.mark.alone
 def test_after_a_stopped_script_the_model_is_the_same(repository, undisturbed):
     write_notebook(repository, "01_second", TRAINS)
     process = start(repository, *SCRIPTS)
@@ -310,6 +317,8 @@ def test_after_a_stopped_script_the_model_is_the_same(repository, undisturbed):
 WAITS = "import time, pathlib\ntime.sleep(0 if pathlib.Path('../stopped').exists() else 60)"
 
 
+@pytest.mark.slow
+@pytest.mark.alone
 def test_what_another_core_was_training_when_the_command_was_stopped_goes_on(repository, undisturbed):
     write_notebook(repository, "00_first", WAITS)
     write_notebook(repository, "01_second", TRAINS)
@@ -329,6 +338,8 @@ def test_what_another_core_was_training_when_the_command_was_stopped_goes_on(rep
     assert found[: len(steps)] == steps and len(steps) < len(found) == len(set(found))
 
 
+@pytest.mark.slow
+@pytest.mark.alone
 def test_in_pieces_of_so_many_minutes_every_notebook_is_run_to_its_end_once(repository):
     for name in ("00_first", "01_second"):
         write_notebook(repository, name, "import time\ntime.sleep(1)")
@@ -345,6 +356,7 @@ def test_in_pieces_of_so_many_minutes_every_notebook_is_run_to_its_end_once(repo
 # ---- Two at once
 
 
+@pytest.mark.slow
 def test_of_two_sizes_that_want_the_same_model_one_trains_it_and_the_other_waits(repository, undisturbed):
     write_notebook(repository, "01_second", TRAINS)
     (repository / "configs" / "other.yaml").write_text(f"{SIZE}trees: 7\n")
@@ -374,6 +386,7 @@ socket.socket, socket.getaddrinfo = Socket, refuse
 """
 
 
+@pytest.mark.slow
 def test_without_network_and_public_data_the_whole_works(repository, tmp_path):
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(NO_NETWORK)
@@ -456,14 +469,13 @@ FINISHED = [
     *("parsers/*/parser.safetensors", "parsers/*/parser.json", "scores/*/rows.jsonl", "smoke/00_first/record.json"),
 ]
 STOPPED = ["checkpoint.safetensors", "record.json", "config.yaml", "metrics.jsonl"]
-CASES = [
-    case
-    for state, names in (("finished", FINISHED), ("stopped", [f"models/*/{name}" for name in STOPPED]))
-    for case in itertools.product([state], names, DAMAGES)
-]
+FILES = [*(("finished", name) for name in FINISHED), *(("stopped", f"models/*/{name}") for name in STOPPED)]
+EVERY = [(*file, damage) for file in FILES for damage in DAMAGES]
+# Each file in one way, and each way with some of the files; the rest is slow.
+FAST = EVERY[:: len(DAMAGES) + 1]
 
 
-@pytest.mark.parametrize(("state", "name", "damage"), CASES)
+@pytest.mark.parametrize(("state", "name", "damage"), [*FAST, *slow(case for case in EVERY if case not in FAST)])
 def test_what_is_damaged_is_named_or_made_again(state, name, damage, request, finished, tmp_path, capsys):
     repository = tmp_path / "repository"
     shutil.copytree(request.getfixturevalue(state), repository)

@@ -5,6 +5,8 @@ import json
 from collections import Counter
 from dataclasses import asdict
 
+import pytest
+
 from dtglib.stats import has_several_heads, length_quantiles, stats_of
 from dtglib.treebank import Edge, Sentence, Treebank, read_conllu, sentence_from_rows
 
@@ -22,6 +24,7 @@ DO_NOT = sentence_from_rows(
 )
 
 
+@pytest.mark.slow
 def test_counts_of_all_public_treebanks_equal_their_published_statistics(data):
     with open(data / "ud" / "STATS.tsv", encoding="utf-8", newline="") as file:
         published = list(csv.DictReader(file, delimiter="\t"))

@@ -9,6 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from conftest import slow
 from hypothesis import given
 from hypothesis import strategies as st
 from test_beam import ALL, LONG, SAME, WORDS, listed, model_of, never
@@ -19,7 +20,7 @@ from dtglib.corpora import load
 from dtglib.decode.beam import Widths
 from dtglib.errors import UserError
 from dtglib.model import Model
-from dtglib.readings import SYSTEM_OF
+from dtglib.readings import READINGS, SYSTEM_OF
 from dtglib.scores import score_words
 from dtglib.surprisal import (
     Surprisal,
@@ -174,7 +175,7 @@ def test_characters_never_seen_have_surprisals_like_others(name, kind):
         assert len(found.pieces) == len(words)
 
 
-@in_every_model
+@pytest.mark.parametrize("name", ["dtg-swift", *slow(name for name in READINGS if name != "dtg-swift")])
 def test_a_sentence_of_sixty_words_is_read_to_its_end(name):
     words = (WORDS * 15)[:60]
     found = surprisal_of(model_of(name, "words"), words)

@@ -511,6 +511,8 @@ def train_and_be_killed(folder: Path, at: int) -> None:
     run(folder, data=Deadly())
 
 
+@pytest.mark.slow
+@pytest.mark.alone
 def test_a_run_killed_at_any_moment_ends_with_the_same_bits_as_one_that_was_not(uninterrupted, tmp_path):
     stood = Counter()
     for at in itertools.count(1):
@@ -750,6 +752,7 @@ def command(*arguments: object) -> int:
     return main(["train", *map(str, arguments)])
 
 
+@pytest.mark.alone
 def test_a_command_that_was_killed_goes_on_with_the_same_bits(tiny, tmp_path):
     arguments = [tiny, "--out", tmp_path / "killed", "--set", "epochs=20"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}

@@ -504,6 +504,7 @@ def test_the_oracle_on_rows_writes_random_long_trees_as_the_oracle_does(system):
 # ---- Treebanks
 
 
+@pytest.mark.slow
 def test_all_projective_trees_of_ud_english_go_through_all_systems_and_back(data):
     with open(data / "ud" / "STATS.tsv", encoding="utf-8", newline="") as file:
         published = {

@@ -140,6 +140,7 @@ def test_every_feature_of_a_file_comes_back_byte_for_byte(read, tmp_path):
     assert (tmp_path / "again.conllu").read_bytes() == text.encode()
 
 
+@pytest.mark.slow
 def test_all_public_treebanks_come_back_byte_for_byte(data, tmp_path):
     files = sorted(data.glob("ud/*/*.conllu"))
     assert files
