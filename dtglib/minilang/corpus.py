@@ -131,7 +131,7 @@ def _as_bytes(sentences: list[Sentence], dice: tuple) -> bytes:
 
 def _from_bytes(block: bytes) -> tuple[list[Sentence], tuple]:
     collects = gc.isenabled()
-    gc.disable()  # looking for garbage among ever more tuples takes three quarters of the time (of 20,000: 0.8 of 1.1 s)
+    gc.disable()  # looking for garbage among ever more tuples takes three quarters of the time: of 1.1 s for 20,000
     try:
         dice, rows = marshal.loads(block)
         for row in rows:
