@@ -26,7 +26,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent
-FOLDERS = 4  # versions of the package whose entries are kept
+FOLDERS = 8  # versions of the package whose entries are kept, some 30 MB each
 DIGEST = hashlib.sha256().digest_size
 
 

@@ -62,14 +62,13 @@ def test_where_the_disk_is_full_nothing_is_left_half_written(monkeypatch):
     assert list(derived.folder().iterdir()) == []
 
 
-def test_folders_of_other_versions_are_removed_but_for_the_last_few(empty):
-    for age in range(7):
-        (empty / "dtglib" / str(age)).mkdir(parents=True)
-        os.utime(empty / "dtglib" / str(age), (time.time() - 100 * age,) * 2)
-    (empty / "dtglib" / "3" / "entry").touch()
-    os.utime(empty / "dtglib" / "3", (time.time() - 300,) * 2)
+def test_folders_of_other_versions_are_removed_but_for_those_that_were_used_last(empty):
+    for days in range(12):
+        (empty / "dtglib" / str(days)).mkdir(parents=True)
+        os.utime(empty / "dtglib" / str(days), (time.time() - 86_400 * days,) * 2)
     ours = derived.folder()
-    assert {path.name for path in (empty / "dtglib").iterdir()} == {ours.name, "0", "1", "2"}
+    left = {path.name for path in (empty / "dtglib").iterdir()}
+    assert left == {ours.name, *map(str, range(derived.FOLDERS - 1))}
 
 
 FOLDER = "from dtglib import derived; print(derived.folder().name)"
