@@ -30,7 +30,8 @@ from dtglib.code import require_unchanged
 from dtglib.errors import UserError
 from dtglib.files import explain_disk_errors, write_atomically
 
-SECONDS_TO_SAVE = 300  # what a kernel has for it when it is interrupted
+SECONDS_TO_SAVE = 300  # what a kernel has for it when it is interrupted in a cell,
+SECONDS_TO_END = 10  # and what one has that is at rest: seldom, one was seen not to end before it was told twice
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -78,22 +79,29 @@ def execute_notebook(notebook: Path, size: str, folder: Path, told: Told) -> lis
 
     running, count = folder / "running.ipynb", len(cells_of_notebook(notebook))
     put_in = 0  # cells of papermill's own: the one that sets the parameters
+    manager = None  # of the kernel
 
     class KernelManager(AsyncKernelManager):
         """What a kernel says outside of its notebook, as when it is interrupted, goes into a file beside it."""
 
-        shutdown_wait_time = SECONDS_TO_SAVE
+        shutdown_wait_time = SECONDS_TO_END
 
         async def start_kernel(self, **options: Any) -> None:
+            nonlocal manager
+            manager = self
             with open(folder / "kernel.log", "wb") as log:
                 await super().start_kernel(stderr=log, **options)
 
-    def tell(cell: Any, cell_index: int) -> None:
+    def started(cell: Any, cell_index: int) -> None:
         nonlocal put_in
+        manager.shutdown_wait_time = SECONDS_TO_SAVE
         if "injected-parameters" in cell["metadata"].get("tags", []):
             put_in = 1
         else:
             told(cell_index + 1 - put_in, count, _first_line(cell["source"]))
+
+    def ended(**cell: Any) -> None:
+        manager.shutdown_wait_time = SECONDS_TO_END
 
     for name in ("papermill", "asyncio"):
         logging.getLogger(name).addFilter(_is_news)
@@ -110,7 +118,8 @@ def execute_notebook(notebook: Path, size: str, folder: Path, told: Told) -> lis
                 # A cell may train for days. That a kernel has died is noticed without a limit.
                 execution_timeout=None,
                 kernel_manager_class=KernelManager,
-                on_cell_start=tell,
+                on_cell_start=started,
+                on_cell_executed=ended,
             )
     except PapermillExecutionError as error:
         raise UserError(
