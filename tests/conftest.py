@@ -12,6 +12,9 @@ import torch
 from dtglib import derived
 from dtglib.minilang import corpus
 
+# What fails in these says as much as what fails in a test.
+pytest.register_assert_rewrite("running")
+
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and so would whatever they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

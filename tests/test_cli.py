@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from test_train import TINY, written
+from running import assert_one_line, raw, written
+from test_train import TINY
 
 from dtglib.cli import main
 from dtglib.model import Model
@@ -130,15 +131,6 @@ def tiny(tmp_path):
     return path
 
 
-def raw(folder, **parts):
-    """A folder of sentences without trees: train.conllu and the like."""
-    folder.mkdir()
-    for part, text in parts.items():
-        rows = [f"{number}\t{word}" + "\t_" * 8 for number, word in enumerate(text.split(), 1)]
-        (folder / f"{part}.conllu").write_text("\n".join([f"# sent_id = {part}-1", *rows, "", ""]))
-    return folder
-
-
 def test_train_prints_what_it_reads_and_how_good_the_model_is(tiny, tmp_path, capsys):
     assert main(["train", str(tiny), "--out", str(tmp_path / "run")]) == 0
     train, dev, best = capsys.readouterr().out.splitlines()
@@ -197,13 +189,6 @@ def test_a_mistake_is_one_line_and_status_2_and_nothing_is_written(mistake, tiny
     assert main(["train", str(tiny), *mistake.split(), "--out", str(tmp_path / "run")]) == 2
     assert_one_line(capsys, *MISTAKES[mistake])
     assert not (tmp_path / "run").exists()
-
-
-def assert_one_line(capsys, *parts: str) -> None:
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("dtglib: ")
-    for part in parts:
-        assert part in line
 
 
 def test_a_config_that_is_not_there_is_named(tmp_path, capsys):

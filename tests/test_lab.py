@@ -10,8 +10,8 @@ from pathlib import Path
 import nbformat
 import pytest
 from lab import Cell, Lab, browser, find_browser, jupyterlab, wait
+from running import ROOT
 
-ROOT = Path(__file__).parent.parent
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 

@@ -15,10 +15,9 @@ from pathlib import Path
 import pytest
 import trees
 import yaml
-from test_cli import DIFFERENCE, assert_one_line, raw
-from test_config import CONFIGS
-from test_imports import PACKAGE
-from test_train import TINY, lines, written
+from running import CONFIGS, PACKAGE, assert_one_line, lines, raw, written
+from test_cli import DIFFERENCE
+from test_train import TINY
 
 from dtglib.cli import main
 from dtglib.code import RUNNING

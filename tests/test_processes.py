@@ -15,22 +15,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_train import (
-    CONFIG,
-    CPU,
-    TINY,
-    WEIGHTS_FILE,
-    Bad,
-    Bigrams,
-    Ends,
-    Fragile,
-    Letters,
-    elsewhere,
-    lines,
-    run,
-    tensors,
-    written,
-)
+from running import WEIGHTS_FILE, elsewhere, lines, tensors, written
+from test_train import CONFIG, CPU, TINY, Bad, Bigrams, Ends, Fragile, Letters, run
 from torch import nn
 
 import dtglib.progress

@@ -19,8 +19,9 @@ import nbformat
 import pytest
 from conftest import with_one_thread
 from jupyter_client.kernelspec import KernelSpecManager
+from running import wait_for
 from test_parser_commands import TINY_PARSER
-from test_train import TINY, wait_for
+from test_train import TINY
 
 import dtglib.train
 from dtglib.cli import main

@@ -7,13 +7,11 @@ model and minilang.
 import itertools
 import json
 import math
-import multiprocessing
 import os
 import re
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -24,6 +22,7 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
+from running import WEIGHTS_FILE, bits, elsewhere, lines, tensors, wait_for, written
 from torch import Tensor, nn
 
 import dtglib.progress
@@ -40,18 +39,12 @@ from dtglib.schedule import TrainConfig, all_steps, rate_at
 from dtglib.train import Interrupted, train
 
 CPU = torch.device("cpu")
-TIMES = {"seconds", "positions_per_second"}
-WEIGHTS_FILE = "model.safetensors"
 
 # 24 sentences in 6 batches: 12 steps, and a model that is evaluated, and saved, after every third.
 CONFIG = TrainConfig(
     epochs=2, batch_positions=24, learning_rate=0.05, first_rate=1e-3, last_rate=1e-3, warmup_steps=2,
     precision="float32", evaluate_every=3,
 )  # fmt: skip
-
-# Processes that are forked from one that has the imports behind it: a start of Python with PyTorch takes seconds.
-ELSEWHERE = multiprocessing.get_context("forkserver")
-ELSEWHERE.set_forkserver_preload(["dtglib.experiment", "torch._dynamo"])
 
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -116,26 +109,6 @@ def run(folder: Path, config: TrainConfig = CONFIG, model: nn.Module | None = No
     return model
 
 
-def lines(folder: Path, *parts: str) -> list[dict]:
-    """The metrics, but for the times."""
-    metrics = read_record(folder).metrics
-    return [{k: v for k, v in line.items() if k not in TIMES} for line in metrics if line["part"] in parts or not parts]
-
-
-def bits(folder: Path) -> bytes:
-    """The kept model's."""
-    return (folder / WEIGHTS_FILE).read_bytes()
-
-
-def written(folder: Path) -> dict[str, int]:
-    """When each file was written last; a lock is touched by everyone who asks for the folder."""
-    return {path.name: path.stat().st_mtime_ns for path in folder.iterdir() if path.name != ".lock"}
-
-
-def tensors(folder: Path, name: str) -> dict[str, Tensor]:
-    return safetensors.torch.load_file(folder / name)
-
-
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory) -> Path:
     """The run that nobody disturbed."""
@@ -148,27 +121,6 @@ def assert_same_run(folder: Path, other: Path) -> None:
     assert bits(folder) == bits(other)
     assert lines(folder) == lines(other)
     assert read_record(folder).about["status"] == "finished"
-
-
-def with_one_thread(function: Callable, *arguments: object) -> None:
-    torch.set_num_threads(1)
-    function(*arguments)
-
-
-def elsewhere(*calls: tuple) -> list[int | None]:
-    """Each function with its arguments in a process of its own, all at the same time: their exit statuses, or None for
-    one that hung and had to be killed."""
-    started = [ELSEWHERE.Process(target=with_one_thread, args=call) for call in calls]
-    for process in started:
-        process.start()
-    deadline = time.monotonic() + 60
-    for process in started:
-        process.join(max(0, deadline - time.monotonic()))
-    hung = [process.exitcode is None for process in started]
-    for process in started:
-        process.kill()
-        process.join()
-    return [None if has_hung else process.exitcode for process, has_hung in zip(started, hung, strict=True)]
 
 
 # ---- What the loop does
@@ -764,13 +716,6 @@ def test_a_command_that_was_killed_goes_on_with_the_same_bits(tiny, tmp_path):
     assert command(*arguments) == 0
     assert command(tiny, "--out", tmp_path / "whole", "--set", "epochs=20") == 0
     assert_same_run(tmp_path / "killed", tmp_path / "whole")
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline, "the run has not come so far"
-        time.sleep(0.001)
 
 
 @pytest.mark.parametrize("model", ["txl-tokens", "dtg"])
