@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from test_compile import FIRST_PIECE, compiled, random_sentences
+from toys import FIRST_PIECE, compiled, random_sentences
 
 from dtglib.batches import POSITIONS, by_length, in_rows, pack, pad, rows_of
 from dtglib.compile import NOTHING, STACK, Compiled

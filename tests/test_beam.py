@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
-from test_model import by_definition, in_every_model, sequences_of_moves, small_model, system_of
-from test_output import vocabulary
+from test_model import by_definition, sequences_of_moves, system_of
+from toys import ALL, LONG_WORD, WORDS, in_every_model, model_of, never, small_model, vocabulary
 from trees import Heads
 
 from dtglib.corpora import load
@@ -28,11 +28,9 @@ from dtglib.transitions import START, Action, Kind
 from dtglib.transitions.protocol import OPEN, why_no_tree
 from dtglib.vocab import UNKNOWN, Vocabulary
 
-ALL = Widths(10**6, 10**6, 0, 10**6)  # nothing is pruned
 SAME = {"abs": 1e-4}  # nats
 END, GEN = Action(Kind.END), Action(Kind.GEN)
 
-WORDS = ["the", "difference", "is", "theirs"]  # of the tests of vocabularies; three of them in pieces
 DERIVES = list(SYSTEM_OF)  # the models with trees
 
 in_every_model_with_trees = pytest.mark.parametrize("name", DERIVES)
@@ -106,11 +104,6 @@ def heads_of(name: str, moves: Sequence[Action]) -> Heads:
     for move in moves:
         state = system_of(name).step(state, move)
     return state.heads
-
-
-@cache
-def model_of(name: str, kind: str = "pieces", output: str = "single") -> Model:
-    return small_model(name, vocabulary(kind), output=output)
 
 
 @cache
@@ -447,26 +440,16 @@ def test_in_arc_eager_a_word_and_root_must_be_popped_too():
     assert found.log_prob == pytest.approx(find_one(model, ["is"]).log_prob, **SAME)
 
 
-def never(model: Model, entry: int) -> Model:
-    """The model, but that an entry has no probability."""
-    with torch.no_grad():
-        model.output.bias[entry] = -torch.inf
-    return model
-
-
-LONG = "theirsthe"  # six pieces, no two alike
-
-
 @pytest.mark.parametrize("beside", [[], [["is"]], [["is", "is", "is"], ["theirs"]]])
 @pytest.mark.parametrize("piece", [0, 1, -1])
 @in_every_model
 def test_a_search_may_die_at_any_piece_of_a_word_alone_or_beside_others(name, piece, beside):
     speaks = vocabulary("pieces")
-    ids = speaks.encode([LONG]).ids
+    ids = speaks.encode([LONG_WORD]).ids
     assert len(set(ids)) == len(ids) > 2
     dead = ids[piece]
     model = never(small_model(name), dead)
-    for words in (["is", LONG, "is"], ["is", LONG], [LONG]):
+    for words in (["is", LONG_WORD, "is"], ["is", LONG_WORD], [LONG_WORD]):
         expected = [speaks.encode(sentence).ids for sentence in beside]
         dies, *others = find(model, [words, *beside], Widths(20, 20, 5, 20))
         assert_dead(dies, alive=speaks.encode(words).ids.index(dead))

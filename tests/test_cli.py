@@ -9,22 +9,13 @@ import sys
 
 import pytest
 from running import assert_one_line, raw, written
-from test_train import TINY
+from toys import DIFFERENCE, TINY
 
 from dtglib.cli import main
 from dtglib.model import Model
 from dtglib.record import read_record
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-DIFFERENCE = (
-    "# sent_id = one\n"
-    "1\tThere\tthere\tPRON\tEX\t_\t2\texpl\t_\t_\n"
-    "2\tis\tbe\tVERB\tVBZ\t_\t0\troot\t_\t_\n"
-    "3\ta\ta\tDET\tDT\t_\t4\tdet\t_\t_\n"
-    "4\tdifference\tdifference\tNOUN\tNN\t_\t2\tnsubj\t_\t_\n"
-    "\n"
-)
 
 
 @pytest.fixture

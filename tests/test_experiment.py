@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from running import PACKAGE, bits, elsewhere, lines, written
 from test_imports import imports_of
-from test_train import TINY
+from toys import TINY
 
 from dtglib.code import RUNNING
 from dtglib.errors import UserError

@@ -22,8 +22,8 @@ import safetensors
 import safetensors.torch
 import torch
 import yaml
-from test_output import trees, vocabulary
 from torch import Tensor, nn
+from toys import DTG, SMALL, in_every_dtg, in_every_model, small_model, trees, vocabulary
 from trees import Heads, random_tree
 
 from dtglib import attention
@@ -43,26 +43,12 @@ from dtglib.transitions.protocol import OPEN
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE, MAY_POP
 from dtglib.vocab import END, PAD, REACH, ROOT, Vocabulary, reserved_entries
 
-DTG = ["dtg", "dtg-eager", "dtg-swift"]
-SMALL = {"layers": 2, "width": 16, "heads": 2, "inner": 32}
 PIECE = "piece"  # a further piece of the word that has begun, beside the actions
 
-in_every_model = pytest.mark.parametrize("name", READINGS)
-in_every_dtg = pytest.mark.parametrize("name", DTG)
 with_both_outputs = pytest.mark.parametrize("output", ["single", "factored"])
 
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-def small_model(name: str, speaks: Vocabulary | None = None, seed: int = 1, **config) -> Model:
-    """Its weights are larger than those that training begins with, so that it has strong opinions."""
-    torch.manual_seed(seed)
-    model = Model(ModelConfig(**{**SMALL, "model": name, **config}), speaks or vocabulary("pieces"))
-    with torch.no_grad():
-        model.embedding.weight *= 3
-        model.output.bias.normal_()
-    return model
 
 
 def read(name: str, numbers: Row[int], form=dense, place=pad) -> Batch:

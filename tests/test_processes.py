@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 import torch
 from running import WEIGHTS_FILE, elsewhere, lines, tensors, written
-from test_train import CONFIG, CPU, TINY, Bad, Bigrams, Ends, Fragile, Letters, run
 from torch import nn
+from toys import CONFIG, CPU, TINY, Bad, Bigrams, Ends, Fragile, Letters, run
 
 import dtglib.progress
 from dtglib.checkpoint import FILE as CHECKPOINT_FILE

@@ -20,8 +20,7 @@ import pytest
 from conftest import with_one_thread
 from jupyter_client.kernelspec import KernelSpecManager
 from running import wait_for
-from test_parser_commands import TINY_PARSER
-from test_train import TINY
+from toys import TINY, TINY_PARSER
 
 import dtglib.train
 from dtglib.cli import main

@@ -14,10 +14,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_model import by_definition, in_every_dtg, in_every_model, legal_bits, small_model, system_of
-from test_output import vocabulary
-from test_vocab import SENTENCES
+from test_model import by_definition, legal_bits, system_of
 from torch import Tensor
+from toys import SENTENCES, in_every_dtg, in_every_model, small_model, vocabulary
 from trees import Heads, projective_trees, random_tree
 
 from dtglib.batches import pad

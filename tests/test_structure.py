@@ -10,8 +10,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_compile import Sentence, compiled, random_sentences, small_sentences
 from torch.nn.attention.flex_attention import flex_attention
+from toys import Sentence, compiled, random_sentences, small_sentences
 from trees import THERE_IS_A_DIFFERENCE, projective_trees
 
 from dtglib.batches import pack, pad

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_beam import ALL, LONG, SAME, WORDS, listed, model_of, never
-from test_model import in_every_model, small_model
-from test_output import vocabulary
+from test_beam import SAME, listed
+from toys import ALL, LONG_WORD, WORDS, in_every_model, model_of, never, small_model, vocabulary
 
 from dtglib.corpora import load
 from dtglib.decode.beam import Widths
@@ -206,10 +205,10 @@ def test_where_no_arc_may_be_drawn_a_sentence_dies_at_its_end(name):
 def test_a_sentence_dies_at_the_word_with_a_piece_that_cannot_be(name, piece):
     """At whichever of its pieces: the word is infinitely surprising, and so is all that follows."""
     speaks = vocabulary("pieces")
-    dead = speaks.encode([LONG]).ids[piece]
+    dead = speaks.encode([LONG_WORD]).ids[piece]
     model = never(small_model(name), dead)
     for before in ([], ["is"], ["is", "is"]):
-        found = surprisal_of(model, [*before, LONG, "is"])
+        found = surprisal_of(model, [*before, LONG_WORD, "is"])
         assert_dies_at(found, len(before))
         alive = list(found.pieces).index(speaks.entries[dead])
         assert np.isfinite(found.of_pieces[:alive]).all() and np.isinf(found.of_pieces[alive:]).all()
@@ -217,9 +216,9 @@ def test_a_sentence_dies_at_the_word_with_a_piece_that_cannot_be(name, piece):
 
 @in_every_model
 def test_one_that_dies_leaves_those_beside_it_alone(name):
-    model = never(small_model(name), vocabulary("pieces").encode([LONG]).ids[1])
+    model = never(small_model(name), vocabulary("pieces").encode([LONG_WORD]).ids[1])
     beside = ["is", "is"]
-    dies, lives = surprisals(model, [["is", LONG], beside], NARROW)
+    dies, lives = surprisals(model, [["is", LONG_WORD], beside], NARROW)
     assert_dies_at(dies, 1)
     assert lives.died is None
     assert lives.of_words == pytest.approx(surprisal_of(model, beside).of_words, **SAME)
@@ -227,8 +226,8 @@ def test_one_that_dies_leaves_those_beside_it_alone(name):
 
 @in_every_model
 def test_beginnings_that_die_are_infinite_and_never_nan(name):
-    model = never(small_model(name), vocabulary("pieces").encode([LONG]).ids[1])
-    (found,) = of_beginnings(model, NARROW)([["is", LONG, "is"]])
+    model = never(small_model(name), vocabulary("pieces").encode([LONG_WORD]).ids[1])
+    (found,) = of_beginnings(model, NARROW)([["is", LONG_WORD, "is"]])
     assert np.isfinite(found[0]) and (found[1:] == math.inf).all()
 
 

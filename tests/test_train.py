@@ -13,100 +13,32 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-import safetensors.torch
 import torch
 from running import WEIGHTS_FILE, bits, elsewhere, lines, tensors, wait_for, written
 from torch import Tensor, nn
+from toys import CONFIG, CPU, TINY, Bad, Bigrams, Ends, Fragile, Letters, run
 
 import dtglib.progress
 import dtglib.train
-from dtglib.batches import by_length
 from dtglib.checkpoint import FILE as CHECKPOINT_FILE
 from dtglib.cli import main
 from dtglib.errors import UserError
 from dtglib.examples import Examples
-from dtglib.files import write_atomically
 from dtglib.processes import has_bfloat16_units
 from dtglib.record import read_record
 from dtglib.schedule import TrainConfig, all_steps, rate_at
-from dtglib.train import Interrupted, train
-
-CPU = torch.device("cpu")
-
-# 24 sentences in 6 batches: 12 steps, and a model that is evaluated, and saved, after every third.
-CONFIG = TrainConfig(
-    epochs=2, batch_positions=24, learning_rate=0.05, first_rate=1e-3, last_rate=1e-3, warmup_steps=2,
-    precision="float32", evaluate_every=3,
-)  # fmt: skip
-
+from dtglib.train import Interrupted
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 # ---- The toy, also for the tests of checkpoints and of several processes
-
-
-class Letters:
-    """Sentences of three to six letters, drawn at random; `taken` are the batches that a model was given.
-
-    They are made ahead of time, so each has something that happens when its turn comes.
-    """
-
-    def __init__(self, count: int = 24, seed: int = 0) -> None:
-        random = np.random.default_rng(seed)
-        self.lengths = random.integers(3, 7, count)
-        self.names = [f"letters-{number}" for number in range(count)]
-        self.rows = [torch.as_tensor(random.integers(0, 6, length)) for length in self.lengths]
-        self.taken: list[list[int]] = []
-
-    def plan(self, positions: int, random: np.random.Generator, device: torch.device) -> list[np.ndarray]:
-        return by_length(self.lengths, positions, random, spread=np.inf)
-
-    def batch(self, numbers: np.ndarray, positions: int, device: torch.device) -> Tensor:
-        rows = nn.utils.rnn.pad_sequence([self.rows[n] for n in numbers], batch_first=True, padding_value=-1).to(device)
-        rows.happens = partial(self.take, numbers)
-        return rows
-
-    def take(self, numbers: np.ndarray) -> None:
-        self.taken.append(np.asarray(numbers).tolist())
-
-
-class Bigrams(nn.Module):
-    """Which letter follows which. Half of what it knows is dropped, so that resuming has a random generator to get
-    right."""
-
-    def __init__(self, dropout: float = 0.5) -> None:
-        super().__init__()
-        self.embedding, self.dropout, self.out = nn.Embedding(6, 4), nn.Dropout(dropout), nn.Linear(4, 6)
-        with torch.no_grad():
-            for number, parameter in enumerate(self.parameters(), start=1):
-                parameter.copy_(torch.linspace(-1, 1, parameter.numel()).view_as(parameter) / number)
-
-    def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, float]]:
-        batch.happens()
-        before, after = batch[:, :-1], batch[:, 1:]
-        logits = self.out(self.dropout(self.embedding(before.clamp(min=0))))
-        nats = nn.functional.cross_entropy(logits.flatten(0, 1), after.flatten(), ignore_index=-1, reduction="sum")
-        return nats, {"transitions": int((after >= 0).sum()), "positions": batch.numel()}
-
-    def save(self, folder: Path) -> None:
-        with write_atomically(folder / WEIGHTS_FILE, binary=True) as file:
-            file.write(safetensors.torch.save(self.state_dict()))
-
-
-def run(folder: Path, config: TrainConfig = CONFIG, model: nn.Module | None = None, **other) -> nn.Module:
-    """Train the toy, or go on with it."""
-    model = model or Bigrams()
-    other = {"data": Letters(), "held_out": Letters(8, seed=9), "seed": 1, "identity": asdict(config), **other}
-    train(model, config=config, folder=folder, **other)
-    return model
 
 
 @pytest.fixture(scope="module")
@@ -348,21 +280,6 @@ def test_nothing_is_dropped_out_in_evaluation(tmp_path):
 # ---- Interrupted
 
 
-class Ends(Letters):
-    """Letters that end the run at the `at`-th batch: by a signal, or by an exception where none is named."""
-
-    def __init__(self, at: int, by: signal.Signals | None = None) -> None:
-        super().__init__()
-        self.at, self.by = at, by
-
-    def take(self, numbers: np.ndarray) -> None:
-        super().take(numbers)
-        if len(self.taken) == self.at:
-            if self.by is None:
-                raise RuntimeError("the power is gone")
-            os.kill(os.getpid(), self.by)
-
-
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM], ids=lambda by: by.name)
 @pytest.mark.parametrize("at", [1, 2, 3, 8, 12])
 def test_a_signal_lets_the_step_end_and_saves_and_the_second_run_gives_the_same_bits(at, by, uninterrupted, tmp_path):
@@ -534,29 +451,9 @@ def test_a_checkpoint_of_another_kind_of_model_is_refused_even_where_its_setting
 # ---- What cannot go well
 
 
-class Bad(Letters):
-    """The sentence of that number is marked, for `Fragile` to stumble over."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self.rows[number] = torch.cat([torch.tensor([-1]), self.rows[number][1:]])
-
-
 BATCHES = _taken_by(CONFIG)
 FOURTH = BATCHES[3]  # the batch of step 4, with four sentences
 LARGE = next(batch for batch in BATCHES if len(batch) == 6)
-
-
-class Fragile(Bigrams):
-    """It adds to the loss of a batch with the marked sentence."""
-
-    def __init__(self, trouble: Callable[[nn.Module], Tensor]) -> None:
-        super().__init__()
-        self.trouble = trouble
-
-    def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, float]]:
-        nats, parts = super().loss(batch)
-        return (nats + self.trouble(self) if (batch[:, 0] < 0).any() else nats), parts
 
 
 def all_is_finite(folder: Path) -> bool:
@@ -670,25 +567,6 @@ def test_auto_is_what_the_processor_is_fastest_in_and_is_recorded_as_that(tmp_pa
 
 
 # ---- The command line, with our model
-
-
-TINY = """
-corpus: minilang
-train_sentences: 40
-dev_sentences: 10
-model: dtg
-layers: 2
-width: 16
-heads: 2
-inner: 32
-dropout: 0.1
-epochs: 3
-batch_positions: 256
-learning_rate: 0.005
-warmup_steps: 3
-precision: float32
-evaluate_every: 3
-"""
 
 
 @pytest.fixture
