@@ -13,7 +13,7 @@ from dtglib import derived
 from dtglib.minilang import corpus
 
 # What fails in these says as much as what fails in a test.
-pytest.register_assert_rewrite("running", "toys")
+pytest.register_assert_rewrite("reference", "running", "toys")
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and so would whatever they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,20 +1,18 @@
 """A search from which nothing is pruned gives a sentence the sum over all its derivations; a narrow one gives less.
 
 The sums are made by listing every legal sequence of actions, not only the oracles', and by giving each its probability
-by the definitions of test_model.py, without a cache and without a beam.
+by the definitions of reference.py, without a cache and without a beam.
 """
 
 import math
 from collections.abc import Sequence
-from functools import cache, partial
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from test_model import by_definition, sequences_of_moves, system_of
+from reference import SAME, listed
 from toys import ALL, LONG_WORD, WORDS, in_every_model, model_of, never, small_model, vocabulary
-from trees import Heads
 
 from dtglib.corpora import load
 from dtglib.decode import beam
@@ -24,12 +22,8 @@ from dtglib.errors import UserError
 from dtglib.model import Model
 from dtglib.readings import READINGS, SYSTEM_OF
 from dtglib.scores import score_words
-from dtglib.transitions import START, Action, Kind
 from dtglib.transitions.protocol import OPEN, why_no_tree
 from dtglib.vocab import UNKNOWN, Vocabulary
-
-SAME = {"abs": 1e-4}  # nats
-END, GEN = Action(Kind.END), Action(Kind.GEN)
 
 DERIVES = list(SYSTEM_OF)  # the models with trees
 
@@ -50,65 +44,6 @@ def find_one(model: Model, words: Sequence[str], widths: Widths = ALL) -> Found:
 
 
 # ---- By enumeration
-
-
-class Listed(NamedTuple):
-    """What all legal sequences of actions together say of the first words of a sentence, for each number of words."""
-
-    log_prefix: list[float]  # up to each piece
-    log_prob: list[float]
-    heads: list[Heads]  # of the best derivation
-    log_derivation: list[float]
-
-
-@torch.no_grad()
-def by_enumeration(model: Model, words: Sequence[str]) -> Listed:
-    """A derivation of the first words is a sequence that ends after them; what begins one is the start of many."""
-    name, speaks = model.config.model, model.vocabulary
-    system, encoded = system_of(name), speaks.encode(words)
-    pieces = [stop - start for start, stop in encoded.spans]
-    prefixes: list[dict[tuple, float]] = [{} for _ in encoded.ids]
-    whole: list[dict[tuple, float]] = [{} for _ in words]
-    for moves in sequences_of_moves(system, len(words), in_pieces=False):
-        counts = pieces[: moves.count(GEN)]
-        batch = by_definition(name, speaks, torch.tensor([encoded.ids[: sum(counts)]]), counts, moves)
-        x = model(batch).flatten(0, 1)[batch.predicts]
-        log_probs = model.output(x, model.embedding.weight, batch.legal).double()
-        sums = log_probs.gather(1, batch.target[:, None])[:, 0].cumsum(0).tolist()
-        place, piece, word = 0, 0, 0
-        for length, move in enumerate(moves, start=1):
-            if move == GEN:
-                for _ in range(counts[word]):
-                    prefixes[piece][tuple(moves[:length])] = sums[place]
-                    place, piece = place + 1, piece + 1
-                word += 1
-            elif move == END:
-                whole[word - 1][tuple(moves)] = sums[place]
-            else:
-                place += 1
-    best = [max(derivations, key=derivations.get) for derivations in whole]
-    return Listed(
-        [total(prefix) for prefix in prefixes],
-        [total(derivations) for derivations in whole],
-        [heads_of(name, moves) for moves in best],
-        [derivations[moves] for derivations, moves in zip(whole, best, strict=True)],
-    )
-
-
-def total(log_probs: dict[tuple, float]) -> float:
-    return float(np.logaddexp.reduce(list(log_probs.values())))
-
-
-def heads_of(name: str, moves: Sequence[Action]) -> Heads:
-    state = START
-    for move in moves:
-        state = system_of(name).step(state, move)
-    return state.heads
-
-
-@cache
-def listed(name: str, kind: str, output: str = "single") -> Listed:
-    return by_enumeration(model_of(name, kind, output), WORDS)
 
 
 def pieces_of(kind: str, words: Sequence[str]) -> int:

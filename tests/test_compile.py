@@ -27,9 +27,6 @@ def name(request) -> str:
     return request.param
 
 
-# ---- Sentences, also for the tests of structure and batches
-
-
 # ---- What the vectors should say, read off the actions one at a time
 
 

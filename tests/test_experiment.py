@@ -5,8 +5,8 @@ import signal
 from pathlib import Path
 
 import pytest
+from reference import imports_of
 from running import PACKAGE, bits, elsewhere, lines, written
-from test_imports import imports_of
 from toys import TINY
 
 from dtglib.code import RUNNING

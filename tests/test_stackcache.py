@@ -1,7 +1,7 @@
 """Many hypotheses advanced together, over slots that are used again, say what the full forward pass says.
 
 What they should say is computed without any cache: of an oracle's actions by the forward pass of training, of any
-other legal actions by the definitions of test_model.py, one sequence at a time.
+other legal actions by the definitions of reference.py, one sequence at a time.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_model import by_definition, legal_bits, system_of
+from reference import by_definition, legal_bits, system_of
 from torch import Tensor
 from toys import SENTENCES, in_every_dtg, in_every_model, small_model, vocabulary
 from trees import Heads, projective_trees, random_tree

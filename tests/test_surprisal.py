@@ -1,7 +1,7 @@
 """Surprisal is -log p of what comes next: by brute force where that can be, in pieces, words and regions that add up.
 
 With nothing pruned, the surprisals of a sentence's beginning sum to -log p of it, and p is the sum over all its
-derivations, which test_beam.py lists one by one.
+derivations, which reference.py lists one by one.
 """
 
 import math
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_beam import SAME, listed
+from reference import SAME, listed
 from toys import ALL, LONG_WORD, WORDS, in_every_model, model_of, never, small_model, vocabulary
 
 from dtglib.corpora import load

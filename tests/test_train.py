@@ -1,7 +1,7 @@
 """One loop for every model: a toy of 54 numbers is enough to show when it steps, stops, goes on and what it keeps.
 
-The toy shares nothing with our model but `loss` and `save`. The last part shows the same of the command line, with our
-model and minilang.
+The toy (toys.py) shares nothing with our model but `loss` and `save`. The last part shows the same of the command line,
+with our model and minilang.
 """
 
 import itertools
@@ -36,9 +36,6 @@ from dtglib.schedule import TrainConfig, all_steps, rate_at
 from dtglib.train import Interrupted
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-# ---- The toy, also for the tests of checkpoints and of several processes
 
 
 @pytest.fixture(scope="module")
