@@ -12,7 +12,19 @@ import numpy as np
 import pytest
 import torch
 from reference import SAME, listed
-from toys import ALL, LONG_WORD, WORDS, in_every_model, model_of, never, small_model, vocabulary
+from toys import (
+    ALL,
+    LONG_WORD,
+    WORDS,
+    in_both_vocabularies,
+    in_every_model,
+    in_every_model_with_trees,
+    model_of,
+    never,
+    small_model,
+    vocabulary,
+    with_both_outputs,
+)
 
 from dtglib.corpora import load
 from dtglib.decode import beam
@@ -20,16 +32,10 @@ from dtglib.decode.beam import Found, Widths, follow, in_parts, search, search_b
 from dtglib.decode.stackcache import StackStepper
 from dtglib.errors import UserError
 from dtglib.model import Model
-from dtglib.readings import READINGS, SYSTEM_OF
+from dtglib.readings import READINGS
 from dtglib.scores import score_words
 from dtglib.transitions.protocol import OPEN, why_no_tree
 from dtglib.vocab import UNKNOWN, Vocabulary
-
-DERIVES = list(SYSTEM_OF)  # the models with trees
-
-in_every_model_with_trees = pytest.mark.parametrize("name", DERIVES)
-with_both_outputs = pytest.mark.parametrize("output", ["single", "factored"])
-in_both_vocabularies = pytest.mark.parametrize("kind", ["pieces", "words"])
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -21,7 +21,7 @@ import torch
 import yaml
 from reference import PIECE, by_definition, counts_in, of_sentence, pieces_in, sequences_of_moves, system_of
 from torch import Tensor, nn
-from toys import DTG, SMALL, in_every_dtg, in_every_model, small_model, trees, vocabulary
+from toys import DTG, SMALL, in_every_dtg, in_every_model, small_model, trees, vocabulary, with_both_outputs
 from trees import Heads, random_tree
 
 from dtglib import attention
@@ -36,8 +36,6 @@ from dtglib.settings import read_size
 from dtglib.structure import dense, flex
 from dtglib.transitions import Action, Kind
 from dtglib.vocab import PAD, REACH, ROOT, Vocabulary, reserved_entries
-
-with_both_outputs = pytest.mark.parametrize("output", ["single", "factored"])
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

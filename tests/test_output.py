@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import torch
-from toys import trees, vocabulary
+from toys import in_both_vocabularies, in_every_system, trees, vocabulary
 from trees import Heads
 
 from dtglib.compile import NOTHING, Sequences, compile_trees
@@ -35,8 +35,6 @@ from dtglib.vocab import END, PAD, UNKNOWN, Vocabulary
 WIDTH = 16
 
 both_outputs = pytest.mark.parametrize("output", [Single, Factored])
-in_every_system = pytest.mark.parametrize("name", SYSTEMS)
-in_both_vocabularies = pytest.mark.parametrize("kind", ["pieces", "words"])
 
 
 # ---- What is legal, by the definition of the system

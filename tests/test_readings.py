@@ -6,7 +6,7 @@ from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
-from toys import EXAMPLE, PIECES, SENTENCES, VOCABULARY, compiled, random_sentences
+from toys import EXAMPLE, PIECES, SENTENCES, VOCABULARY, compiled, in_every_system, random_sentences
 from trees import THERE_IS_A_DIFFERENCE, Heads
 
 from dtglib.batches import pack, pad
@@ -21,8 +21,6 @@ from dtglib.vocab import END, ROOT, Vocabulary
 
 MANY = random_sentences(4, 24)
 SHORT = random_sentences(5, 8, most_words=9)
-
-in_every_system = pytest.mark.parametrize("name", SYSTEMS)
 
 
 @cache

@@ -12,13 +12,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import SAME, listed
-from toys import ALL, LONG_WORD, WORDS, in_every_model, model_of, never, small_model, vocabulary
+from toys import (
+    ALL,
+    LONG_WORD,
+    WORDS,
+    in_both_vocabularies,
+    in_every_model,
+    in_every_model_with_trees,
+    model_of,
+    never,
+    small_model,
+    vocabulary,
+)
 
 from dtglib.corpora import load
 from dtglib.decode.beam import Widths
 from dtglib.errors import UserError
 from dtglib.model import Model
-from dtglib.readings import SYSTEM_OF
 from dtglib.scores import score_words
 from dtglib.surprisal import (
     Surprisal,
@@ -33,9 +43,6 @@ from dtglib.surprisal import (
 from dtglib.vocab import Vocabulary
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-in_both_vocabularies = pytest.mark.parametrize("kind", ["pieces", "words"])
-in_every_model_with_trees = pytest.mark.parametrize("name", list(SYSTEM_OF))
 
 NARROW = Widths(10, 10)
 NO_TRANSITIONS = Widths(1, 1, 0, 0)  # words may come, but no arc between them, and so no end

@@ -27,7 +27,7 @@ from dtglib.decode.beam import Widths
 from dtglib.files import write_atomically
 from dtglib.model import Model, ModelConfig
 from dtglib.proposals.trained import ParserConfig, Trained, entries_of
-from dtglib.readings import READINGS
+from dtglib.readings import READINGS, SYSTEM_OF
 from dtglib.schedule import TrainConfig
 from dtglib.train import train
 from dtglib.transitions import SYSTEMS
@@ -114,7 +114,11 @@ SMALL = {"layers": 2, "width": 16, "heads": 2, "inner": 32}
 ALL = Widths(10**6, 10**6, 0, 10**6)  # of a search in which nothing is pruned
 
 in_every_model = pytest.mark.parametrize("name", READINGS)
+in_every_model_with_trees = pytest.mark.parametrize("name", list(SYSTEM_OF))
 in_every_dtg = pytest.mark.parametrize("name", DTG)
+in_every_system = pytest.mark.parametrize("name", SYSTEMS)
+in_both_vocabularies = pytest.mark.parametrize("kind", ["pieces", "words"])
+with_both_outputs = pytest.mark.parametrize("output", ["single", "factored"])
 
 
 def small_model(name: str, speaks: Vocabulary | None = None, seed: int = 1, **config) -> Model:
