@@ -369,7 +369,7 @@ def test_the_sentences_of_up_to_four_words_and_all_longer_ones_sum_to_1(name, ou
 
 @with_both_outputs
 @in_every_model
-def test_so_do_those_of_words_in_pieces(name, output):
+def test_the_sentences_of_up_to_four_pieces_and_all_longer_ones_sum_to_1(name, output):
     """Two pieces start a word, two go on with one, and four pieces is the most."""
     speaks = Vocabulary((*reserved_entries(REACH), "▁a", "b", "c"))
     assert speaks.starts_word.sum() == speaks.continues_word.sum() == 2
