@@ -17,6 +17,9 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ["OMP_NUM_THREADS"] = "1"
     torch.set_num_threads(1)
 
+# What fails in these says as much as what fails in a test.
+pytest.register_assert_rewrite("reference", "running", "toys")
+
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and so would whatever they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import pytest
 import torch
-from test_compile import compiled, random_sentences
 from torch import Tensor
+from toys import compiled, random_sentences
 from trees import THERE_IS_A_DIFFERENCE
 
 from dtglib import attention

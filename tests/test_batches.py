@@ -4,20 +4,17 @@ from functools import partial
 
 import numpy as np
 import pytest
-from test_compile import FIRST_PIECE, compiled, random_sentences
+from toys import FIRST_PIECE, compiled, in_every_system, random_sentences
 
 from dtglib.batches import POSITIONS, by_length, in_rows, pack, pad, rows_of
 from dtglib.compile import NOTHING, STACK, Compiled
 from dtglib.errors import UserError
 from dtglib.structure import Structure, dense, vectors_of
-from dtglib.transitions import SYSTEMS
 from dtglib.vocab import END, PAD, ROOT
 
 SENTENCES = random_sentences(7, 12, most_words=20)
 NUMBERS = range(len(SENTENCES))
 WIDTH = 256
-
-in_every_system = pytest.mark.parametrize("name", SYSTEMS)
 
 
 def alone(sequences, number: int) -> tuple[Compiled, Structure]:

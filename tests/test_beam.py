@@ -1,21 +1,31 @@
 """A search from which nothing is pruned gives a sentence the sum over all its derivations; a narrow one gives less.
 
 The sums are made by listing every legal sequence of actions, not only the oracles', and by giving each its probability
-by the definitions of test_model.py, without a cache and without a beam.
+by the definitions of reference.py, without a cache and without a beam.
 """
 
 import math
 from collections.abc import Sequence
-from functools import cache, partial
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 from conftest import slow
-from test_model import by_definition, in_every_model, sequences_of_moves, small_model, system_of
-from test_output import vocabulary
-from trees import Heads
+from reference import SAME, listed
+from toys import (
+    ALL,
+    LONG_WORD,
+    WORDS,
+    in_both_vocabularies,
+    in_every_model,
+    in_every_model_with_trees,
+    model_of,
+    never,
+    small_model,
+    vocabulary,
+    with_both_outputs,
+)
 
 from dtglib.corpora import load
 from dtglib.decode import beam
@@ -25,20 +35,8 @@ from dtglib.errors import UserError
 from dtglib.model import Model
 from dtglib.readings import READINGS, SYSTEM_OF
 from dtglib.scores import score_words
-from dtglib.transitions import START, Action, Kind
 from dtglib.transitions.protocol import OPEN, why_no_tree
 from dtglib.vocab import UNKNOWN, Vocabulary
-
-ALL = Widths(10**6, 10**6, 0, 10**6)  # nothing is pruned
-SAME = {"abs": 1e-4}  # nats
-END, GEN = Action(Kind.END), Action(Kind.GEN)
-
-WORDS = ["the", "difference", "is", "theirs"]  # of the tests of vocabularies; three of them in pieces
-DERIVES = list(SYSTEM_OF)  # the models with trees
-
-in_every_model_with_trees = pytest.mark.parametrize("name", DERIVES)
-with_both_outputs = pytest.mark.parametrize("output", ["single", "factored"])
-in_both_vocabularies = pytest.mark.parametrize("kind", ["pieces", "words"])
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -53,70 +51,6 @@ def find_one(model: Model, words: Sequence[str], widths: Widths = ALL) -> Found:
 
 
 # ---- By enumeration
-
-
-class Listed(NamedTuple):
-    """What all legal sequences of actions together say of the first words of a sentence, for each number of words."""
-
-    log_prefix: list[float]  # up to each piece
-    log_prob: list[float]
-    heads: list[Heads]  # of the best derivation
-    log_derivation: list[float]
-
-
-@torch.no_grad()
-def by_enumeration(model: Model, words: Sequence[str]) -> Listed:
-    """A derivation of the first words is a sequence that ends after them; what begins one is the start of many."""
-    name, speaks = model.config.model, model.vocabulary
-    system, encoded = system_of(name), speaks.encode(words)
-    pieces = [stop - start for start, stop in encoded.spans]
-    prefixes: list[dict[tuple, float]] = [{} for _ in encoded.ids]
-    whole: list[dict[tuple, float]] = [{} for _ in words]
-    for moves in sequences_of_moves(system, len(words), in_pieces=False):
-        counts = pieces[: moves.count(GEN)]
-        batch = by_definition(name, speaks, torch.tensor([encoded.ids[: sum(counts)]]), counts, moves)
-        x = model(batch).flatten(0, 1)[batch.predicts]
-        log_probs = model.output(x, model.embedding.weight, batch.legal).double()
-        sums = log_probs.gather(1, batch.target[:, None])[:, 0].cumsum(0).tolist()
-        place, piece, word = 0, 0, 0
-        for length, move in enumerate(moves, start=1):
-            if move == GEN:
-                for _ in range(counts[word]):
-                    prefixes[piece][tuple(moves[:length])] = sums[place]
-                    place, piece = place + 1, piece + 1
-                word += 1
-            elif move == END:
-                whole[word - 1][tuple(moves)] = sums[place]
-            else:
-                place += 1
-    best = [max(derivations, key=derivations.get) for derivations in whole]
-    return Listed(
-        [total(prefix) for prefix in prefixes],
-        [total(derivations) for derivations in whole],
-        [heads_of(name, moves) for moves in best],
-        [derivations[moves] for derivations, moves in zip(whole, best, strict=True)],
-    )
-
-
-def total(log_probs: dict[tuple, float]) -> float:
-    return float(np.logaddexp.reduce(list(log_probs.values())))
-
-
-def heads_of(name: str, moves: Sequence[Action]) -> Heads:
-    state = START
-    for move in moves:
-        state = system_of(name).step(state, move)
-    return state.heads
-
-
-@cache
-def model_of(name: str, kind: str = "pieces", output: str = "single") -> Model:
-    return small_model(name, vocabulary(kind), output=output)
-
-
-@cache
-def listed(name: str, kind: str, output: str = "single") -> Listed:
-    return by_enumeration(model_of(name, kind, output), WORDS)
 
 
 def pieces_of(kind: str, words: Sequence[str]) -> int:
@@ -306,7 +240,7 @@ def test_a_wider_beam_seldom_finds_less(name, record_property):
 
 
 @pytest.mark.parametrize("widths", [Widths(1, 1, 1, 130), Widths(10, 5, 5, 130)])
-@pytest.mark.parametrize("name", ["dtg-eager", *slow(name for name in DERIVES if name != "dtg-eager")])
+@pytest.mark.parametrize("name", ["dtg-eager", *slow(name for name in SYSTEM_OF if name != "dtg-eager")])
 def test_a_sentence_of_sixty_words_has_a_projective_tree_with_one_root(name, widths):
     model = model_of(name)
     found = find_one(model, (WORDS * 15), widths)
@@ -448,26 +382,16 @@ def test_in_arc_eager_a_word_and_root_must_be_popped_too():
     assert found.log_prob == pytest.approx(find_one(model, ["is"]).log_prob, **SAME)
 
 
-def never(model: Model, entry: int) -> Model:
-    """The model, but that an entry has no probability."""
-    with torch.no_grad():
-        model.output.bias[entry] = -torch.inf
-    return model
-
-
-LONG = "theirsthe"  # six pieces, no two alike
-
-
 @pytest.mark.parametrize("beside", [[], [["is"]], [["is", "is", "is"], ["theirs"]]])
 @pytest.mark.parametrize("piece", [0, 1, -1])
 @in_every_model
 def test_a_search_may_die_at_any_piece_of_a_word_alone_or_beside_others(name, piece, beside):
     speaks = vocabulary("pieces")
-    ids = speaks.encode([LONG]).ids
+    ids = speaks.encode([LONG_WORD]).ids
     assert len(set(ids)) == len(ids) > 2
     dead = ids[piece]
     model = never(small_model(name), dead)
-    for words in (["is", LONG, "is"], ["is", LONG], [LONG]):
+    for words in (["is", LONG_WORD, "is"], ["is", LONG_WORD], [LONG_WORD]):
         expected = [speaks.encode(sentence).ids for sentence in beside]
         dies, *others = find(model, [words, *beside], Widths(20, 20, 5, 20))
         assert_dead(dies, alive=speaks.encode(words).ids.index(dead))

@@ -8,22 +8,14 @@ import subprocess
 import sys
 
 import pytest
-from test_train import TINY, written
+from running import assert_one_line, raw, written
+from toys import DIFFERENCE, TINY
 
 from dtglib.cli import main
 from dtglib.model import Model
 from dtglib.record import read_record
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-DIFFERENCE = (
-    "# sent_id = one\n"
-    "1\tThere\tthere\tPRON\tEX\t_\t2\texpl\t_\t_\n"
-    "2\tis\tbe\tVERB\tVBZ\t_\t0\troot\t_\t_\n"
-    "3\ta\ta\tDET\tDT\t_\t4\tdet\t_\t_\n"
-    "4\tdifference\tdifference\tNOUN\tNN\t_\t2\tnsubj\t_\t_\n"
-    "\n"
-)
 
 
 @pytest.fixture
@@ -130,15 +122,6 @@ def tiny(tmp_path):
     return path
 
 
-def raw(folder, **parts):
-    """A folder of sentences without trees: train.conllu and the like."""
-    folder.mkdir()
-    for part, text in parts.items():
-        rows = [f"{number}\t{word}" + "\t_" * 8 for number, word in enumerate(text.split(), 1)]
-        (folder / f"{part}.conllu").write_text("\n".join([f"# sent_id = {part}-1", *rows, "", ""]))
-    return folder
-
-
 def test_train_prints_what_it_reads_and_how_good_the_model_is(tiny, tmp_path, capsys):
     assert main(["train", str(tiny), "--out", str(tmp_path / "run")]) == 0
     train, dev, best = capsys.readouterr().out.splitlines()
@@ -197,13 +180,6 @@ def test_a_mistake_is_one_line_and_status_2_and_nothing_is_written(mistake, tiny
     assert main(["train", str(tiny), *mistake.split(), "--out", str(tmp_path / "run")]) == 2
     assert_one_line(capsys, *MISTAKES[mistake])
     assert not (tmp_path / "run").exists()
-
-
-def assert_one_line(capsys, *parts: str) -> None:
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("dtglib: ")
-    for part in parts:
-        assert part in line
 
 
 def test_a_config_that_is_not_there_is_named(tmp_path, capsys):

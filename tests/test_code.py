@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from test_imports import PACKAGE
+from running import PACKAGE
 
 PROGRAM = """
 from pathlib import Path

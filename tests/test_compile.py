@@ -8,55 +8,23 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from trees import THERE_IS_A_DIFFERENCE, Heads, all_trees, random_tree
+from toys import EXAMPLE, FAR, FIRST_PIECE, VOCABULARY, Sentence, compiled, random_sentences, small_sentences
+from trees import THERE_IS_A_DIFFERENCE, Heads, random_tree
 
 import dtglib.compile
-from dtglib.compile import COMPOSE, NOTHING, STACK, Arcs, Compiled, Sequences, compile_arrays, compile_trees
+from dtglib.compile import COMPOSE, NOTHING, STACK, Compiled, compile_trees
 from dtglib.errors import UserError
 from dtglib.transitions import START, SYSTEMS, Action, Kind, State, oracle, replay, take
 from dtglib.transitions.protocol import operands
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE, MAY_POP, MOST_REACH
 from dtglib.vocab import END, ROOT, Vocabulary
 
-WORDS = ["There", "is", "a", "difference"]
-VOCABULARY = Vocabulary.of_words([WORDS])
-FAR = Vocabulary.of_words([WORDS], reach=MOST_REACH)
-FIRST_PIECE = 1000  # the pieces of a test's sentences are 1000, 1001, ...: no two are alike
 GOLDEN = Path(__file__).parent / "golden"
-
-Sentence = tuple[Heads, Row[int]]  # heads, and how many pieces every word has
 
 
 @pytest.fixture(params=SYSTEMS)
 def name(request) -> str:
     return request.param
-
-
-# ---- Sentences, also for the tests of structure and batches
-
-
-def compiled(name: str, sentences: Row[Sentence]) -> Sequences:
-    """Sentences of words that are cut into so many pieces, through a system's oracle and compile."""
-    trees = [heads for heads, _ in sentences]
-    pieces = np.array([count for _, counts in sentences for count in counts], np.int32)
-    ids = np.arange(FIRST_PIECE, FIRST_PIECE + pieces.sum(), dtype=np.int32)
-    return compile_arrays(SYSTEMS[name], Arcs.of(FAR), trees, ids, pieces)
-
-
-def random_sentences(seed: int, count: int, most_words: int = 40, most_pieces: int = 4) -> list[Sentence]:
-    random = Random(seed)
-    sentences = []
-    for number in range(count):
-        words = 1 + number * most_words // count if number else most_words  # long ones and short ones, for certain
-        pieces = tuple(random.randint(1, most_pieces) for _ in range(words))
-        sentences.append((random_tree(random, words), pieces))
-    return sentences
-
-
-def small_sentences(most_words: int = 5) -> list[Sentence]:
-    """All trees of a few words, of one piece each and of several."""
-    trees = [heads for words in range(1, most_words + 1) for heads in all_trees(words)]
-    return [(heads, ones_or_more[: len(heads)]) for heads in trees for ones_or_more in ((1,) * 5, (2, 1, 3, 1, 2))]
 
 
 # ---- What the vectors should say, read off the actions one at a time
@@ -284,7 +252,7 @@ def table(vectors: Compiled) -> str:
 
 @pytest.mark.parametrize("system", ["arc-standard", "arc-eager", "arc-swift"])
 def test_the_example_sentence_has_these_vectors(system):
-    vectors = compile_trees(SYSTEMS[system], VOCABULARY, [(WORDS, THERE_IS_A_DIFFERENCE)]).sentence(0)
+    vectors = compile_trees(SYSTEMS[system], VOCABULARY, [(EXAMPLE, THERE_IS_A_DIFFERENCE)]).sentence(0)
     assert table(vectors) == (GOLDEN / f"vectors_{system}.txt").read_text("utf-8")
 
 
@@ -361,16 +329,16 @@ REACHES_THREE = (4, 1, 2, 0)  # "_ _ _ _": 1, 2 and 3 hang one from the other, a
 
 
 def test_an_arc_that_is_too_long_for_the_vocabulary_is_named_with_its_sentence_and_the_way_out():
-    vocabulary = Vocabulary.of_words([WORDS], reach=2)
+    vocabulary = Vocabulary.of_words([EXAMPLE], reach=2)
     with pytest.raises(UserError) as error:
-        compile_trees(SYSTEMS["arc-swift"], vocabulary, [(WORDS, THERE_IS_A_DIFFERENCE), (WORDS, REACHES_THREE)])
+        compile_trees(SYSTEMS["arc-swift"], vocabulary, [(EXAMPLE, THERE_IS_A_DIFFERENCE), (EXAMPLE, REACHES_THREE)])
     for part in ("sentence 2", "arc-swift", "[2]", "larger reach"):
         assert part in str(error.value)
 
 
 def test_an_arc_that_is_just_long_enough_compiles():
-    vocabulary = Vocabulary.of_words([WORDS], reach=3)
-    sequences = compile_trees(SYSTEMS["arc-swift"], vocabulary, [(WORDS, REACHES_THREE)])
+    vocabulary = Vocabulary.of_words([EXAMPLE], reach=3)
+    sequences = compile_trees(SYSTEMS["arc-swift"], vocabulary, [(EXAMPLE, REACHES_THREE)])
     assert vocabulary.transition("LEFTARC[3]") in sequences.sentence(0).target
 
 
@@ -387,15 +355,15 @@ def test_an_arc_that_is_just_long_enough_compiles():
 )
 def test_a_malformed_tree_is_an_error_that_says_why(heads, why):
     with pytest.raises(UserError, match=why):
-        compile_trees(SYSTEMS["arc-standard"], VOCABULARY, [(WORDS, heads)])
+        compile_trees(SYSTEMS["arc-standard"], VOCABULARY, [(EXAMPLE, heads)])
 
 
 def test_a_malformed_tree_is_named_by_its_sentence():
     with pytest.raises(UserError, match="sentence 2"):
-        compile_trees(SYSTEMS["arc-standard"], VOCABULARY, [(WORDS, THERE_IS_A_DIFFERENCE), (WORDS, (0, 0, 4, 2))])
+        compile_trees(SYSTEMS["arc-standard"], VOCABULARY, [(EXAMPLE, THERE_IS_A_DIFFERENCE), (EXAMPLE, (0, 0, 4, 2))])
 
 
-@pytest.mark.parametrize("words", [WORDS[:3], [*WORDS, "!"]])
+@pytest.mark.parametrize("words", [EXAMPLE[:3], [*EXAMPLE, "!"]])
 def test_words_and_heads_of_different_number_are_an_error(words):
     with pytest.raises(UserError, match="sentence 1"):
         compile_trees(SYSTEMS["arc-standard"], VOCABULARY, [(words, THERE_IS_A_DIFFERENCE)])

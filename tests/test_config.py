@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from running import CONFIGS
 
 from dtglib.config import (
     CorpusConfig,
@@ -20,7 +21,6 @@ from dtglib.errors import UserError
 from dtglib.settings import read_size
 
 KINDS = (RunConfig, CorpusConfig, VocabularyConfig)
-CONFIGS = Path(__file__).parent.parent / "configs"
 
 
 @dataclass(frozen=True)

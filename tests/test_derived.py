@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_imports import PACKAGE
+from running import PACKAGE
 
 from dtglib import derived, minilang
 from dtglib.jit import njit

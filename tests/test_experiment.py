@@ -5,8 +5,9 @@ import signal
 from pathlib import Path
 
 import pytest
-from test_imports import PACKAGE, imports_of
-from test_train import TINY, bits, elsewhere, lines, written
+from reference import imports_of
+from running import PACKAGE, bits, elsewhere, lines, written
+from toys import TINY
 
 from dtglib.code import RUNNING
 from dtglib.errors import UserError

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import chisquare
-from test_model import in_every_model, small_model
+from toys import in_every_model, small_model
 
 from dtglib.decode.beam import Widths, search
 from dtglib.decode.generate import Taste, generate

@@ -1,9 +1,9 @@
 """Data flows one way: which module of dtglib may import which, read from the sources."""
 
 import ast
-from pathlib import Path
 
-PACKAGE = Path(__file__).parent.parent / "dtglib"
+from reference import imports_of, module_of
+from running import PACKAGE
 
 # From the ground up; a module may import what stands in a line above its own, and its neighbours in its line may not.
 LAYERS = """
@@ -40,22 +40,6 @@ model_commands
 cli
 """.strip().splitlines()
 LEVEL = {module: level for level, line in enumerate(LAYERS) for module in line.split()}
-
-
-def imports_of(path: Path) -> set[str]:
-    """The modules of dtglib that a file imports, by their first name below the package."""
-    names = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "dtglib":
-            deeper = node.module.split(".")[1:2]
-            names |= set(deeper) if deeper else {alias.name for alias in node.names}
-        if isinstance(node, ast.Import):
-            names |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("dtglib.")}
-    return names & set(LEVEL)
-
-
-def module_of(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
 def test_every_module_has_its_place():

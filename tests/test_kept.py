@@ -145,11 +145,11 @@ def foreign(path: Path, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("content", [b"My notes\n", b"\n", b"\xff\xfe\n\x00"])
-def test_nor_is_a_file_that_never_was_one_of_ours_written_over(content, path):
+def test_a_file_that_never_was_one_of_ours_is_not_written_over(content, path):
     foreign(path, content)
 
 
-def test_nor_one_without_the_end_of_a_line(path):
+def test_a_foreign_file_without_the_end_of_a_line_is_not_written_over(path):
     foreign(path, b"My notes, which end here")
 
 

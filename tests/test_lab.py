@@ -11,8 +11,8 @@ import nbformat
 import pytest
 from conftest import slow
 from lab import Cell, Lab, browser, find_browser, jupyterlab, wait
+from running import ROOT
 
-ROOT = Path(__file__).parent.parent
 NOTEBOOKS = [path.name for path in sorted((ROOT / "notebooks").glob("*.ipynb"))]
 pytestmark = pytest.mark.alone
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from test_train import TINY
+from toys import TINY, saved_parser
 
 import dtglib.measured
 from dtglib.code import RUNNING
@@ -22,7 +22,6 @@ from dtglib.measured import test_sentences as sentences_to_test
 from dtglib.model import Model, ModelConfig
 from dtglib.proposals.parser import load_parser
 from dtglib.proposals.propose import METHODS, propose
-from dtglib.proposals.trained import ParserConfig, Trained, entries_of
 from dtglib.settings import read_settings
 from dtglib.treebank import Sentence
 from dtglib.vocab import Vocabulary
@@ -51,16 +50,6 @@ def saved_model(folder: Path, name: str, seed: int = 3) -> Path:
     torch.manual_seed(seed)
     vocabulary = Vocabulary.of_words(WORDS)
     Model(ModelConfig(model=name, layers=1, width=16, heads=2, inner=32), vocabulary).save(folder)
-    return folder
-
-
-def saved_parser(folder: Path, seed: int = 3) -> Path:
-    torch.manual_seed(seed)
-    small = {"word_width": 8, "character_width": 4, "lstm_layers": 1, "lstm_width": 8, "arc_width": 8, "label_width": 4}
-    parser = Trained("x", ParserConfig(**small), entries_of(load("minilang", "train", 20), 1))
-    with torch.no_grad():  # supar begins with zeros
-        parser.network.arc_attn.weight.normal_(std=5.0)
-    parser.save(folder)
     return folder
 
 

@@ -1,8 +1,7 @@
 """The model: its size and first weights, what it learns, whom it looks at, and that its probabilities sum to 1.
 
-What it should do is taken from the definitions: `by_definition` makes a batch of literal stack operations (naive.py)
-and of what the transition systems say is legal, for one sequence of actions at a time, and knows nothing of compile's
-vectors.
+What it should do is taken from the definitions (reference.py): `by_definition` plays one sequence of actions at a time,
+and knows nothing of compile's vectors.
 """
 
 import itertools
@@ -10,20 +9,19 @@ import json
 import math
 import re
 import shutil
-from collections.abc import Iterator
 from collections.abc import Sequence as Row
 from functools import cache
 from pathlib import Path
 from random import Random
-from types import SimpleNamespace
 
 import pytest
 import safetensors
 import safetensors.torch
 import torch
 import yaml
-from test_output import trees, vocabulary
+from reference import PIECE, by_definition, counts_in, of_sentence, pieces_in, sequences_of_moves, system_of
 from torch import Tensor, nn
+from toys import DTG, SMALL, in_every_dtg, in_every_model, small_model, trees, vocabulary, with_both_outputs
 from trees import Heads, random_tree
 
 from dtglib import attention
@@ -33,149 +31,18 @@ from dtglib.compile import COMPOSE, NOTHING
 from dtglib.corpora import load
 from dtglib.errors import UserError
 from dtglib.model import REPRESENTATIONS, Batch, Model, ModelConfig, batch_of
-from dtglib.naive import Input, simulate
-from dtglib.output import Legal
-from dtglib.readings import READINGS, SYSTEM_OF
+from dtglib.readings import READINGS
 from dtglib.settings import read_size
-from dtglib.structure import Structure, dense, flex
-from dtglib.transitions import START, SYSTEMS, Action, Kind, State, oracle, take
-from dtglib.transitions.protocol import OPEN
-from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE, MAY_POP
-from dtglib.vocab import END, PAD, REACH, ROOT, Vocabulary, reserved_entries
-
-DTG = ["dtg", "dtg-eager", "dtg-swift"]
-SMALL = {"layers": 2, "width": 16, "heads": 2, "inner": 32}
-PIECE = "piece"  # a further piece of the word that has begun, beside the actions
-
-in_every_model = pytest.mark.parametrize("name", READINGS)
-in_every_dtg = pytest.mark.parametrize("name", DTG)
-with_both_outputs = pytest.mark.parametrize("output", ["single", "factored"])
-
+from dtglib.structure import dense, flex
+from dtglib.transitions import Action, Kind
+from dtglib.vocab import PAD, REACH, ROOT, Vocabulary, reserved_entries
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def small_model(name: str, speaks: Vocabulary | None = None, seed: int = 1, **config) -> Model:
-    """Its weights are larger than those that training begins with, so that it has strong opinions."""
-    torch.manual_seed(seed)
-    model = Model(ModelConfig(**{**SMALL, "model": name, **config}), speaks or vocabulary("pieces"))
-    with torch.no_grad():
-        model.embedding.weight *= 3
-        model.output.bias.normal_()
-    return model
-
-
 def read(name: str, numbers: Row[int], form=dense, place=pad) -> Batch:
-    """Some of the trees of the tests of output, of 1 to 10 words, many of them in several pieces."""
+    """Some of the trees of toys.py, of 1 to 10 words, many of them in several pieces."""
     return batch_of(place(READINGS[name](vocabulary("pieces"), trees()), numbers), form)
-
-
-# ---- A batch by definition
-
-
-def _legal_of_tokens(state: State) -> tuple[Action, ...]:
-    if state.done:
-        return ()
-    return (Action(Kind.GEN), Action(Kind.END)) if state.heads else (Action(Kind.GEN),)
-
-
-def _step_of_tokens(state: State, action: Action) -> State:
-    is_end = action.kind is Kind.END
-    return state._replace(done=True) if is_end else state._replace(heads=(*state.heads, OPEN))
-
-
-# What TXL (tokens) has in the place of a transition system: words, and an end.
-TOKENS = SimpleNamespace(NAME="tokens", legal=_legal_of_tokens, step=_step_of_tokens)
-
-
-def system_of(name: str):
-    return SYSTEMS[SYSTEM_OF[name]] if name in SYSTEM_OF else TOKENS
-
-
-def by_definition(name: str, speaks: Vocabulary, ids: Tensor, counts: Row[int], actions: Row[Action]) -> Batch:
-    """One sequence of actions, with other words in each row; `ids` are a row's pieces, `counts` how many a word has.
-
-    The actions need not be an oracle's, and may stop anywhere: where nothing follows, <pad> does.
-    """
-    naive = simulate(SYSTEM_OF.get(name, "arc-standard"), actions, counts)
-    first = [0, *itertools.accumulate(counts)]
-    here = [i for i, kind in enumerate(naive.kind) if kind == "STACK" or name in DTG]
-
-    def token(taken: Input) -> Tensor:
-        if taken.word is None or (taken.action and name not in DTG):
-            return torch.full((len(ids),), NOTHING)
-        return ids[:, first[taken.word - 1] + taken.piece] if taken.word else torch.full((len(ids),), ROOT)
-
-    arcs = [speaks.transition(plain_name(naive.inputs[i].action)) if naive.inputs[i].action else NOTHING for i in here]
-    if name in DTG:
-        structure = Structure(
-            torch.tensor(naive.visible), torch.tensor([[r or 0 for r in row] for row in naive.relpos])
-        )
-    else:
-        distance = torch.arange(len(here))[:, None] - torch.arange(len(here))
-        structure = Structure(distance >= 0, distance)
-    predicts = torch.tensor([place for place, i in enumerate(here) if naive.kind[i] == "STACK"])
-    legal = legal_bits(system_of(name), counts, actions)
-    return Batch(
-        torch.stack([token(naive.inputs[i]) for i in here], dim=1),
-        torch.tensor(arcs).expand(len(ids), -1),
-        Structure(*(part.expand(len(ids), -1, -1) for part in structure)),
-        int(structure.relpos[structure.visible].max()),
-        (torch.arange(len(ids))[:, None] * len(here) + predicts).flatten(),
-        Legal(*(row.repeat(len(ids)) for row in legal)),
-        targets(speaks, ids, counts, actions).flatten(),
-    )
-
-
-def plain_name(action: str) -> str:
-    """LEFTARC2[1], the second copy of LEFTARC[1], is the transition LEFTARC."""
-    return re.sub(r"2(?=\[|$)", "", action).replace("[1]", "")
-
-
-def legal_bits(system, counts: Row[int], actions: Row[Action]) -> Legal:
-    """Of every position that is no COMPOSE copy, from the states."""
-    bits = {Kind.GEN: MAY_GENERATE, Kind.POP: MAY_POP, Kind.END: MAY_END}
-    state, rows = START, []
-
-    def look(begun: int) -> None:
-        legal = system.legal(state)
-        may = sum(bits.get(action.kind, 0) for action in legal) + begun
-        arcs = [sum(1 << (a.reach - 1) for a in legal if a.kind is kind) for kind in (Kind.LEFTARC, Kind.RIGHTARC)]
-        rows.append((may, *arcs))
-
-    look(0)
-    for action in actions:
-        if action.kind is not Kind.END:
-            state = take(system, state, action)
-            is_word = action.kind is Kind.GEN
-            for _ in range(counts[len(state.heads) - 1] if is_word else 1):
-                look(MAY_CONTINUE if is_word else 0)
-    return Legal(*torch.tensor(rows).T)
-
-
-def targets(speaks: Vocabulary, ids: Tensor, counts: Row[int], actions: Row[Action]) -> Tensor:
-    """What comes after each of these positions, in every row."""
-    columns, left = [], iter(ids.T)
-    lengths = iter(counts)
-    for action in actions:
-        if action.kind is Kind.GEN:
-            columns += [next(left) for _ in range(next(lengths))]
-        else:
-            number = END if action.kind is Kind.END else speaks.transition(str(action))
-            columns.append(torch.full((len(ids),), number))
-    if not actions or actions[-1].kind is not Kind.END:
-        columns.append(torch.full((len(ids),), PAD))
-    return torch.stack(columns, dim=1)
-
-
-def of_sentence(name: str, speaks: Vocabulary, words: Row[str], heads: Heads) -> Batch:
-    """A sentence and its tree, by definition."""
-    encoded = speaks.encode(words)
-    counts = [stop - start for start, stop in encoded.spans]
-    actions = oracle(system_of(name), heads) if name in SYSTEM_OF else [Action(Kind.GEN)] * len(words)
-    if name not in SYSTEM_OF:
-        actions.append(Action(Kind.END))
-    return by_definition(name, speaks, torch.tensor([encoded.ids]), counts, actions)
 
 
 # ---- Size and first weights
@@ -463,37 +330,6 @@ def test_permuting_words_outside_its_operands_changes_no_compose_position_in_the
 # ---- Probabilities
 
 
-def sequences_of_moves(system, most_pieces: int, in_pieces: bool) -> Iterator[list[Action | str]]:
-    """All that is legal with so many pieces at most; each goes on to its end, or to where it would need one more."""
-
-    def grow(moves: list, state: State) -> Iterator[list]:
-        is_full = pieces_in(moves) == most_pieces
-        following = [action for action in system.legal(state) if not (is_full and action.kind is Kind.GEN)]
-        may_continue = in_pieces and moves and moves[-1] in (Action(Kind.GEN), PIECE) and not is_full
-        if not following and not may_continue:
-            yield moves
-        for action in following:
-            yield from grow([*moves, action], system.step(state, action))
-        if may_continue:
-            yield from grow([*moves, PIECE], state)
-
-    yield from grow([], START)
-
-
-def pieces_in(moves: Row[Action | str]) -> int:
-    return sum(move in (Action(Kind.GEN), PIECE) for move in moves)
-
-
-def counts_in(moves: Row[Action | str]) -> list[int]:
-    counts = []
-    for move in moves:
-        if move == Action(Kind.GEN):
-            counts.append(1)
-        elif move == PIECE:
-            counts[-1] += 1
-    return counts
-
-
 @torch.no_grad()
 def probability_of_all(name: str, model: Model, most_pieces: int) -> tuple[float, float]:
     """Of all sentences with their trees and orders of transitions, up to so many pieces; and of all longer ones.
@@ -533,7 +369,7 @@ def test_the_sentences_of_up_to_four_words_and_all_longer_ones_sum_to_1(name, ou
 
 @with_both_outputs
 @in_every_model
-def test_so_do_those_of_words_in_pieces(name, output):
+def test_the_sentences_of_up_to_four_pieces_and_all_longer_ones_sum_to_1(name, output):
     """Two pieces start a word, two go on with one, and four pieces is the most."""
     speaks = Vocabulary((*reserved_entries(REACH), "▁a", "b", "c"))
     assert speaks.starts_word.sum() == speaks.continues_word.sum() == 2

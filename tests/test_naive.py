@@ -122,7 +122,7 @@ def figure_1() -> str:
     return f"Dep tree     {arcs}\nSentence     <ROOT> {sentence}\nTransitions  {' '.join(transitions)}\n"
 
 
-def test_figure_1():
+def test_figure_1_is_the_golden_one():
     assert figure_1() == golden("figure1")
 
 
@@ -176,7 +176,7 @@ def form(state: State, symbols: dict[int, str]) -> str:
     return f"({'|'.join(symbols[word] for word in state.stack)}, {front}β"
 
 
-def test_table_1():
+def test_table_1_is_the_golden_one():
     assert table_1() == golden("table1")
 
 

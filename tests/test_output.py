@@ -5,14 +5,12 @@ that compile writes.
 """
 
 from collections.abc import Iterator
-from functools import cache
-from random import Random
 
 import numpy as np
 import pytest
 import torch
-from test_vocab import PIECES, SENTENCES
-from trees import Heads, random_tree
+from toys import in_both_vocabularies, in_every_system, trees, vocabulary
+from trees import Heads
 
 from dtglib.compile import NOTHING, Sequences, compile_trees
 from dtglib.output import (
@@ -37,21 +35,6 @@ from dtglib.vocab import END, PAD, UNKNOWN, Vocabulary
 WIDTH = 16
 
 both_outputs = pytest.mark.parametrize("output", [Single, Factored])
-in_every_system = pytest.mark.parametrize("name", SYSTEMS)
-in_both_vocabularies = pytest.mark.parametrize("kind", ["pieces", "words"])
-
-
-@cache
-def vocabulary(kind: str) -> Vocabulary:
-    """With pieces many of the words below are cut in several; nothing here needs an arc beyond [9]."""
-    return Vocabulary.train(SENTENCES, PIECES, reach=9) if kind == "pieces" else Vocabulary.of_words(SENTENCES, reach=9)
-
-
-def trees() -> list[tuple[list[str], Heads]]:
-    """Trees of 1 to 10 words."""
-    random = Random(3)
-    words = sorted({word for sentence in SENTENCES for word in sentence})
-    return [([random.choice(words) for _ in range(size)], random_tree(random, size)) for size in [*range(1, 11)] * 2]
 
 
 # ---- What is legal, by the definition of the system

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 import torch
 import trees
-from test_train import lines, written
+from running import lines, written
 from torch.nn.functional import log_softmax
 
 import dtglib.proposals.biaffine

@@ -15,10 +15,8 @@ from pathlib import Path
 import pytest
 import trees
 import yaml
-from test_cli import DIFFERENCE, assert_one_line, raw
-from test_config import CONFIGS
-from test_imports import PACKAGE
-from test_train import TINY, lines, written
+from running import CONFIGS, PACKAGE, assert_one_line, lines, raw, written
+from toys import DIFFERENCE, TINY, TINY_PARSER
 
 from dtglib.cli import main
 from dtglib.code import RUNNING
@@ -36,23 +34,6 @@ from dtglib.settings import read_settings, read_size
 from dtglib.treebank import Sentence, read_conllu, write_conllu
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-TINY_PARSER = """
-corpus: CORPUS
-word_width: 8
-character_width: 4
-lstm_layers: 1
-lstm_width: 8
-arc_width: 8
-label_width: 8
-rarest: 1
-epochs: 2
-batch_positions: 128
-learning_rate: 0.01
-warmup_steps: 2
-precision: float32
-evaluate_every: 3
-"""
 
 
 @pytest.fixture(scope="module")

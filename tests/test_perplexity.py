@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 import torch
 import trees
-from test_train import TINY
-from test_vocab import PIECES, SENTENCES
+from toys import PIECES, SENTENCES, TINY
 
 from dtglib.batches import pad
 from dtglib.config import EvaluationConfig, as_dict, read_config

@@ -15,23 +15,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_train import (
-    CONFIG,
-    CPU,
-    TINY,
-    WEIGHTS_FILE,
-    Bad,
-    Bigrams,
-    Ends,
-    Fragile,
-    Letters,
-    elsewhere,
-    lines,
-    run,
-    tensors,
-    written,
-)
+from running import WEIGHTS_FILE, elsewhere, lines, tensors, written
 from torch import nn
+from toys import CONFIG, CPU, TINY, Bad, Bigrams, Ends, Fragile, Letters, run
 
 import dtglib.progress
 from dtglib.checkpoint import FILE as CHECKPOINT_FILE

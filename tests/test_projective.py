@@ -155,7 +155,7 @@ def test_the_best_so_many_are_the_first_of_the_sorted_list_for_every_number(word
 
 
 @pytest.mark.parametrize("count", [1, 2, 10, 100, 500, 727, 728])
-def test_the_same_of_six_words(count):
+def test_the_best_so_many_of_six_words_are_the_first_of_the_sorted_list(count):
     scores = random_scores(6)
     trees, probabilities = counted_out(scores)
     found = best_trees(scores, count)

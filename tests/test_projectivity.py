@@ -1,46 +1,11 @@
 """Projectivity, judged by the two slow definitions, on every tree of up to six words."""
 
-from collections.abc import Iterator
-from itertools import combinations, product
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reference import all_trees_crossing_or_not, ancestors, crossings, spans_only_descendants
 
-from dtglib.conllu_rows import find_cycle
 from dtglib.projectivity import crossing_arcs, is_projective, projectivize
-
-
-def all_trees(words: int) -> Iterator[tuple[int, ...]]:
-    """Every tree over so many words, those with several roots included."""
-    return (heads for heads in product(range(words + 1), repeat=words) if find_cycle(heads) is None)
-
-
-def cross(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    (a, b), (c, d) = sorted([sorted(one), sorted(other)])
-    return a < c < b < d
-
-
-def crossings(heads: tuple[int, ...]) -> list:
-    """The definition: all pairs of arcs that cross, with ROOT as word 0."""
-    arcs = [(head, word) for word, head in enumerate(heads, start=1)]
-    return [pair for pair in combinations(arcs, 2) if cross(*pair)]
-
-
-def ancestors(heads: tuple[int, ...], word: int) -> list[int]:
-    chain = [word]
-    while chain[-1]:
-        chain.append(heads[chain[-1] - 1])
-    return chain
-
-
-def spans_only_descendants(heads: tuple[int, ...]) -> bool:
-    """The other definition: whatever lies under an arc descends from the arc's head."""
-    return all(
-        head in ancestors(heads, between)
-        for word, head in enumerate(heads, start=1)
-        for between in range(min(head, word) + 1, max(head, word))
-    )
 
 
 @st.composite
@@ -63,7 +28,7 @@ def test_the_arc_of_root_counts_as_one_that_can_be_crossed():
 
 @pytest.mark.parametrize("words", range(1, 7))
 def test_the_fast_test_agrees_with_both_definitions_on_every_tree(words):
-    for heads in all_trees(words):
+    for heads in all_trees_crossing_or_not(words):
         assert is_projective(heads) == (not crossings(heads)) == spans_only_descendants(heads), heads
 
 
@@ -89,7 +54,7 @@ def test_the_shortest_offending_arc_is_lifted_first():
 
 @pytest.mark.parametrize("words", range(1, 6))
 def test_lifting_makes_every_tree_projective_and_moves_words_only_upwards(words):
-    for heads in all_trees(words):
+    for heads in all_trees_crossing_or_not(words):
         lifted = projectivize(heads)
         assert not crossings(lifted)
         for word, (old, new) in enumerate(zip(heads, lifted, strict=True), start=1):

@@ -114,7 +114,7 @@ def saved(corpus) -> Path:
     return path
 
 
-def test_it_parses(saved):
+def test_a_parser_from_a_file_of_supars_parses(saved):
     (parsed,) = load_parser(str(saved)).parse([Sentence(SENTENCES[0])])
     assert parsed.heads.count(0) == 1
     assert len(parsed.labels) == 4

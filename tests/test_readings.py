@@ -6,8 +6,7 @@ from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
-from test_compile import VOCABULARY, WORDS, compiled, random_sentences
-from test_vocab import PIECES, SENTENCES
+from toys import EXAMPLE, PIECES, SENTENCES, VOCABULARY, compiled, in_every_system, random_sentences
 from trees import THERE_IS_A_DIFFERENCE, Heads
 
 from dtglib.batches import pack, pad
@@ -22,8 +21,6 @@ from dtglib.vocab import END, ROOT, Vocabulary
 
 MANY = random_sentences(4, 24)
 SHORT = random_sentences(5, 8, most_words=9)
-
-in_every_system = pytest.mark.parametrize("name", SYSTEMS)
 
 
 @cache
@@ -60,7 +57,7 @@ def text(block: str) -> str:
 
 def test_txl_tokens_reads_the_words_alone():
     """There is a first word; after it, each may be followed by more of itself, by another, or by the end."""
-    assert as_text(read("txl-tokens", VOCABULARY, WORDS, THERE_IS_A_DIFFERENCE), VOCABULARY) == text("""
+    assert as_text(read("txl-tokens", VOCABULARY, EXAMPLE, THERE_IS_A_DIFFERENCE), VOCABULARY) == text("""
         <ROOT>       ▁There       words
         ▁There       ▁is          words pieces <END>
         ▁is          ▁a           words pieces <END>
@@ -82,14 +79,14 @@ def test_txl_tokens_reads_every_piece_of_a_word():
 
 
 def test_txl_tokens_does_not_look_at_trees():
-    with_tree = read("txl-tokens", VOCABULARY, WORDS, THERE_IS_A_DIFFERENCE)
-    without = read("txl-tokens", VOCABULARY, WORDS, None)
+    with_tree = read("txl-tokens", VOCABULARY, EXAMPLE, THERE_IS_A_DIFFERENCE)
+    without = read("txl-tokens", VOCABULARY, EXAMPLE, None)
     for one, other in zip(with_tree, without, strict=True):
         assert one.tolist() == other.tolist()
 
 
 def test_sentences_one_after_the_other_read_as_they_do_alone():
-    trees = [(WORDS, THERE_IS_A_DIFFERENCE), (["a"], (0,)), (["is", "There"], (0, 1))]
+    trees = [(EXAMPLE, THERE_IS_A_DIFFERENCE), (["a"], (0,)), (["is", "There"], (0, 1))]
     for model, reading in READINGS.items():
         together = reading(VOCABULARY, trees)
         assert len(together) == 3
@@ -102,7 +99,7 @@ def test_sentences_one_after_the_other_read_as_they_do_alone():
 
 
 def test_txl_trans_reads_each_transition_once_and_arcs_without_their_heads():
-    assert as_text(read("txl-trans", VOCABULARY, WORDS, THERE_IS_A_DIFFERENCE), VOCABULARY) == text("""
+    assert as_text(read("txl-trans", VOCABULARY, EXAMPLE, THERE_IS_A_DIFFERENCE), VOCABULARY) == text("""
         <ROOT>       ▁There       words
         ▁There       ▁is          words pieces RIGHTARC
         ▁is          LEFTARC      words pieces LEFTARC RIGHTARC
@@ -223,13 +220,13 @@ def test_causal_changes_nothing_but_the_stack():
 @pytest.mark.parametrize("model", READINGS)
 def test_an_empty_sentence_is_an_error_that_says_which(model):
     with pytest.raises(UserError, match="sentence 2: "):
-        READINGS[model](VOCABULARY, [(WORDS, THERE_IS_A_DIFFERENCE), ([], ())])
+        READINGS[model](VOCABULARY, [(EXAMPLE, THERE_IS_A_DIFFERENCE), ([], ())])
 
 
 @pytest.mark.parametrize("model", [model for model in READINGS if model != "txl-tokens"])
 def test_a_sentence_without_a_tree_is_an_error_that_says_which(model):
     with pytest.raises(UserError, match="sentence 2: "):
-        READINGS[model](VOCABULARY, [(WORDS, THERE_IS_A_DIFFERENCE), (WORDS, None)])
+        READINGS[model](VOCABULARY, [(EXAMPLE, THERE_IS_A_DIFFERENCE), (EXAMPLE, None)])
 
 
 @pytest.mark.parametrize("model", READINGS)
@@ -241,4 +238,4 @@ def test_no_sentences_are_no_sequences(model):
 
 @pytest.mark.parametrize("model", READINGS)
 def test_sentences_may_come_one_by_one(model):
-    assert len(READINGS[model](VOCABULARY, ((WORDS, THERE_IS_A_DIFFERENCE) for _ in range(3)))) == 3
+    assert len(READINGS[model](VOCABULARY, ((EXAMPLE, THERE_IS_A_DIFFERENCE) for _ in range(3)))) == 3

@@ -5,8 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from test_parser_commands import TINY_PARSER
-from test_train import TINY
+from toys import TINY, TINY_PARSER
 
 from dtglib.ablations import QUESTIONS
 from dtglib.errors import UserError

@@ -3,15 +3,14 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import jupytext
 import pytest
 import yaml
+from running import ROOT
 
 from dtglib import __version__
 
-ROOT = Path(__file__).parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
 
 

@@ -207,7 +207,7 @@ def test_no_choice_among_the_same_trees_is_better_than_the_oracles():
     assert uas["oracle"] == sum(nearest) / sum(len(sentence.words) for sentence in sentences)
 
 
-def test_nor_without_punctuation():
+def test_no_choice_is_better_than_the_oracles_without_punctuation():
     """Two trees with four right heads each; of the words that are no punctuation one has three right, one four."""
     loses_a_word, loses_the_stop = NEAR, (2, 0, 4, 2, 4)
     trees = [Trees(np.array([loses_a_word, loses_the_stop]), np.log([0.7, 0.3]))]

@@ -19,8 +19,8 @@ import nbformat
 import pytest
 from conftest import slow, with_one_thread
 from jupyter_client.kernelspec import KernelSpecManager
-from test_parser_commands import TINY_PARSER
-from test_train import TINY, wait_for
+from running import wait_for
+from toys import TINY, TINY_PARSER
 
 import dtglib.train
 from dtglib.cli import main

@@ -187,7 +187,7 @@ def test_a_sentence_without_words_is_left_to_the_user(name):
         score_trees(model(name), [], np.empty((1, 0), int))
 
 
-def test_nor_is_one_scored_without_trees():
+def test_a_sentence_without_words_is_not_scored_without_trees():
     with pytest.raises(UserError, match="sentence 2: has no words"):
         score_words(model("txl-tokens"), [WORDS, []])
 
@@ -227,7 +227,7 @@ def test_trees_have_no_score_that_is_no_number(name):
         score_trees(broken(name), WORDS, all_trees(4))
 
 
-def test_nor_have_words():
+def test_words_have_no_score_that_is_no_number():
     with pytest.raises(UserError, match="probabilities are no numbers; train it anew"):
         score_words(broken("txl-tokens"), [WORDS, ["There"]])
 

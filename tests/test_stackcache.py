@@ -1,7 +1,7 @@
 """Many hypotheses advanced together, over slots that are used again, say what the full forward pass says.
 
 What they should say is computed without any cache: of an oracle's actions by the forward pass of training, of any
-other legal actions by the definitions of test_model.py, one sequence at a time.
+other legal actions by the definitions of reference.py, one sequence at a time.
 """
 
 from collections.abc import Sequence
@@ -14,10 +14,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_model import by_definition, in_every_dtg, in_every_model, legal_bits, small_model, system_of
-from test_output import vocabulary
-from test_vocab import SENTENCES
+from reference import by_definition, legal_bits, system_of
 from torch import Tensor
+from toys import SENTENCES, in_every_dtg, in_every_model, small_model, vocabulary
 from trees import Heads, projective_trees, random_tree
 
 from dtglib.batches import pad
@@ -230,7 +229,7 @@ def test_step_by_step_the_oracles_actions_get_what_the_full_pass_gives_them(name
 
 @settings(max_examples=25, deadline=None)
 @given(projective_trees(most_words=12), st.sampled_from(list(READINGS)), st.integers(0, 1000))
-def test_so_does_any_projective_tree(heads, name, seed):
+def test_step_by_step_any_projective_tree_gets_what_the_full_pass_gives_it(heads, name, seed):
     pair = (random_words(Random(seed), len(heads)), heads)
     model = small_model(name)
     assert_same(stepped(StackStepper(model), [symbols_of_sentence(name, *pair)]), of_oracles(model, [pair]))
@@ -238,7 +237,7 @@ def test_so_does_any_projective_tree(heads, name, seed):
 
 @pytest.mark.parametrize("output", ["single", "factored"])
 @in_every_model
-def test_so_do_legal_actions_that_are_no_oracles(name, output):
+def test_step_by_step_legal_actions_that_are_no_oracles_get_what_the_definitions_give_them(name, output):
     random = Random(6)
     model = small_model(name, output=output)
     walks = [random_walk(name, random, 12, length) for length in range(2, 32, 2)]

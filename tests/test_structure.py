@@ -10,8 +10,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_compile import Sentence, compiled, random_sentences, small_sentences
 from torch.nn.attention.flex_attention import flex_attention
+from toys import Sentence, compiled, in_every_system, random_sentences, small_sentences
 from trees import THERE_IS_A_DIFFERENCE, projective_trees
 
 from dtglib.batches import pack, pad
@@ -22,8 +22,6 @@ from dtglib.transitions import SYSTEMS, Action, Kind, oracle
 
 MANY = random_sentences(4, 24)
 SHORT = random_sentences(5, 8, most_words=9)
-
-in_every_system = pytest.mark.parametrize("name", SYSTEMS)
 
 
 @cache

@@ -10,7 +10,7 @@ from random import Random
 from statistics import mean
 
 import pytest
-from test_model import in_every_model, small_model
+from toys import in_every_model, small_model
 
 from dtglib import minilang
 from dtglib.decode.beam import Widths

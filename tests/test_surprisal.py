@@ -1,7 +1,7 @@
 """Surprisal is -log p of what comes next: by brute force where that can be, in pieces, words and regions that add up.
 
 With nothing pruned, the surprisals of a sentence's beginning sum to -log p of it, and p is the sum over all its
-derivations, which test_beam.py lists one by one.
+derivations, which reference.py lists one by one.
 """
 
 import math
@@ -12,15 +12,25 @@ import pytest
 from conftest import slow
 from hypothesis import given
 from hypothesis import strategies as st
-from test_beam import ALL, LONG, SAME, WORDS, listed, model_of, never
-from test_model import in_every_model, small_model
-from test_output import vocabulary
+from reference import SAME, listed
+from toys import (
+    ALL,
+    LONG_WORD,
+    WORDS,
+    in_both_vocabularies,
+    in_every_model,
+    in_every_model_with_trees,
+    model_of,
+    never,
+    small_model,
+    vocabulary,
+)
 
 from dtglib.corpora import load
 from dtglib.decode.beam import Widths
 from dtglib.errors import UserError
 from dtglib.model import Model
-from dtglib.readings import READINGS, SYSTEM_OF
+from dtglib.readings import READINGS
 from dtglib.scores import score_words
 from dtglib.surprisal import (
     Surprisal,
@@ -35,9 +45,6 @@ from dtglib.surprisal import (
 from dtglib.vocab import Vocabulary
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-in_both_vocabularies = pytest.mark.parametrize("kind", ["pieces", "words"])
-in_every_model_with_trees = pytest.mark.parametrize("name", list(SYSTEM_OF))
 
 NARROW = Widths(10, 10)
 NO_TRANSITIONS = Widths(1, 1, 0, 0)  # words may come, but no arc between them, and so no end
@@ -207,10 +214,10 @@ def test_where_no_arc_may_be_drawn_a_sentence_dies_at_its_end(name):
 def test_a_sentence_dies_at_the_word_with_a_piece_that_cannot_be(name, piece):
     """At whichever of its pieces: the word is infinitely surprising, and so is all that follows."""
     speaks = vocabulary("pieces")
-    dead = speaks.encode([LONG]).ids[piece]
+    dead = speaks.encode([LONG_WORD]).ids[piece]
     model = never(small_model(name), dead)
     for before in ([], ["is"], ["is", "is"]):
-        found = surprisal_of(model, [*before, LONG, "is"])
+        found = surprisal_of(model, [*before, LONG_WORD, "is"])
         assert_dies_at(found, len(before))
         alive = list(found.pieces).index(speaks.entries[dead])
         assert np.isfinite(found.of_pieces[:alive]).all() and np.isinf(found.of_pieces[alive:]).all()
@@ -218,9 +225,9 @@ def test_a_sentence_dies_at_the_word_with_a_piece_that_cannot_be(name, piece):
 
 @in_every_model
 def test_one_that_dies_leaves_those_beside_it_alone(name):
-    model = never(small_model(name), vocabulary("pieces").encode([LONG]).ids[1])
+    model = never(small_model(name), vocabulary("pieces").encode([LONG_WORD]).ids[1])
     beside = ["is", "is"]
-    dies, lives = surprisals(model, [["is", LONG], beside], NARROW)
+    dies, lives = surprisals(model, [["is", LONG_WORD], beside], NARROW)
     assert_dies_at(dies, 1)
     assert lives.died is None
     assert lives.of_words == pytest.approx(surprisal_of(model, beside).of_words, **SAME)
@@ -228,8 +235,8 @@ def test_one_that_dies_leaves_those_beside_it_alone(name):
 
 @in_every_model
 def test_beginnings_that_die_are_infinite_and_never_nan(name):
-    model = never(small_model(name), vocabulary("pieces").encode([LONG]).ids[1])
-    (found,) = of_beginnings(model, NARROW)([["is", LONG, "is"]])
+    model = never(small_model(name), vocabulary("pieces").encode([LONG_WORD]).ids[1])
+    (found,) = of_beginnings(model, NARROW)([["is", LONG_WORD, "is"]])
     assert np.isfinite(found[0]) and (found[1:] == math.inf).all()
 
 

@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from test_measured import saved_parser
-from test_model import small_model
+from toys import saved_parser, small_model
 
 import dtglib.syntactic
 from dtglib import minilang

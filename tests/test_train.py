@@ -1,139 +1,41 @@
 """One loop for every model: a toy of 54 numbers is enough to show when it steps, stops, goes on and what it keeps.
 
-The toy shares nothing with our model but `loss` and `save`. The last part shows the same of the command line, with our
-model and minilang.
+The toy (toys.py) shares nothing with our model but `loss` and `save`. The last part shows the same of the command line,
+with our model and minilang.
 """
 
 import itertools
 import json
 import math
-import multiprocessing
 import os
 import re
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-import safetensors.torch
 import torch
+from running import WEIGHTS_FILE, bits, elsewhere, lines, tensors, wait_for, written
 from torch import Tensor, nn
+from toys import CONFIG, CPU, TINY, Bad, Bigrams, Ends, Fragile, Letters, run
 
 import dtglib.progress
 import dtglib.train
-from dtglib.batches import by_length
 from dtglib.checkpoint import FILE as CHECKPOINT_FILE
 from dtglib.cli import main
 from dtglib.errors import UserError
 from dtglib.examples import Examples
-from dtglib.files import write_atomically
 from dtglib.processes import has_bfloat16_units
 from dtglib.record import read_record
 from dtglib.schedule import TrainConfig, all_steps, rate_at
-from dtglib.train import Interrupted, train
-
-CPU = torch.device("cpu")
-TIMES = {"seconds", "positions_per_second"}
-WEIGHTS_FILE = "model.safetensors"
-
-# 24 sentences in 6 batches: 12 steps, and a model that is evaluated, and saved, after every third.
-CONFIG = TrainConfig(
-    epochs=2, batch_positions=24, learning_rate=0.05, first_rate=1e-3, last_rate=1e-3, warmup_steps=2,
-    precision="float32", evaluate_every=3,
-)  # fmt: skip
-
-# Processes that are forked from one that has the imports behind it: a start of Python with PyTorch takes seconds.
-ELSEWHERE = multiprocessing.get_context("forkserver")
-ELSEWHERE.set_forkserver_preload(["dtglib.experiment", "torch._dynamo"])
-
+from dtglib.train import Interrupted
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-# ---- The toy, also for the tests of checkpoints and of several processes
-
-
-class Letters:
-    """Sentences of three to six letters, drawn at random; `taken` are the batches that a model was given.
-
-    They are made ahead of time, so each has something that happens when its turn comes.
-    """
-
-    def __init__(self, count: int = 24, seed: int = 0) -> None:
-        random = np.random.default_rng(seed)
-        self.lengths = random.integers(3, 7, count)
-        self.names = [f"letters-{number}" for number in range(count)]
-        self.rows = [torch.as_tensor(random.integers(0, 6, length)) for length in self.lengths]
-        self.taken: list[list[int]] = []
-
-    def plan(self, positions: int, random: np.random.Generator, device: torch.device) -> list[np.ndarray]:
-        return by_length(self.lengths, positions, random, spread=np.inf)
-
-    def batch(self, numbers: np.ndarray, positions: int, device: torch.device) -> Tensor:
-        rows = nn.utils.rnn.pad_sequence([self.rows[n] for n in numbers], batch_first=True, padding_value=-1).to(device)
-        rows.happens = partial(self.take, numbers)
-        return rows
-
-    def take(self, numbers: np.ndarray) -> None:
-        self.taken.append(np.asarray(numbers).tolist())
-
-
-class Bigrams(nn.Module):
-    """Which letter follows which. Half of what it knows is dropped, so that resuming has a random generator to get
-    right."""
-
-    def __init__(self, dropout: float = 0.5) -> None:
-        super().__init__()
-        self.embedding, self.dropout, self.out = nn.Embedding(6, 4), nn.Dropout(dropout), nn.Linear(4, 6)
-        with torch.no_grad():
-            for number, parameter in enumerate(self.parameters(), start=1):
-                parameter.copy_(torch.linspace(-1, 1, parameter.numel()).view_as(parameter) / number)
-
-    def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, float]]:
-        batch.happens()
-        before, after = batch[:, :-1], batch[:, 1:]
-        logits = self.out(self.dropout(self.embedding(before.clamp(min=0))))
-        nats = nn.functional.cross_entropy(logits.flatten(0, 1), after.flatten(), ignore_index=-1, reduction="sum")
-        return nats, {"transitions": int((after >= 0).sum()), "positions": batch.numel()}
-
-    def save(self, folder: Path) -> None:
-        with write_atomically(folder / WEIGHTS_FILE, binary=True) as file:
-            file.write(safetensors.torch.save(self.state_dict()))
-
-
-def run(folder: Path, config: TrainConfig = CONFIG, model: nn.Module | None = None, **other) -> nn.Module:
-    """Train the toy, or go on with it."""
-    model = model or Bigrams()
-    other = {"data": Letters(), "held_out": Letters(8, seed=9), "seed": 1, "identity": asdict(config), **other}
-    train(model, config=config, folder=folder, **other)
-    return model
-
-
-def lines(folder: Path, *parts: str) -> list[dict]:
-    """The metrics, but for the times."""
-    metrics = read_record(folder).metrics
-    return [{k: v for k, v in line.items() if k not in TIMES} for line in metrics if line["part"] in parts or not parts]
-
-
-def bits(folder: Path) -> bytes:
-    """The kept model's."""
-    return (folder / WEIGHTS_FILE).read_bytes()
-
-
-def written(folder: Path) -> dict[str, int]:
-    """When each file was written last; a lock is touched by everyone who asks for the folder."""
-    return {path.name: path.stat().st_mtime_ns for path in folder.iterdir() if path.name != ".lock"}
-
-
-def tensors(folder: Path, name: str) -> dict[str, Tensor]:
-    return safetensors.torch.load_file(folder / name)
 
 
 @pytest.fixture(scope="module")
@@ -148,27 +50,6 @@ def assert_same_run(folder: Path, other: Path) -> None:
     assert bits(folder) == bits(other)
     assert lines(folder) == lines(other)
     assert read_record(folder).about["status"] == "finished"
-
-
-def with_one_thread(function: Callable, *arguments: object) -> None:
-    torch.set_num_threads(1)
-    function(*arguments)
-
-
-def elsewhere(*calls: tuple) -> list[int | None]:
-    """Each function with its arguments in a process of its own, all at the same time: their exit statuses, or None for
-    one that hung and had to be killed."""
-    started = [ELSEWHERE.Process(target=with_one_thread, args=call) for call in calls]
-    for process in started:
-        process.start()
-    deadline = time.monotonic() + 60
-    for process in started:
-        process.join(max(0, deadline - time.monotonic()))
-    hung = [process.exitcode is None for process in started]
-    for process in started:
-        process.kill()
-        process.join()
-    return [None if has_hung else process.exitcode for process, has_hung in zip(started, hung, strict=True)]
 
 
 # ---- What the loop does
@@ -396,21 +277,6 @@ def test_nothing_is_dropped_out_in_evaluation(tmp_path):
 # ---- Interrupted
 
 
-class Ends(Letters):
-    """Letters that end the run at the `at`-th batch: by a signal, or by an exception where none is named."""
-
-    def __init__(self, at: int, by: signal.Signals | None = None) -> None:
-        super().__init__()
-        self.at, self.by = at, by
-
-    def take(self, numbers: np.ndarray) -> None:
-        super().take(numbers)
-        if len(self.taken) == self.at:
-            if self.by is None:
-                raise RuntimeError("the power is gone")
-            os.kill(os.getpid(), self.by)
-
-
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM], ids=lambda by: by.name)
 @pytest.mark.parametrize("at", [1, 2, 3, 8, 12])
 def test_a_signal_lets_the_step_end_and_saves_and_the_second_run_gives_the_same_bits(at, by, uninterrupted, tmp_path):
@@ -584,29 +450,9 @@ def test_a_checkpoint_of_another_kind_of_model_is_refused_even_where_its_setting
 # ---- What cannot go well
 
 
-class Bad(Letters):
-    """The sentence of that number is marked, for `Fragile` to stumble over."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self.rows[number] = torch.cat([torch.tensor([-1]), self.rows[number][1:]])
-
-
 BATCHES = _taken_by(CONFIG)
 FOURTH = BATCHES[3]  # the batch of step 4, with four sentences
 LARGE = next(batch for batch in BATCHES if len(batch) == 6)
-
-
-class Fragile(Bigrams):
-    """It adds to the loss of a batch with the marked sentence."""
-
-    def __init__(self, trouble: Callable[[nn.Module], Tensor]) -> None:
-        super().__init__()
-        self.trouble = trouble
-
-    def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, float]]:
-        nats, parts = super().loss(batch)
-        return (nats + self.trouble(self) if (batch[:, 0] < 0).any() else nats), parts
 
 
 def all_is_finite(folder: Path) -> bool:
@@ -722,25 +568,6 @@ def test_auto_is_what_the_processor_is_fastest_in_and_is_recorded_as_that(tmp_pa
 # ---- The command line, with our model
 
 
-TINY = """
-corpus: minilang
-train_sentences: 40
-dev_sentences: 10
-model: dtg
-layers: 2
-width: 16
-heads: 2
-inner: 32
-dropout: 0.1
-epochs: 3
-batch_positions: 256
-learning_rate: 0.005
-warmup_steps: 3
-precision: float32
-evaluate_every: 3
-"""
-
-
 @pytest.fixture
 def tiny(tmp_path) -> Path:
     path = tmp_path / "tiny.yaml"
@@ -767,13 +594,6 @@ def test_a_command_that_was_killed_goes_on_with_the_same_bits(tiny, tmp_path):
     assert command(*arguments) == 0
     assert command(tiny, "--out", tmp_path / "whole", "--set", "epochs=20") == 0
     assert_same_run(tmp_path / "killed", tmp_path / "whole")
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline, "the run has not come so far"
-        time.sleep(0.001)
 
 
 @pytest.mark.parametrize("model", ["txl-tokens", "dtg"])

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from numba import njit
-from test_projectivity import all_trees as all_trees_crossing_or_not
-from test_projectivity import crossings
+from reference import all_trees_crossing_or_not, crossings
 from trees import THERE_IS_A_DIFFERENCE, all_trees, projective_trees, random_tree
 
 from dtglib.errors import UserError

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
-from test_vocab import PIECES, SENTENCES
 from torch import Tensor
+from toys import PIECES, SENTENCES
 from trees import Heads, all_trees, random_tree
 
 from dtglib import attention

@@ -9,21 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from toys import PIECES, SENTENCES
 
 from dtglib.config import VocabularyConfig
 from dtglib.errors import UserError
 from dtglib.vocab import END, MARK, PAD, REACH, ROOT, UNKNOWN, Vocabulary, reserved_entries
-
-TEXT = """
-There is a difference
-There was no difference between the differing opinions
-The keys to the cabinets were on the table , she thought .
-She thinks that the thinkers think that thinking is n't different .
-He says that she said that the opinion of the keeper differs .
-The keeper of the keys keeps the cabinet that was on the tables .
-"""
-SENTENCES = [line.split() for line in TEXT.strip().splitlines()] * 3
-PIECES = 256 + 50
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,95 @@
+"""How tests let something run, in processes of its own, and how they read what it leaves behind and says."""
+
+import multiprocessing
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from dtglib.record import read_record
+
+ROOT = Path(__file__).parent.parent
+PACKAGE, CONFIGS = ROOT / "dtglib", ROOT / "configs"
+
+WEIGHTS_FILE = "model.safetensors"
+TIMES = {"seconds", "positions_per_second"}
+
+# Processes that are forked from one that has the imports behind it: a start of Python with PyTorch takes seconds.
+ELSEWHERE = multiprocessing.get_context("forkserver")
+ELSEWHERE.set_forkserver_preload(["dtglib.experiment", "torch._dynamo"])
+
+
+# ---- Processes
+
+
+def on_one_thread(function: Callable, *arguments: object) -> None:
+    torch.set_num_threads(1)
+    function(*arguments)
+
+
+def elsewhere(*calls: tuple) -> list[int | None]:
+    """Each function with its arguments in a process of its own, all at the same time: their exit statuses, or None for
+    one that hung and had to be killed."""
+    started = [ELSEWHERE.Process(target=on_one_thread, args=call) for call in calls]
+    for process in started:
+        process.start()
+    deadline = time.monotonic() + 60
+    for process in started:
+        process.join(max(0, deadline - time.monotonic()))
+    hung = [process.exitcode is None for process in started]
+    for process in started:
+        process.kill()
+        process.join()
+    return [None if has_hung else process.exitcode for process, has_hung in zip(started, hung, strict=True)]
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline, "the run has not come so far"
+        time.sleep(0.001)
+
+
+# ---- What a training leaves in its folder
+
+
+def lines(folder: Path, *parts: str) -> list[dict]:
+    """The metrics, but for the times."""
+    metrics = read_record(folder).metrics
+    return [{k: v for k, v in line.items() if k not in TIMES} for line in metrics if line["part"] in parts or not parts]
+
+
+def bits(folder: Path) -> bytes:
+    """The kept model's."""
+    return (folder / WEIGHTS_FILE).read_bytes()
+
+
+def tensors(folder: Path, name: str) -> dict[str, Tensor]:
+    return safetensors.torch.load_file(folder / name)
+
+
+def written(folder: Path) -> dict[str, int]:
+    """When each file was written last; a lock is touched by everyone who asks for the folder."""
+    return {path.name: path.stat().st_mtime_ns for path in folder.iterdir() if path.name != ".lock"}
+
+
+# ---- What a command reads, and what it says
+
+
+def raw(folder, **parts):
+    """A folder of sentences without trees: train.conllu and the like."""
+    folder.mkdir()
+    for part, text in parts.items():
+        rows = [f"{number}\t{word}" + "\t_" * 8 for number, word in enumerate(text.split(), 1)]
+        (folder / f"{part}.conllu").write_text("\n".join([f"# sent_id = {part}-1", *rows, "", ""]))
+    return folder
+
+
+def assert_one_line(capsys, *parts: str) -> None:
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("dtglib: ")
+    for part in parts:
+        assert part in line
