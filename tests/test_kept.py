@@ -4,6 +4,7 @@ import json
 import math
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -163,6 +164,15 @@ def test_a_damaged_line_is_refused_with_the_name_of_the_file_and_the_way_out(dam
     with pytest.raises(UserError, match=r"dtg\.jsonl: damaged \(.*\); delete it, and it is made again"):
         keep(path, after)
     assert (path.read_bytes(), after.computed) == (content, [])
+
+
+def test_a_row_of_which_a_disk_has_changed_one_digit_is_refused(path):
+    keep(path, Counted())
+    path.write_bytes(re.sub(rb'("number": )1\b', rb"\g<1>7", path.read_bytes()))
+    after = Counted()
+    with pytest.raises(UserError, match=r"dtg\.jsonl: damaged \(a row is not what was written\)"):
+        keep(path, after)
+    assert after.computed == []
 
 
 @pytest.mark.parametrize(("held", "wanted"), [(5, 4), (3, 5)])
