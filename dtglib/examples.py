@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -76,7 +76,7 @@ class Examples:
     too_long: list[str]
 
     @classmethod
-    def of(cls, model: str, vocabulary: Vocabulary, treebank: Treebank, longest: int | None = None) -> Self:
+    def of(cls, model: str, vocabulary: Vocabulary, treebank: Treebank, longest: int | None = None) -> "Examples":
         """A treebank's sentences for one of the five models; those of more than `longest` positions are left out.
 
         All models train on the same sentences, those with a projective tree. Where there are no trees at all, as in

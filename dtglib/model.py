@@ -27,7 +27,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -255,7 +255,7 @@ class Model(nn.Module):
         save_weights(folder / WEIGHTS_FILE, self, self._meaning())
 
     @classmethod
-    def load(cls, folder: str | Path, device: torch.device | str = "cpu") -> Self:
+    def load(cls, folder: str | Path, device: torch.device | str = "cpu") -> "Model":
         """Read what `save` wrote, after checking that config, vocabulary and weights belong together."""
         folder = Path(folder)
         config, speaks = read_config(folder / CONFIG_FILE, ModelConfig, Speaks)

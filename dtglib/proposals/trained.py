@@ -15,7 +15,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -128,7 +128,7 @@ class Trained(Biaffine):
         save_weights(folder / WEIGHTS_FILE, self.network, self._meaning())
 
     @classmethod
-    def load(cls, folder: str | Path) -> Self:
+    def load(cls, folder: str | Path) -> "Trained":
         """Read what `save` wrote."""
         folder = Path(folder)
         require((folder / CONFIG_FILE).exists(), f"{folder}: holds no parser; `dtglib train-parser` makes one")
