@@ -241,7 +241,7 @@ class Model(nn.Module):
         x = self(batch).flatten(0, 1)[batch.predicts]
         return self.output(x, self.embedding.weight, batch.legal).gather(1, batch.target[:, None])[:, 0]
 
-    def loss(self, batch: Batch) -> tuple[Float[Tensor, ""], dict[str, float]]:
+    def loss(self, batch: Batch) -> tuple[Float[Tensor, ""], dict[str, int]]:
         """The nats of all targets together, and what they are to be divided by."""
         nats = -self.log_probs(batch).sum()
         return nats, {"transitions": len(batch.target), "positions": batch.token.numel()}

@@ -45,7 +45,7 @@ from dtglib.tally import Tally
 class Trainable(Protocol):
     """What a model needs to be trained, besides being an nn.Module."""
 
-    def loss(self, batch: Any) -> tuple[Tensor, dict[str, float]]: ...
+    def loss(self, batch: Any) -> tuple[Tensor, dict[str, int]]: ...
     def save(self, folder: Path) -> None: ...
 
 
@@ -167,7 +167,7 @@ class _Loss(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, batch: Any) -> tuple[Tensor, dict[str, float]]:
+    def forward(self, batch: Any) -> tuple[Tensor, dict[str, int]]:
         return self.model.loss(batch)
 
 
@@ -252,7 +252,7 @@ class _Training:
     def _batch(self, data: Data, numbers: np.ndarray) -> Any:
         return data.batch(numbers, self.config.batch_positions, self.ours.device)
 
-    def _loss_of(self, loss: nn.Module, batch: Any) -> tuple[Tensor, dict[str, float]]:
+    def _loss_of(self, loss: nn.Module, batch: Any) -> tuple[Tensor, dict[str, int]]:
         with torch.autocast(self.ours.device.type, self.dtype, enabled=self.dtype != torch.float32):
             return loss(batch)
 

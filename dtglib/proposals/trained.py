@@ -108,7 +108,7 @@ class Trained(Biaffine):
         self.config, self.entries = config, entries
 
     @torch.compiler.disable  # an LSTM over every length would be compiled once for each
-    def loss(self, batch: Gold) -> tuple[Tensor, dict[str, float]]:
+    def loss(self, batch: Gold) -> tuple[Tensor, dict[str, int]]:
         """The nats of all heads and labels together, and what they are to be divided by."""
         arcs, labels = self.scores(batch.sentences)
         nats = cross_entropy(arcs[batch.is_word].float(), batch.heads[batch.is_word], reduction="sum")
