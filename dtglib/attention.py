@@ -86,7 +86,7 @@ def naive(
 
 
 def dense(
-    qu: Heads, qw: Heads, k: Keys, v: Values, r: Table, structure: Structure, bias: Bias | None = None
+    qu: Heads, qw: Heads, k: Keys, v: Values, r: Table, structure: Structure | Shared, bias: Bias | None = None
 ) -> Attended:
     """All scores at once. A position's R possible scores for places are few, and each j picks one of them."""
     B, H, T, D = qu.shape

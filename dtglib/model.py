@@ -27,7 +27,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -76,6 +76,16 @@ class Batch(NamedTuple):
     predicts: Int[Tensor, " N"]  # which positions predict, counted over all rows
     legal: Legal
     target: Int[Tensor, " N"]
+
+
+@runtime_checkable
+class Readable(Protocol):
+    """What the body reads: of a Batch, or of whatever else stands in rows of T positions (decode/trie.py)."""
+
+    token: Int[Tensor, "B T"]
+    arc: Int[Tensor, "B T"]
+    structure: AnyStructure
+    farthest: int
 
 
 def batch_of(
@@ -214,7 +224,7 @@ class Model(nn.Module):
         """What the model reads, position by position."""
         return sum(self.embedding(ids.masked_fill(ids == NOTHING, PAD)) for ids in self.represent(token, arc))
 
-    def forward(self, batch: Batch) -> Float[Tensor, "B T d"]:
+    def forward(self, batch: Readable) -> Float[Tensor, "B T d"]:
         """What the body makes of a batch: a vector a position."""
         x = self.dropout(self.embed(batch.token, batch.arc))
         places = sinusoids(batch.farthest, self.config.width, x.device)

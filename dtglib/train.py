@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -42,6 +42,7 @@ from dtglib.schedule import TrainConfig, all_steps, make_optimizer, rate_at
 from dtglib.tally import Tally
 
 
+@runtime_checkable
 class Trainable(Protocol):
     """What a model needs to be trained, besides being an nn.Module."""
 
@@ -49,6 +50,7 @@ class Trainable(Protocol):
     def save(self, folder: Path) -> None: ...
 
 
+@runtime_checkable
 class Data(Protocol):
     """What training data needs to be: numbered sentences that can be put into batches, for a GPU in a thread."""
 

@@ -73,7 +73,7 @@ class Suite(NamedTuple):
 # --- reading -----------------------------------------------------------------------------------------------------
 
 
-def read_suites(path: str | Path | None = None, share: float = 1.0) -> list[Suite]:
+def read_suites(path: str | Path | None = None, share: int | float = 1.0) -> list[Suite]:
     """The suites of a file, of all JSON files of a folder, minilang's, or the public ones out of the data folder.
 
     Of each the given share of its items.
