@@ -36,6 +36,9 @@ from dtglib.surprisal import sums_of_regions
 from dtglib.text import tokenize
 
 Words = tuple[str, ...]
+# What a file of JSON may hold; only the first can be a suite.
+Json = Mapping[str, Any] | list | str | int | float | bool | None
+
 Surprise = Callable[[Sequence[Words]], Iterable[Sequence[float]]]
 Row = dict[str, Any]
 
@@ -95,7 +98,7 @@ def _whole_suites(path: str | Path | None) -> list[Suite]:
     return suites
 
 
-def read_suite(content: Mapping[str, Any], where: str) -> Suite:
+def read_suite(content: Json, where: str) -> Suite:
     """A suite out of its JSON; what is wrong with it is said with `where` in front."""
     try:
         meta = content["meta"]
