@@ -13,11 +13,13 @@ nothing is visible and writes no T x T tensor (on a CPU PyTorch runs it forwards
 and values, and is `dense` from there on. All take
 
     qu, qw    (B, H, T, D)    q + u and q + w
-    k, v      (B, H, T, D)    (values may have another width, which is then the result's)
+    k         (B, H, S, D)    of the S positions that are looked at: mostly the T that look
+    v         (B, H, S, E)    (mostly as wide as the keys)
     r         (H, R, D)       row n belongs to the relative position n + NEAREST
-    bias      (B, H, T, T)    added to the scores, where a model has more to say than a structure can
+    bias      (B, H, T, L)    added to the scores, where a model has more to say than a structure can; L is S, or for
+                              `shared` what a row gathers
 
-and return (B, H, T, D). Where all keys are alike and no place is preferred, the values that are seen are averaged:
+and return (B, H, T, E). Where all keys are alike and no place is preferred, the values that are seen are averaged:
 
     >>> alike, nowhere = torch.ones(1, 1, 3, 2), torch.zeros(1, 4, 2)
     >>> causal = Structure(torch.ones(1, 3, 3).tril().bool(), torch.zeros(1, 3, 3, dtype=torch.long))
@@ -42,8 +44,11 @@ NEAREST = -1  # no relative position is smaller: it is the dependent's, as a COM
 AnyStructure = Structure | Shared | Flex
 
 Heads = Float[Tensor, "B H T D"]
+Keys = Float[Tensor, "B H S D"]
+Values = Float[Tensor, "B H S E"]
+Attended = Float[Tensor, "B H T E"]
 Table = Float[Tensor, "H R D"]
-Bias = Float[Tensor, "#B #H T T"]
+Bias = Float[Tensor, "#B #H T L"]
 
 
 def sinusoids(farthest: int, width: int, device: torch.device | str = "cpu") -> Float[Tensor, "R d"]:
@@ -55,14 +60,16 @@ def sinusoids(farthest: int, width: int, device: torch.device | str = "cpu") -> 
 
 
 def attend(
-    qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: AnyStructure, bias: Bias | None = None
-) -> Heads:
+    qu: Heads, qw: Heads, k: Keys, v: Values, r: Table, structure: AnyStructure, bias: Bias | None = None
+) -> Attended:
     """The fast form for the structure at hand."""
     form = FORMS[type(structure)]
     return form(qu, qw, k, v, r, structure, bias)
 
 
-def naive(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Structure, bias: Bias | None = None) -> Heads:
+def naive(
+    qu: Heads, qw: Heads, k: Keys, v: Values, r: Table, structure: Structure, bias: Bias | None = None
+) -> Attended:
     """The definition: for each position a softmax over what it sees."""
     B, H, T, D = qu.shape
     rows = []
@@ -78,7 +85,9 @@ def naive(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Structu
     return torch.stack(rows).view(B, H, T, -1)
 
 
-def dense(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Structure, bias: Bias | None = None) -> Heads:
+def dense(
+    qu: Heads, qw: Heads, k: Keys, v: Values, r: Table, structure: Structure | Shared, bias: Bias | None = None
+) -> Attended:
     """All scores at once. A position's R possible scores for places are few, and each j picks one of them."""
     B, H, T, D = qu.shape
     R = r.shape[1]
@@ -95,7 +104,7 @@ def dense(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Structu
     return (scores.softmax(2) @ v.flatten(0, 1)).unflatten(0, (B, H))
 
 
-def shared(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Shared, bias: Bias | None = None) -> Heads:
+def shared(qu: Heads, qw: Heads, k: Keys, v: Values, r: Table, structure: Shared, bias: Bias | None = None) -> Attended:
     """`dense`, once each row has gathered the positions that it looks at from wherever they stand."""
     k, v = (gathered(x.transpose(1, 2).flatten(0, 1), structure.keys) for x in (k, v))
     return dense(qu, qw, k, v, r, structure, bias)
@@ -108,7 +117,7 @@ def gathered(rows: Float[Tensor, "N H D"], which: Int[Tensor, "B S"]) -> Float[T
     return rows.flatten(0, 1).index_select(0, of_heads.flatten()).unflatten(0, of_heads.shape)
 
 
-def flex(qu: Heads, qw: Heads, k: Heads, v: Heads, r: Table, structure: Flex, bias: Bias | None = None) -> Heads:
+def flex(qu: Heads, qw: Heads, k: Keys, v: Values, r: Table, structure: Flex, bias: Bias | None = None) -> Attended:
     """The same through FlexAttention: the scores for places are looked up where they are needed."""
     by_place = qw @ (r * qw.shape[3] ** -0.5).transpose(1, 2)  # B H T R
     bias = None if bias is None else bias.expand(*qu.shape[:3], k.shape[2])

@@ -26,7 +26,7 @@ ROW = 2048  # positions of a packed row: some 25 sentences, so that little is lo
 POSITIONS = ("last", "settled", "head_first", "head_last", "end")
 
 
-def pad(sequences: Sequences, numbers: Sequence[int]) -> Compiled:
+def pad(sequences: Sequences, numbers: Sequence[int] | np.ndarray) -> Compiled:
     """These sentences, one a row; every vector has the shape (rows, longest)."""
     numbers = np.asarray(numbers, np.int64)
     lengths = np.diff(sequences.starts)[numbers]
@@ -34,7 +34,7 @@ def pad(sequences: Sequences, numbers: Sequence[int]) -> Compiled:
     return _place(sequences, numbers, np.arange(len(numbers)) * width, (len(numbers), width))
 
 
-def pack(sequences: Sequences, numbers: Sequence[int], width: int, least: int = 0) -> Compiled:
+def pack(sequences: Sequences, numbers: Sequence[int] | np.ndarray, width: int, least: int = 0) -> Compiled:
     """These sentences in their order, in `least` rows of `width` positions or as many more as it takes."""
     numbers = np.asarray(numbers, np.int64)
     places, rows, free = [], 0, 0

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from dtglib.errors import UserError
 
+# Not imported at run time (see above), where annotations that name it are therefore not checked.
 if TYPE_CHECKING:
     from dtglib.treebank import Sentence
 

@@ -55,7 +55,7 @@ class Result(NamedTuple):
 # --- one file ----------------------------------------------------------------------------------------------------
 
 
-def obtain(entry: Entry, folder: Path, pauses: Sequence[float], timeout: float) -> str:
+def obtain(entry: Entry, folder: Path, pauses: Sequence[int | float], timeout: int | float) -> str:
     """See to it that the file is in its place below `folder`; returns how it came there."""
     target = folder / entry.path
     if is_right(entry, target):
@@ -113,7 +113,7 @@ def make_folder(folder: Path) -> None:
 # --- the connection ----------------------------------------------------------------------------------------------
 
 
-def download(url: str, part: Path, pauses: Sequence[float], timeout: float) -> bytes:
+def download(url: str, part: Path, pauses: Sequence[int | float], timeout: int | float) -> bytes:
     """The bytes behind `url`. They gather in `part`, where the next attempt or the next run takes up the thread."""
     for pause in pauses:
         try:
@@ -123,7 +123,7 @@ def download(url: str, part: Path, pauses: Sequence[float], timeout: float) -> b
     return receive(url, part, timeout)
 
 
-def receive(url: str, part: Path, timeout: float) -> bytes:
+def receive(url: str, part: Path, timeout: int | float) -> bytes:
     """One attempt. The first line of `part` is the server's mark of this version of the file (its ETag), so that
     the second half of a changed file is never glued to the first half of the old one."""
     mark, held = read_part(part)
@@ -157,7 +157,7 @@ def version_mark(reply: http.client.HTTPResponse) -> str:
     return "" if mark.startswith("W/") else mark
 
 
-def ask(url: str, mark: str, held: int, timeout: float) -> http.client.HTTPResponse:
+def ask(url: str, mark: str, held: int, timeout: int | float) -> http.client.HTTPResponse:
     """Open the connection, for the rest of the file if `held` bytes of the version `mark` are here already."""
     request = Request(url, headers={"User-Agent": "dtglib", "Accept-Encoding": "identity"})
     if held:
@@ -210,8 +210,8 @@ def fetch(
     folder: str | Path | None = None,
     registry: Path = REGISTRY,
     base_url: str = BASE_URL,
-    pauses: Sequence[float] = PAUSES,
-    timeout: float = TIMEOUT,
+    pauses: Sequence[int | float] = PAUSES,
+    timeout: int | float = TIMEOUT,
 ) -> list[Result]:
     """Bring the named collections into `folder` (the data folder). What is there and right is not fetched again.
 

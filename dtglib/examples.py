@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -41,12 +41,12 @@ class Layout(NamedTuple):
     """How sentences share a batch: which go together, how they are placed, and the structure's form for attention."""
 
     plan: Callable[[np.ndarray, int, np.random.Generator], list[np.ndarray]]
-    place: Callable[[Sequences, Sequence[int], int], Compiled]
+    place: Callable[[Sequences, Sequence[int] | np.ndarray, int], Compiled]
     form: Callable[[Vectors], Structure | Flex]
     farthest: Callable[["Examples", Compiled], int]  # the largest relative position for which there is room
 
 
-def in_all_rows(sequences: Sequences, numbers: Sequence[int], positions: int) -> Compiled:
+def in_all_rows(sequences: Sequences, numbers: Sequence[int] | np.ndarray, positions: int) -> Compiled:
     """The sentences packed into the rows of a full batch, though some may stay empty."""
     rows, width = rows_of(positions)
     return pack(sequences, numbers, width, least=rows)
@@ -76,7 +76,7 @@ class Examples:
     too_long: list[str]
 
     @classmethod
-    def of(cls, model: str, vocabulary: Vocabulary, treebank: Treebank, longest: int | None = None) -> Self:
+    def of(cls, model: str, vocabulary: Vocabulary, treebank: Treebank, longest: int | None = None) -> "Examples":
         """A treebank's sentences for one of the five models; those of more than `longest` positions are left out.
 
         All models train on the same sentences, those with a projective tree. Where there are no trees at all, as in
@@ -137,7 +137,7 @@ class Examples:
         """The batches of an epoch, of at most so many positions each."""
         return layout_for(device).plan(self.lengths, positions, random)
 
-    def batch(self, numbers: Sequence[int], positions: int, device: torch.device) -> Batch:
+    def batch(self, numbers: Sequence[int] | np.ndarray, positions: int, device: torch.device) -> Batch:
         """These sentences, which a plan of batches of so many positions put together, on a device."""
         layout = layout_for(device)
         batch = layout.place(self.sequences, numbers, positions)

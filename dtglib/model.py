@@ -27,7 +27,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -76,6 +76,16 @@ class Batch(NamedTuple):
     predicts: Int[Tensor, " N"]  # which positions predict, counted over all rows
     legal: Legal
     target: Int[Tensor, " N"]
+
+
+@runtime_checkable
+class Readable(Protocol):
+    """What the body reads: of a Batch, or of whatever else stands in rows of T positions (decode/trie.py)."""
+
+    token: Int[Tensor, "B T"]
+    arc: Int[Tensor, "B T"]
+    structure: AnyStructure
+    farthest: int
 
 
 def batch_of(
@@ -214,7 +224,7 @@ class Model(nn.Module):
         """What the model reads, position by position."""
         return sum(self.embedding(ids.masked_fill(ids == NOTHING, PAD)) for ids in self.represent(token, arc))
 
-    def forward(self, batch: Batch) -> Float[Tensor, "B T d"]:
+    def forward(self, batch: Readable) -> Float[Tensor, "B T d"]:
         """What the body makes of a batch: a vector a position."""
         x = self.dropout(self.embed(batch.token, batch.arc))
         places = sinusoids(batch.farthest, self.config.width, x.device)
@@ -241,7 +251,7 @@ class Model(nn.Module):
         x = self(batch).flatten(0, 1)[batch.predicts]
         return self.output(x, self.embedding.weight, batch.legal).gather(1, batch.target[:, None])[:, 0]
 
-    def loss(self, batch: Batch) -> tuple[Float[Tensor, ""], dict[str, float]]:
+    def loss(self, batch: Batch) -> tuple[Float[Tensor, ""], dict[str, int]]:
         """The nats of all targets together, and what they are to be divided by."""
         nats = -self.log_probs(batch).sum()
         return nats, {"transitions": len(batch.target), "positions": batch.token.numel()}
@@ -255,7 +265,7 @@ class Model(nn.Module):
         save_weights(folder / WEIGHTS_FILE, self, self._meaning())
 
     @classmethod
-    def load(cls, folder: str | Path, device: torch.device | str = "cpu") -> Self:
+    def load(cls, folder: str | Path, device: torch.device | str = "cpu") -> "Model":
         """Read what `save` wrote, after checking that config, vocabulary and weights belong together."""
         folder = Path(folder)
         config, speaks = read_config(folder / CONFIG_FILE, ModelConfig, Speaks)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dtglib.commands import print_table, sentences_of
 from dtglib.errors import UserError
 
+# Not imported at run time, where annotations that name these are therefore not checked.
 if TYPE_CHECKING:
     import numpy as np
 
@@ -89,11 +90,11 @@ def surprisal(options: argparse.Namespace) -> None:
         rows = [
             {
                 "words": one.words,
-                "surprisals": _all_finite(one.of_words * scale),
+                "surprisals": _all_finite((one.of_words * scale).tolist()),
                 "end": _all_finite([one.end * scale])[0],
                 "known": one.known,
                 "pieces": one.pieces,
-                "surprisals_of_pieces": _all_finite(one.of_pieces * scale),
+                "surprisals_of_pieces": _all_finite((one.of_pieces * scale).tolist()),
                 "died": one.died,
             }
             for one in found

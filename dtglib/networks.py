@@ -10,7 +10,7 @@ taken for new.
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import nn
@@ -25,6 +25,7 @@ from dtglib.schedule import TrainConfig
 from dtglib.train import train
 
 
+@runtime_checkable
 class _Examples(Protocol):
     """What is said of the sentences that a network is trained on, besides what training needs of them."""
 
@@ -33,6 +34,7 @@ class _Examples(Protocol):
     checksum: str
 
 
+@runtime_checkable
 class _Parts(Protocol):
     """The sentences that a network is trained on, and tested on while it is."""
 

@@ -34,6 +34,9 @@ from dtglib.files import repository, write_atomically
 from dtglib.transitions.protocol import OPEN
 from dtglib.treebank import Sentence
 
+Number = int | float
+Numbers = Sequence[Number] | np.ndarray | pd.Series | pd.Index
+
 BLUE, ORANGE, GREY = "#1f5fa8", "#e07b00", "#666666"
 
 # The same picture, the same bytes: no random ids and no date in the file.
@@ -129,7 +132,7 @@ def _stack(arcs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
     return levels
 
 
-def _draw_arc(axes: Axes, start: float, end: float, level: float, label: str, colour: str) -> None:
+def _draw_arc(axes: Axes, start: float, end: float, level: int, label: str, colour: str) -> None:
     """From head to dependent: up from the head, across, and down to an arrow above the dependent."""
     side = np.sign(level)
     # Arcs leave a head a little to the side to which they go, so that they do not run into one another.
@@ -143,7 +146,7 @@ def _draw_arc(axes: Axes, start: float, end: float, level: float, label: str, co
     axes.text((start + end) / 2, apex, label, ha="center", va="center", fontsize=8, color=colour, bbox=white)
 
 
-def _draw_root(axes: Axes, place: float, height: float) -> None:
+def _draw_root(axes: Axes, place: float, height: int) -> None:
     stem = {"arrowstyle": "-|>", "color": GREY, "linewidth": 1.1}
     axes.annotate("", xy=(place, 0.4), xytext=(place, height), arrowprops=stem)
     axes.text(place, height + 0.25, "root", ha="center", va="center", fontsize=8, color=GREY)
@@ -205,7 +208,7 @@ def _grid(structure: Labelled, title: str) -> tuple[Picture, Axes]:
     return picture, axes
 
 
-def draw_curves(series: Mapping[str, tuple[Sequence[float], Sequence[float]]], xlabel: str, ylabel: str) -> Picture:
+def draw_curves(series: Mapping[str, tuple[Numbers, Numbers]], xlabel: str, ylabel: str) -> Picture:
     """Named curves, each given as its x and y values."""
     picture = Picture(figsize=(7, 3.6))
     axes = picture.add_subplot()
@@ -219,8 +222,8 @@ def draw_curves(series: Mapping[str, tuple[Sequence[float], Sequence[float]]], x
 
 
 def draw_growth(
-    series: Mapping[str, tuple[Sequence[float], Sequence[float]]],
-    level: tuple[str, float, float, float],
+    series: Mapping[str, tuple[Numbers, Numbers]],
+    level: tuple[str, Number, Number, Number],
     xlabel: str,
     ylabel: str,
 ) -> Picture:
@@ -241,7 +244,7 @@ def draw_growth(
     return picture
 
 
-def draw_powers(series: Mapping[str, tuple[Sequence[float], Sequence[float]]], xlabel: str, ylabel: str) -> Picture:
+def draw_powers(series: Mapping[str, tuple[Numbers, Numbers]], xlabel: str, ylabel: str) -> Picture:
     """Named curves over two logarithmic axes, where what grows as a power of x is a straight line."""
     picture = draw_curves(series, xlabel, ylabel)
     (axes,) = picture.axes
@@ -266,7 +269,7 @@ def draw_lengths(lengths: Mapping[str, Sequence[int]]) -> Picture:
     return figure
 
 
-def draw_bars(counts: Mapping[str, float], xlabel: str) -> Picture:
+def draw_bars(counts: Mapping[str, Number], xlabel: str) -> Picture:
     """Named quantities as horizontal bars, each with its number."""
     figure = Picture(figsize=(7, 0.28 * len(counts) + 0.9))
     axes = figure.add_subplot()
@@ -279,7 +282,7 @@ def draw_bars(counts: Mapping[str, float], xlabel: str) -> Picture:
     return figure
 
 
-def draw_scores(rows: pd.DataFrame, group: str, score: str, colour: str, level: float | None = None) -> Picture:
+def draw_scores(rows: pd.DataFrame, group: str, score: str, colour: str, level: Number | None = None) -> Picture:
     """Bars of mean percentages by group, one of each colour, a dot for every row (a seed), and perhaps a level."""
     groups, kinds = rows[group].nunique(), rows[colour].nunique()
     figure = Picture(figsize=(7, 0.16 * groups * (kinds + 1) + 1))
@@ -311,7 +314,7 @@ def draw_dots(rows: pd.DataFrame, group: str, value: str) -> Picture:
     return figure
 
 
-def draw_surprisals(words: Sequence[str], series: Mapping[str, Sequence[float]], unit: str) -> Picture:
+def draw_surprisals(words: Sequence[str], series: Mapping[str, Numbers], unit: str) -> Picture:
     """A bar above every word, one of each colour."""
     figure = Picture(figsize=(0.75 * len(words) + 1.5, 2.6))
     axes = figure.add_subplot()

@@ -30,7 +30,7 @@ class Processes(NamedTuple):
     def is_first(self) -> bool:
         return self.rank == 0
 
-    def total(self, values: Sequence[float]) -> list[float]:
+    def total(self, values: Sequence[int | float]) -> list[int | float]:
         """Each value summed over all processes."""
         if self.count == 1:
             return list(values)

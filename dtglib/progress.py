@@ -36,6 +36,6 @@ def is_quiet() -> bool:
     return bool(_silenced) or bool(os.environ.get("CI"))
 
 
-def progress(items: Iterable, what: str, unit: str, total: float | None = None, **options) -> tqdm:
+def progress(items: Iterable | None, what: str, unit: str, total: int | None = None, **options) -> tqdm:
     """Iterate over `items` behind a bar labelled `what` that counts in `unit`; `total` where `len` is unknown."""
     return tqdm(items, desc=what, unit=unit, total=total, disable=is_quiet(), delay=SECONDS_BEFORE_A_BAR, **options)

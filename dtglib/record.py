@@ -36,7 +36,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -71,7 +71,7 @@ class Run:
         self.config = dict(config)
         self._circumstances = {"seeds": list(seeds), "data": dict(data or {})}
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Run":
         path = self.folder / "record.json"
         if path.exists() and read_record(self.folder).about["status"] == "finished":
             raise UserError(f"{self.folder}: holds a finished run already; choose another folder, or delete this one")

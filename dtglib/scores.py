@@ -81,7 +81,7 @@ class Estimate(NamedTuple):
     effective_samples: float  # so many samples from the posterior itself (of the rest) would be as good; 0: none seen
 
 
-def score_trees(model: Model, words: Sequence[str], trees: np.ndarray) -> Scored:
+def score_trees(model: Model, words: Sequence[str], trees: Sequence[Sequence[int]] | np.ndarray) -> Scored:
     """log p(words, tree) for each row of heads."""
     return _scored(model, _plan(model, words, trees))
 
@@ -101,7 +101,7 @@ class _Plan(NamedTuple):
     tries: list[Planned]
 
 
-def _plan(model: Model, words: Sequence[str], trees: np.ndarray) -> _Plan:
+def _plan(model: Model, words: Sequence[str], trees: Sequence[Sequence[int]] | np.ndarray) -> _Plan:
     name = model.config.model
     require(name in SYSTEM_OF, f"{name} has no trees that could be scored; ask score_words")
     require(len(words), "a sentence without words has no probability; leave it out")

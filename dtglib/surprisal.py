@@ -87,7 +87,7 @@ def _starts(vocabulary: Vocabulary, words: Sequence[str]) -> np.ndarray:
     return np.array([start for start, _ in vocabulary.encode(words).spans])
 
 
-def _differences(log_prefix: Sequence[float]) -> np.ndarray:
+def _differences(log_prefix: Sequence[float] | np.ndarray) -> np.ndarray:
     """From log p of ever longer beginnings to surprisals; after a death they are infinite."""
     with np.errstate(invalid="ignore"):
         fallen = -np.diff(np.asarray(log_prefix, np.float64), prepend=0.0)

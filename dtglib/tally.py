@@ -23,7 +23,7 @@ class Tally:
         self._norms: dict[int, Tensor] = {}  # of a step's gradient
         self._sums = {"transitions": 0.0, "positions": 0.0, "useful": 0.0, "sentences": 0.0}
 
-    def add_batch(self, step: int, numbers: np.ndarray, nats: Tensor, parts: Mapping[str, float], useful: int) -> None:
+    def add_batch(self, step: int, numbers: np.ndarray, nats: Tensor, parts: Mapping[str, int], useful: int) -> None:
         """A batch of these sentences, which have so many useful positions."""
         self._batches.append((step, numbers, nats.detach()))
         counts = {"transitions": parts["transitions"], "positions": parts["positions"]}

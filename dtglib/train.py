@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -42,13 +42,15 @@ from dtglib.schedule import TrainConfig, all_steps, make_optimizer, rate_at
 from dtglib.tally import Tally
 
 
+@runtime_checkable
 class Trainable(Protocol):
     """What a model needs to be trained, besides being an nn.Module."""
 
-    def loss(self, batch: Any) -> tuple[Tensor, dict[str, float]]: ...
+    def loss(self, batch: Any) -> tuple[Tensor, dict[str, int]]: ...
     def save(self, folder: Path) -> None: ...
 
 
+@runtime_checkable
 class Data(Protocol):
     """What training data needs to be: numbered sentences that can be put into batches, for a GPU in a thread."""
 
@@ -167,7 +169,7 @@ class _Loss(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, batch: Any) -> tuple[Tensor, dict[str, float]]:
+    def forward(self, batch: Any) -> tuple[Tensor, dict[str, int]]:
         return self.model.loss(batch)
 
 
@@ -252,7 +254,7 @@ class _Training:
     def _batch(self, data: Data, numbers: np.ndarray) -> Any:
         return data.batch(numbers, self.config.batch_positions, self.ours.device)
 
-    def _loss_of(self, loss: nn.Module, batch: Any) -> tuple[Tensor, dict[str, float]]:
+    def _loss_of(self, loss: nn.Module, batch: Any) -> tuple[Tensor, dict[str, int]]:
         with torch.autocast(self.ours.device.type, self.dtype, enabled=self.dtype != torch.float32):
             return loss(batch)
 

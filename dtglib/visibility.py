@@ -16,6 +16,7 @@ block of them.
 
 from typing import TYPE_CHECKING
 
+# Not imported at run time, where PyTorch may not be wanted; annotations that name these are therefore not checked.
 if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor

@@ -165,7 +165,7 @@ class Vocabulary:
             spans.append((start, len(ids)))
         return Encoded(tuple(ids), tuple(spans))
 
-    def decode(self, ids: Iterable[int]) -> list[str]:
+    def decode(self, ids: Iterable[int | np.integer]) -> list[str]:
         """The words that the ids spell; the transitions and marks between them are passed over."""
         words: list[bytes] = []
         for number in ids:

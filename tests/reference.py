@@ -13,7 +13,7 @@ from collections.abc import Sequence as Row
 from functools import cache
 from itertools import combinations, product
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -89,7 +89,8 @@ def _step_of_tokens(state: State, action: Action) -> State:
 
 
 # What TXL (tokens) has in the place of a transition system: words, and an end.
-TOKENS = SimpleNamespace(NAME="tokens", legal=_legal_of_tokens, step=_step_of_tokens)
+TOKENS = ModuleType("tokens")
+TOKENS.NAME, TOKENS.legal, TOKENS.step = "tokens", _legal_of_tokens, _step_of_tokens
 
 
 def system_of(name: str):

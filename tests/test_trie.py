@@ -111,7 +111,7 @@ def path(sequence: Compiled) -> list[tuple]:
 
 
 def prefixes(chosen: Sequences, numbers: np.ndarray | range) -> set[tuple]:
-    return {prefix for number in numbers for prefix in path(chosen.sentence(number))}
+    return {prefix for number in numbers for prefix in path(chosen.sentence(int(number)))}
 
 
 def grown(chosen: Sequences) -> tuple[Trie, Compiled]:

@@ -31,7 +31,7 @@ with the same word, they are one:
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, Self, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -179,11 +179,11 @@ class Beam(NamedTuple):
     place: np.ndarray
     log_p: np.ndarray
 
-    def of(self, rows: np.ndarray) -> Self:
+    def of(self, rows: np.ndarray) -> "Beam":
         """These rows, copied."""
         return Beam(fork(self.hypotheses, rows), self.place[rows], self.log_p[rows])
 
-    def at(self, place: int) -> Self:
+    def at(self, place: int) -> "Beam":
         """Those of one place."""
         return self.of(np.flatnonzero(self.place == place))
 
@@ -225,7 +225,7 @@ class Symbols(NamedTuple):
     reach: np.ndarray
 
     @classmethod
-    def of(cls, vocabulary: Vocabulary) -> Self:
+    def of(cls, vocabulary: Vocabulary) -> "Symbols":
         """All arcs of all reaches, and POP."""
         arcs = Arcs.of(vocabulary)
         reaches = np.arange(1, len(arcs.left))

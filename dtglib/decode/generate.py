@@ -7,8 +7,10 @@
     >>> _ = torch.manual_seed(1)
     >>> model = Model(ModelConfig(layers=1, width=8, heads=1, inner=16), vocabulary)
     >>> drawn = list(generate(StackStepper(model), vocabulary, 5, random, most_words=8))
-    >>> [why_no_tree(one.heads) for one in drawn], all(1 <= len(one.words) <= 8 and one.log_prob < 0 for one in drawn)
-    ([None, None, None, None, None], True)
+    >>> [why_no_tree(one.heads.tolist()) for one in drawn]
+    [None, None, None, None, None]
+    >>> all(1 <= len(one.words) <= 8 and one.log_prob < 0 for one in drawn)
+    True
 
 Each symbol is drawn from what is legal, so every sentence is whole and every tree a tree. With `temperature`, `top_k`
 or `top_p` the distribution of each step is changed before it is drawn from; `log_prob` is what the model itself gives.

@@ -19,7 +19,7 @@ model on whose stack nothing is popped (TXL) the rows only grow. The heights in 
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -87,6 +87,7 @@ class Moves(NamedTuple):
     piece: np.ndarray
 
 
+@runtime_checkable
 class Stepper(Protocol):
     """What decoding needs of a model, whatever it keeps of the past. No move is END: after it there is nothing."""
 

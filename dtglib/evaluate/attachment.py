@@ -21,7 +21,7 @@ from dtglib.errors import UserError, require
 from dtglib.evaluate.bootstrap import ratio_interval
 from dtglib.treebank import Sentence
 
-Heads = Sequence[int]
+Heads = Sequence[int] | np.ndarray
 
 
 def every_word(word: str) -> bool:

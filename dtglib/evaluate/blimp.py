@@ -52,7 +52,7 @@ class Paradigm(NamedTuple):
 # --- reading -----------------------------------------------------------------------------------------------------
 
 
-def read_pairs(path: str | Path | None = None, share: float = 1.0) -> list[Paradigm]:
+def read_pairs(path: str | Path | None = None, share: int | float = 1.0) -> list[Paradigm]:
     """The paradigms of a file, of all files *.jsonl of a folder, minilang's, or BLiMP's out of the data folder.
 
     Of each the given share: a tenth is the pairs 0, 10, 20 and so on.
@@ -66,7 +66,7 @@ def read_pairs(path: str | Path | None = None, share: float = 1.0) -> list[Parad
     return paradigms
 
 
-def _paradigm(text: str, where: str, share: float) -> Paradigm:
+def _paradigm(text: str, where: str, share: int | float) -> Paradigm:
     lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
     require(lines, f"{where}: there are no pairs in it")
     pairs, about = [], set()

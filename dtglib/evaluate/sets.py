@@ -32,7 +32,7 @@ def require_different(names: Sequence[str], where: object) -> None:
         raise UserError(f"{where}: several files hold what is called {repeated[0]!r}")
 
 
-def evenly(items: Sequence[Something], share: float) -> list[Something]:
+def evenly(items: Sequence[Something], share: int | float) -> list[Something]:
     """A share of the items, spread evenly: a tenth is numbers 0, 10, 20 and so on.
 
     They are those at which the count of what is to be taken goes up; of any items the first at least is taken.

@@ -36,6 +36,9 @@ from dtglib.surprisal import sums_of_regions
 from dtglib.text import tokenize
 
 Words = tuple[str, ...]
+# What a file of JSON may hold; only the first can be a suite.
+Json = Mapping[str, Any] | list | str | int | float | bool | None
+
 Surprise = Callable[[Sequence[Words]], Iterable[Sequence[float]]]
 Row = dict[str, Any]
 
@@ -73,7 +76,7 @@ class Suite(NamedTuple):
 # --- reading -----------------------------------------------------------------------------------------------------
 
 
-def read_suites(path: str | Path | None = None, share: float = 1.0) -> list[Suite]:
+def read_suites(path: str | Path | None = None, share: int | float = 1.0) -> list[Suite]:
     """The suites of a file, of all JSON files of a folder, minilang's, or the public ones out of the data folder.
 
     Of each the given share of its items.
@@ -95,7 +98,7 @@ def _whole_suites(path: str | Path | None) -> list[Suite]:
     return suites
 
 
-def read_suite(content: Mapping[str, Any], where: str) -> Suite:
+def read_suite(content: Json, where: str) -> Suite:
     """A suite out of its JSON; what is wrong with it is said with `where` in front."""
     try:
         meta = content["meta"]

@@ -254,7 +254,7 @@ class _Grounding:
                 bound = dict(zip(allowed, assignment, strict=True))
                 ground = Ground(rule, tuple(self._number(self._child_symbol(c, bound)) for c in rule.children))
                 weights = (self.priors[variable.feature][bound[variable.variable]] for variable in rule.variables)
-                yield ground, math.prod(weights)
+                yield ground, math.prod(weights, start=1.0)
 
     def _variables(self, patterns: tuple[Pattern, ...], children: list[Child]) -> tuple[Pattern, ...]:
         """The variables of a rule and what each may be, the parent's first.

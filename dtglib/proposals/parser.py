@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dtglib.errors import require
 from dtglib.files import sha256
 
+# Not imported at run time, as PyTorch takes seconds; annotations that name it are therefore not checked.
 if TYPE_CHECKING:
     from dtglib.proposals.biaffine import Biaffine
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from dtglib.proposals.projective import Trees, best_tree, best_trees, different_samples
 
+# Not imported at run time, as PyTorch takes seconds; annotations that name these are therefore not checked.
 if TYPE_CHECKING:
     from dtglib.proposals.biaffine import Biaffine, Words
 

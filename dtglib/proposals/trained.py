@@ -15,7 +15,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -108,7 +108,7 @@ class Trained(Biaffine):
         self.config, self.entries = config, entries
 
     @torch.compiler.disable  # an LSTM over every length would be compiled once for each
-    def loss(self, batch: Gold) -> tuple[Tensor, dict[str, float]]:
+    def loss(self, batch: Gold) -> tuple[Tensor, dict[str, int]]:
         """The nats of all heads and labels together, and what they are to be divided by."""
         arcs, labels = self.scores(batch.sentences)
         nats = cross_entropy(arcs[batch.is_word].float(), batch.heads[batch.is_word], reduction="sum")
@@ -128,7 +128,7 @@ class Trained(Biaffine):
         save_weights(folder / WEIGHTS_FILE, self.network, self._meaning())
 
     @classmethod
-    def load(cls, folder: str | Path) -> Self:
+    def load(cls, folder: str | Path) -> "Trained":
         """Read what `save` wrote."""
         folder = Path(folder)
         require((folder / CONFIG_FILE).exists(), f"{folder}: holds no parser; `dtglib train-parser` makes one")

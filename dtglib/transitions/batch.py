@@ -92,7 +92,7 @@ def _step(system, stack, depth, front, heads, count, done, kinds, reaches):
             )
 
 
-def as_actions(may: int, left: int, right: int) -> set[Action]:
+def as_actions(may: int | np.integer, left: int | np.integer, right: int | np.integer) -> set[Action]:
     """What `legal` says of one state, as actions."""
     bits = {MAY_GENERATE: Kind.GEN, MAY_POP: Kind.POP, MAY_END: Kind.END}
     actions = {Action(kind) for bit, kind in bits.items() if may & bit}
