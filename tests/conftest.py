@@ -1,7 +1,9 @@
 """What all tests share."""
 
+import inspect
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,3 +72,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
     del jaxtyping.config.jaxtyping_disable
     jaxtyping.config.__class__ = UncheckedWhereTraced
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """With --jaxtyping-packages, the shapes in a NamedTuple are checked when it is made; a dataclass's are anyway."""
+    if not session.config.getoption("jaxtyping_packages", None):
+        return
+    from beartype import beartype
+    from jaxtyping import AbstractArray, jaxtyped
+
+    for name in [name for name in sys.modules if name.startswith("dtglib.")]:
+        for record in vars(sys.modules[name]).values():
+            fields = getattr(record, "__annotations__", {}).values() if hasattr(record, "_fields") else ()
+            is_shaped = any(inspect.isclass(field) and issubclass(field, AbstractArray) for field in fields)
+            if is_shaped and record.__module__ == name:
+                record.__new__ = jaxtyped(record.__new__, typechecker=beartype)
