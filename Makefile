@@ -51,14 +51,17 @@ figures: $(READY)  ## draw all figures again into figures/, at SIZE
 # A process a core; then, one after the other, what must have the machine to itself.
 TOGETHER := -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
+# Left out is minilang's own: with each of its many small calls checked, drawing takes a quarter of an hour.
+CHECKED := $(filter-out tests/test_minilang_%,$(wildcard tests/test_*.py))
 
 test: lint  ## lint, tests, and the notebooks against their stored outputs: in 8 minutes on two cores
 	@$(BIN)/pytest $(TOGETHER) -m 'not (slow or alone)' --nbval-lax $(NOTEBOOKS) tests dtglib
 	@$(BIN)/pytest -m 'alone and not slow'
 
-test-slow: $(READY)  ## the tests that `make test` leaves out
+test-slow: $(READY)  ## the tests that `make test` leaves out, and most others again with all shapes and types checked
 	@$(BIN)/pytest $(TOGETHER) -m 'slow and not alone'
 	@$(BIN)/pytest -m 'slow and alone'
+	@$(BIN)/pytest $(TOGETHER) -m 'not (slow or alone)' --jaxtyping-packages=dtglib,beartype.beartype $(CHECKED)
 
 test-all: test test-slow  ## all tests
 

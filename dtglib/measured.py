@@ -21,6 +21,7 @@ from dtglib.code import RUNNING
 from dtglib.corpora import part_of
 from dtglib.errors import require
 from dtglib.evaluate.perplexity import SentenceScore, by_trees, exactly, interval_per_word, perplexity
+from dtglib.evaluate.sets import Something
 from dtglib.evaluate.tightness import tightness
 from dtglib.files import find_repository, sha256
 from dtglib.kept import Row, digest_of, kept_rows
@@ -44,7 +45,7 @@ def test_sentences(settings: Settings) -> list[Sentence]:
     return spread(part_of(settings.corpus, "test").sentences, settings.evaluation.scored_sentences)
 
 
-def spread(sentences: Sequence[Sentence], count: int | None) -> list[Sentence]:
+def spread(sentences: Sequence[Something], count: int | None) -> list[Something]:
     """So many of the sentences (None: all), at even distances."""
     count = min(count or len(sentences), len(sentences))
     return [sentences[number * len(sentences) // count] for number in range(count)]

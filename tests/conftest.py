@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from checked_shapes import pytest_collection_finish, pytest_configure  # noqa: F401 (pytest calls them)
 
 from dtglib import derived
 from dtglib.minilang import corpus
@@ -83,22 +84,3 @@ def with_one_thread():
 def one_thread():
     with with_one_thread():
         yield
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """With --jaxtyping-packages, what torch.compile and FlexAttention trace runs unchecked: the rest is checked.
-
-    Every function of the package is then wrapped in one that keeps the sizes of its dimensions in a list. Code that is
-    being traced must not change such a list.
-    """
-    if not config.getoption("jaxtyping_packages", None):
-        return
-    import jaxtyping
-
-    class UncheckedWhereTraced(type(jaxtyping.config)):
-        @property
-        def jaxtyping_disable(self) -> bool:
-            return torch.compiler.is_dynamo_compiling()
-
-    del jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.__class__ = UncheckedWhereTraced

@@ -174,6 +174,14 @@ def assert_refused(folder: Path) -> None:
     assert "delete it, and the training begins anew" in str(refused.value)
 
 
+def test_a_checkpoint_of_which_a_disk_has_changed_one_bit_is_refused(tmp_path):
+    saved(tmp_path)
+    changed = bytearray((tmp_path / FILE).read_bytes())
+    changed[-1] ^= 1  # of the last weight
+    (tmp_path / FILE).write_bytes(changed)
+    assert_refused(tmp_path)
+
+
 @pytest.mark.parametrize("share", [0, 0.001, 0.01, 0.3, 0.7, 0.999])
 def test_half_a_checkpoint_is_refused_and_named(share, tmp_path):
     saved(tmp_path)

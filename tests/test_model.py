@@ -501,6 +501,14 @@ def test_weights_that_end_too_early_are_refused(saved, share):
     assert re.match(rf"{re.escape(str(path))}: damaged, or only half of it", complaint(saved))
 
 
+def test_weights_of_which_a_disk_has_changed_one_bit_are_refused(saved):
+    path = saved / "model.safetensors"
+    changed = bytearray(path.read_bytes())
+    changed[-1] ^= 1
+    path.write_bytes(changed)
+    assert complaint(saved).startswith(f"{path}: damaged: its content is not what was written")
+
+
 def test_weights_that_are_something_else_are_refused(saved):
     path = saved / "model.safetensors"
     torch.save({"u": torch.zeros(1)}, path)

@@ -295,10 +295,10 @@ def changed(config: object, name: str) -> object:
     value, kind = getattr(config, name), typing.get_type_hints(type(config))[name]
     if typing.get_origin(kind) is typing.Literal:
         other = next(choice for choice in typing.get_args(kind) if choice != value)
-    elif isinstance(value, str):
+    elif kind in (str, str | None):
         other = f"{value} too"
-    elif isinstance(value, float):
-        other = value / 2 or 0.25
+    elif kind in (float, float | None):
+        other = (value or 0) / 2 or 0.25
     else:
         other = 2 * (value or 1)  # a whole number, or none
     return dataclasses.replace(config, **{name: other})

@@ -165,7 +165,8 @@ def test_the_defaults_are_the_paper_s():
             for key in ("epochs", "batch_positions", "batches_per_step", "longest", "evaluate_every", "patience")
         ),
         *({key: 0.0} for key in ("learning_rate", "first_rate", "last_rate", "embedding_rate", "clip")),
-        *({key: -1} for key in ("epochs", "learning_rate", "warmup_steps", "weight_decay")),
+        *({key: -1} for key in ("epochs", "warmup_steps")),
+        *({key: -1.0} for key in ("learning_rate", "weight_decay")),
         *({key: value} for key in ("learning_rate", "clip") for value in (math.nan, math.inf)),
         *({"weight_decay": value} for value in (math.nan, math.inf)),
     ],

@@ -78,7 +78,14 @@ def by_hand(config: TrainConfig, data: Letters) -> nn.Module:
 
 @pytest.mark.parametrize(
     "other",
-    [{}, {"batches_per_step": 2}, {"batches_per_step": 4}, {"clip": 0.3}, {"embedding_rate": 1.0}, {"weight_decay": 9}],
+    [
+        {},
+        {"batches_per_step": 2},
+        {"batches_per_step": 4},
+        {"clip": 0.3},
+        {"embedding_rate": 1.0},
+        {"weight_decay": 9.0},
+    ],
     ids=str,
 )
 def test_a_step_is_what_it_is_by_hand(other, tmp_path):
