@@ -30,10 +30,13 @@ from dtglib.visibility import distance, sees
 
 
 class Structure(NamedTuple):
-    """What attention needs to know of a batch; relative positions mean nothing where nothing is visible."""
+    """What attention needs to know of a batch; relative positions mean nothing where nothing is visible.
 
-    visible: Bool[Tensor, "B T T"]
-    relpos: Int[Tensor, "B T T"]
+    The S positions that are looked at are the T that look, but for decode/stackcache.py, where only new ones look.
+    """
+
+    visible: Bool[Tensor, "B T S"]
+    relpos: Int[Tensor, "B T S"]
 
 
 class Shared(NamedTuple):

@@ -29,6 +29,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dtglib.jit import njit
 
@@ -56,19 +57,19 @@ def how_many(words: int) -> int:
     return math.comb(3 * words - 2, words - 1) // words
 
 
-def log_partition(scores: np.ndarray) -> float:
+def log_partition(scores: ArrayLike) -> float:
     """The logarithm of the sum of all trees' exponentials."""
     return float(_chart(_checked(scores), SUM)[1])
 
 
-def marginals(scores: np.ndarray) -> np.ndarray:
+def marginals(scores: ArrayLike) -> np.ndarray:
     """The probability of every arc, in the places of `scores`."""
     scores = _checked(scores)
     chart, total = _chart(scores, SUM)
     return _marginals(scores, chart, total) if total > -np.inf else np.zeros_like(scores)
 
 
-def best_tree(scores: np.ndarray) -> np.ndarray:
+def best_tree(scores: ArrayLike) -> np.ndarray:
     """The heads of the tree with the highest score."""
     found = best_trees(scores, 1).heads
     if not len(found):
@@ -76,7 +77,7 @@ def best_tree(scores: np.ndarray) -> np.ndarray:
     return found[0]
 
 
-def samples(scores: np.ndarray, count: int, random: np.random.Generator) -> Trees:
+def samples(scores: ArrayLike, count: int, random: np.random.Generator) -> Trees:
     """So many trees, each drawn by itself: the same one may come again."""
     scores = _checked(scores)
     chart, total = _chart(scores, SUM)
@@ -85,7 +86,7 @@ def samples(scores: np.ndarray, count: int, random: np.random.Generator) -> Tree
     return _with_probabilities(scores, _samples(scores, chart, count, random), total)
 
 
-def different_samples(scores: np.ndarray, count: int, random: np.random.Generator) -> Trees:
+def different_samples(scores: ArrayLike, count: int, random: np.random.Generator) -> Trees:
     """So many different trees, drawn without replacement, in the order in which they come; all, if there are fewer."""
     scores = _checked(scores)
     count = min(count, how_many(len(scores) - 1))
@@ -93,7 +94,7 @@ def different_samples(scores: np.ndarray, count: int, random: np.random.Generato
     return _with_probabilities(scores, _search(scores, chart, count, 0.0, SUM, random), total)
 
 
-def best_trees(scores: np.ndarray, count: int) -> Trees:
+def best_trees(scores: ArrayLike, count: int) -> Trees:
     """The so many trees with the highest scores, the best first; all, if there are fewer."""
     scores = _checked(scores)
     count = min(count, how_many(len(scores) - 1))
@@ -104,7 +105,7 @@ def best_trees(scores: np.ndarray, count: int) -> Trees:
     return _with_probabilities(scores, found, total)
 
 
-def _checked(scores: np.ndarray) -> np.ndarray:
+def _checked(scores: ArrayLike) -> np.ndarray:
     scores = np.ascontiguousarray(scores, np.float64)
     if scores.ndim != 2 or scores.shape[0] != scores.shape[1] or len(scores) < 2:
         raise ValueError(f"scores[head, word] must be a square with ROOT and a word at least, not {scores.shape}")
