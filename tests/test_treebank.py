@@ -151,11 +151,12 @@ def test_all_public_treebanks_come_back_byte_for_byte(data, tmp_path):
     assert changed == []
 
 
-def test_the_12544_sentences_of_ewt_train_are_read_in_less_than_five_seconds(data):
+def test_the_12544_sentences_of_ewt_train_are_read_in_less_than_five_seconds(data, request):
+    are_checked = request.config.getoption("jaxtyping_packages", None)  # the types of every call: most of the time
     start = time.perf_counter()
     treebank = read_conllu(data / "ud/UD_English-EWT/en_ewt-ud-train.conllu")
     assert len(treebank.sentences) == 12544
-    assert time.perf_counter() - start < 5
+    assert time.perf_counter() - start < (25 if are_checked else 5)
 
 
 def test_a_sentence_that_was_never_in_a_file_is_written_from_what_is_known():
