@@ -113,19 +113,18 @@ def by_definition(name: str, speaks: Vocabulary, ids: Tensor, counts: Row[int], 
 
     arcs = [speaks.transition(plain_name(naive.inputs[i].action)) if naive.inputs[i].action else NOTHING for i in here]
     if name in DTG:
-        structure = Structure(
-            torch.tensor(naive.visible), torch.tensor([[r or 0 for r in row] for row in naive.relpos])
-        )
+        visible = torch.tensor(naive.visible)
+        relpos = torch.tensor([[r or 0 for r in row] for row in naive.relpos])
     else:
-        distance = torch.arange(len(here))[:, None] - torch.arange(len(here))
-        structure = Structure(distance >= 0, distance)
+        relpos = torch.arange(len(here))[:, None] - torch.arange(len(here))
+        visible = relpos >= 0
     predicts = torch.tensor([place for place, i in enumerate(here) if naive.kind[i] == "STACK"])
     legal = legal_bits(system_of(name), counts, actions)
     return Batch(
         torch.stack([token(naive.inputs[i]) for i in here], dim=1),
         torch.tensor(arcs).expand(len(ids), -1),
-        Structure(*(part.expand(len(ids), -1, -1) for part in structure)),
-        int(structure.relpos[structure.visible].max()),
+        Structure(*(part.expand(len(ids), -1, -1) for part in (visible, relpos))),
+        int(relpos[visible].max()),
         (torch.arange(len(ids))[:, None] * len(here) + predicts).flatten(),
         Legal(*(row.repeat(len(ids)) for row in legal)),
         targets(speaks, ids, counts, actions).flatten(),

@@ -152,6 +152,7 @@ def test_all_public_treebanks_come_back_byte_for_byte(data, tmp_path):
     assert changed == []
 
 
+@pytest.mark.alone
 def test_the_12544_sentences_of_ewt_train_are_read_in_less_than_five_seconds(data):
     start = time.perf_counter()
     treebank = read_conllu(data / "ud/UD_English-EWT/en_ewt-ud-train.conllu")
