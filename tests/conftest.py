@@ -13,6 +13,9 @@ from checked_shapes import pytest_collection_finish, pytest_configure  # noqa: F
 from dtglib import derived
 from dtglib.minilang import corpus
 
+# Nobody watches: no bars in what commands say, but where a test is about bars.
+os.environ["CI"] = "1"
+
 # Several test processes have a core each, and so have those that they start.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ["OMP_NUM_THREADS"] = "1"
