@@ -84,7 +84,7 @@ def test_all_threads_are_shared_out_and_are_back_afterwards(count, others, share
     assert (torch.get_num_threads(), os.environ["OMP_NUM_THREADS"]) == (count, "9")
 
 
-class Started:
+class Started(subprocess.Popen):
     """A process that only seems to have been started."""
 
     def __init__(self, command, stdin, **options):
