@@ -21,7 +21,7 @@ until 9:
     >>> sequences.sentence(0).last.tolist()
     [11, 3, 3, 9, 4, 7, 7, 9, 8, 11, 10, 12, 12]
 
-The vectors, and the two lines that make masks and relative positions of them, are in structure.py. The systems need no
+The two lines that make masks and relative positions of the vectors are in visibility.py. The systems need no
 code of their own here: what dies and what settles follows from the words that are visible before and after.
 """
 

@@ -30,8 +30,9 @@ from dtglib.code import require_unchanged
 from dtglib.errors import UserError
 from dtglib.files import explain_disk_errors, write_atomically
 
-SECONDS_TO_SAVE = 300  # what a kernel has for it when it is interrupted in a cell,
-SECONDS_TO_END = 10  # and what one has that is at rest: seldom, one was seen not to end before it was told twice
+SECONDS_TO_SAVE = 300  # what a kernel has for it when it is interrupted in a cell
+# A kernel that runs no cell has nothing to save. Once, one missed the request to end, and was waited for 150 s.
+SECONDS_TO_END = 10
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -94,13 +95,15 @@ def execute_notebook(notebook: Path, size: str, folder: Path, told: Told) -> lis
 
     def started(cell: Any, cell_index: int) -> None:
         nonlocal put_in
-        manager.shutdown_wait_time = SECONDS_TO_SAVE
         if "injected-parameters" in cell["metadata"].get("tags", []):
             put_in = 1
         else:
             told(cell_index + 1 - put_in, count, _first_line(cell["source"]))
 
-    def ended(**cell: Any) -> None:
+    def executing(**cell: Any) -> None:
+        manager.shutdown_wait_time = SECONDS_TO_SAVE
+
+    def executed(**cell: Any) -> None:
         manager.shutdown_wait_time = SECONDS_TO_END
 
     for name in ("papermill", "asyncio"):
@@ -119,7 +122,8 @@ def execute_notebook(notebook: Path, size: str, folder: Path, told: Told) -> lis
                 execution_timeout=None,
                 kernel_manager_class=KernelManager,
                 on_cell_start=started,
-                on_cell_executed=ended,
+                on_cell_execute=executing,
+                on_cell_executed=executed,
             )
     except PapermillExecutionError as error:
         raise UserError(

@@ -31,9 +31,11 @@ def njit(function: Callable | None = None, **options) -> Callable:
     """Compile a function when it is first called with arguments of some types, unless an earlier process has."""
     if function is None:
         return lambda function: njit(function, **options)
-    function = inspect.unwrap(function)  # where tests check shapes, what checks them is wrapped around every function
+    function = inspect.unwrap(function)  # the tests' checker of shapes wraps every function; numba needs the bare one
     dispatcher = numba.njit(**options)(function)
-    dispatcher._cache = _Kept(function)
+    # Only the package's own functions: of others the name of the folder knows nothing.
+    if function.__module__.startswith("dtglib."):
+        dispatcher._cache = _Kept(function)
     return dispatcher
 
 
@@ -51,7 +53,9 @@ class _Kept(NullCache):
     def save_overload(self, signature, compiled):
         handed = any(isinstance(argument, types.Callable) for argument in signature)
         if handed or compiled.library.has_dynamic_globals or compiled.lifted:
-            raise TypeError(f"{self.name} is handed functions, so that it cannot be kept; let it name them instead")
+            raise TypeError(
+                f"{self.name} cannot be kept: it is handed functions, or has large global arrays or objects"
+            )
         derived.write(self._entry(signature, compiled.codegen), dumps(compiled._reduce()))
 
     def _entry(self, signature, codegen) -> str:

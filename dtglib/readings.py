@@ -5,8 +5,8 @@
     txl-tokens                   <ROOT> There is a ...
 
 The last two are the baselines (paper, section 4). Where nothing is popped, a position is seen until its sentence ends,
-stands at the height of its place, and looks down to the bottom: the two lines of structure.py then give the causal mask
-and the distances of a plain Transformer-XL. So the baselines are the same model as DTG, given other vectors.
+stands at the height of its place, and looks down to the bottom: the two lines of visibility.py then give the causal
+mask and the distances of a plain Transformer-XL. So the baselines are the same model as DTG, given other vectors.
 
     >>> words = ["There", "is", "a", "difference"]
     >>> vocabulary, tree = Vocabulary.of_words([words]), (words, (2, 0, 4, 2))

@@ -9,9 +9,14 @@ from pathlib import Path
 import pytest
 import torch
 from checked_shapes import pytest_collection_finish, pytest_configure  # noqa: F401 (pytest calls them)
+from hypothesis import settings
 
 from dtglib import derived
 from dtglib.minilang import corpus
+
+# The same examples each time in CI, new ones elsewhere. (A machine may be busy: there is no deadline.)
+settings.register_profile("tests", derandomize=bool(os.environ.get("CI")), deadline=None)
+settings.load_profile("tests")
 
 # Nobody watches: no bars in what commands say, but where a test is about bars.
 os.environ["CI"] = "1"
@@ -21,7 +26,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ["OMP_NUM_THREADS"] = "1"
     torch.set_num_threads(1)
 
-# What fails in these says as much as what fails in a test.
+# pytest rewrites the assertions of these helpers, too, so that a failure shows their values.
 pytest.register_assert_rewrite("reference", "running", "toys")
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and so would whatever they start.
@@ -29,7 +34,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # Files that take a core half a minute: begun first, so that in the end no core waits for another. Of the notebooks, 03
-# trains what the others ask, too.
+# trains models that the others use.
 LONGEST = [
     "03_training.ipynb",
     "test_reproduce.py",

@@ -90,11 +90,55 @@ def test_the_folder_is_another_one_as_soon_as_any_file_of_the_package_is(tmp_pat
     assert len(names) == 4 and "" not in names
 
 
+CHANGED = """
+from pathlib import Path
+from dtglib import derived
+derived.write("before", b"")
+Path("dtglib/new.py").write_text("# There is a difference")
+derived.write("after", b"")
+print(derived.read("before"), derived.read("after"))
+"""
+
+
+def test_a_process_keeps_nothing_once_somebody_has_changed_the_package(tmp_path):
+    """What it would keep is of the code that it has imported, and would be taken for the new one's."""
+    shutil.copytree(PACKAGE, tmp_path / "dtglib", ignore=shutil.ignore_patterns("__pycache__"))
+    ran = subprocess.run([sys.executable, "-c", CHANGED], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.stdout == "b'' None\n"
+
+
+@pytest.mark.parametrize("name", ["sys.version", "version", "_processor", "PACKAGE", "NUMBA_OPT"])
+def test_the_folder_is_another_one_for_other_versions_processors_and_settings(name, monkeypatch, tmp_path):
+    before = derived._fingerprint()
+    if name == "NUMBA_OPT":
+        monkeypatch.setenv(name, "0")
+    elif name == "sys.version":
+        monkeypatch.setattr(sys, "version", "4.0")
+    else:
+        other = {"version": lambda package: "another", "_processor": lambda: "another", "PACKAGE": tmp_path}
+        monkeypatch.setattr(derived, name, other[name])
+    assert derived._fingerprint() not in (before, "")
+
+
+def test_where_a_file_cannot_be_read_nothing_is_kept_and_nothing_fails(monkeypatch):
+    def vanished(path: Path) -> bytes:
+        raise FileNotFoundError(path)
+
+    derived.write("before", b"")
+    monkeypatch.setattr(Path, "read_bytes", vanished)
+    assert derived._fingerprint() == ""
+    derived.write("difference", b"")
+    assert derived.read("before") is None
+
+
 # ---- Kernels
 
 
 def difference(a, b):
     return a - b
+
+
+difference.__module__ = "dtglib.of_a_test"  # only the package's own functions are kept
 
 
 def test_a_kernel_is_compiled_once_and_then_found_with_the_same_results(empty, monkeypatch):
@@ -114,35 +158,53 @@ def test_a_kernel_is_compiled_once_and_then_found_with_the_same_results(empty, m
 
 
 def test_a_kernel_that_is_handed_a_function_is_refused_since_it_could_not_be_kept():
-    kernel = njit(lambda function, a, b: function(a, b))
-    with pytest.raises(TypeError, match="is handed functions, so that it cannot be kept"):
-        kernel(njit(difference), 3, 1)
+    def handed(function, a, b):
+        return function(a, b)
+
+    handed.__module__ = "dtglib.of_a_test"
+    with pytest.raises(TypeError, match="cannot be kept: it is handed functions"):
+        njit(handed)(njit(difference), 3, 1)
 
 
-TWO_AT_ONCE = """
-from dtglib.jit import njit
+def test_a_kernel_that_is_not_the_packages_is_compiled_and_not_kept(empty):
+    def outside(a, b):
+        return a - b
 
-@njit
-def larger(a, b):
-    return a if a > b else b
+    assert njit(outside)(3, 1) == 2
+    assert not list(empty.rglob("*outside*"))
 
-@njit
-def largest(values):
-    found = values[0]
-    for value in values:
-        found = larger(found, value)
-    return found
 
-print(largest((1, 4, 2)), sum(largest.stats.cache_hits.values()))
+JUDGE = """
+import numpy as np
+from dtglib.transitions.rows import first_without_tree
+print(first_without_tree(np.array([2, 0, 4, 2]), np.array([4])), sum(first_without_tree.stats.cache_hits.values()))
 """
 
 
 def test_two_processes_may_fill_it_at_once(empty):
-    both = [subprocess.Popen([sys.executable, "-c", TWO_AT_ONCE], stdout=subprocess.PIPE, text=True) for _ in "ab"]
-    assert {process.communicate()[0].split()[0] for process in both} == {"4"}
-    third = subprocess.run([sys.executable, "-c", TWO_AT_ONCE], capture_output=True, text=True)
-    assert third.stdout == "4 1\n"
+    both = [subprocess.Popen([sys.executable, "-c", JUDGE], stdout=subprocess.PIPE, text=True) for _ in "ab"]
+    assert {process.communicate()[0].split()[0] for process in both} == {"-1"}
+    third = subprocess.run([sys.executable, "-c", JUDGE], capture_output=True, text=True)
+    assert third.stdout == "-1 1\n"
     assert not list(empty.rglob("*.part"))
+
+
+STRUCTURE = ["structure", "--system", "arc-eager", "--words", "There is a difference", "--heads", "2 0 4 2"]
+WITHOUT_TORCH = """
+import sys
+from dtglib.cli import main
+try:
+    main(sys.argv[1:])
+finally:
+    assert "torch" not in sys.modules
+"""
+
+
+@pytest.mark.parametrize("command", [["--help"], STRUCTURE], ids=["help", "structure"])
+def test_what_needs_no_pytorch_does_not_wait_for_it(command):
+    ran = subprocess.run([sys.executable, "-c", WITHOUT_TORCH, *command], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout
 
 
 # ---- minilang

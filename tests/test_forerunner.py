@@ -154,6 +154,7 @@ def test_it_computes_nothing_more_once_the_package_has_changed(tmp_path):
 SAVES = "import signal, sys, time\nsignal.signal(15, lambda *_: (open('saved', 'w').write('x'), sys.exit()))\n"
 
 
+@pytest.mark.alone
 def test_it_ends_with_the_block_and_may_save_what_it_has(tmp_path, threads):
     threads(2)
     scripts = scripts_of(tmp_path / "notebooks", f"{SAVES}{NOTE}\ntime.sleep(60)")

@@ -88,6 +88,7 @@ def test_a_row_is_in_the_file_before_the_next_one_is_computed(path):
     assert seen[1:] == [2, 3]
 
 
+@pytest.mark.alone
 def test_a_killed_process_leaves_what_it_had(path):
     program = (
         "import sys, time, pathlib\nfrom dtglib.kept import kept_rows\n"

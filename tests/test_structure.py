@@ -242,3 +242,11 @@ def test_flex_attention_attends_as_a_softmax_over_the_dense_structure(name, arra
     plain = scores.masked_fill(~structure.visible[:, None], -torch.inf).softmax(3) @ value
     found = flex_attention(query, key, value, score_mod=score_mod, block_mask=functions.block_mask)
     torch.testing.assert_close(found, plain)
+
+
+def test_where_shapes_are_checked_a_wrong_one_is_refused(request):
+    if not request.config.getoption("jaxtyping_packages", None):
+        pytest.skip("this is of the tests with --jaxtyping-packages")
+    structure = dense(vectors_of(padded("arc-standard")))
+    with pytest.raises(Exception, match="relpos"):
+        Structure(structure.visible, structure.relpos[0])

@@ -188,7 +188,7 @@ def _give_slots(row, key, given_in, given, slot, counts):
 
 
 def _pairs(trie: Trie, batch: Compiled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Who sees whom at which relative position, by their numbers: the two lines of structure.py, once a position."""
+    """Who sees whom at which relative position, by their numbers: the two lines of visibility.py, once a position."""
     s, i, j = trie.sequence, trie.place, np.arange(batch.token.shape[1])
     visible = sees(i[:, None], j, batch.last[s], batch.height[s], batch.floor[s, i][:, None])  # N T
     looks, j = visible.nonzero()

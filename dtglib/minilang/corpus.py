@@ -62,13 +62,20 @@ class Stream:
 
     name: str  # "train-0"
     split: str
-    sentences: list[Sentence]
-    dice: tuple
+    so_far: tuple[list[Sentence], tuple]
+
+    @property
+    def sentences(self) -> list[Sentence]:
+        return self.so_far[0]
+
+    @property
+    def dice(self) -> tuple:
+        return self.so_far[1]
 
 
 @cache
 def _stream(split: str, seed: int) -> Stream:
-    return Stream(f"{split}-{seed}", split, [], random.Random(f"minilang {split} {seed}").getstate())
+    return Stream(f"{split}-{seed}", split, ([], random.Random(f"minilang {split} {seed}").getstate()))
 
 
 def _block_after(known: int) -> int:
@@ -86,8 +93,8 @@ def _add_block(stream: Stream, bar: tqdm) -> None:
             if block is None:
                 block = _as_bytes(*_draw(stream, bar))
                 derived.write(entry, block)
-    sentences, stream.dice = _from_bytes(block)
-    stream.sentences += sentences
+    sentences, dice = _from_bytes(block)
+    stream.so_far = stream.sentences + sentences, dice  # at once: an interruption must not part the two
 
 
 def _draw(stream: Stream, bar: tqdm) -> tuple[list[Sentence], tuple]:
