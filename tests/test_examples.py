@@ -7,7 +7,6 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from conftest import slow
 from minilang_samples import split
 from trees import THERE_IS_A_DIFFERENCE
 
@@ -165,7 +164,8 @@ def packed_batches(model: str, count: int, positions: int) -> list[Batch]:
 
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
-@pytest.mark.parametrize("model", ["dtg-eager", *slow(["dtg", "txl-tokens"])])
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["dtg", "dtg-eager", "txl-tokens"])
 def test_packed_batches_are_of_one_shape_and_code_that_is_compiled_for_two_does_for_all(model):
     """On a CPU FlexAttention goes forwards alone, but what makes PyTorch compile anew is the same: other shapes."""
     batches = packed_batches(model, 6, 2 * ROW)
@@ -226,7 +226,8 @@ def test_on_minilang_less_than_a_twentieth_is_padding(model):
     assert unfilled(of_minilang(model)) < 0.05
 
 
-@pytest.mark.parametrize("model", ["dtg", *slow(model for model in READINGS if model != "dtg")])
+@pytest.mark.slow
+@by_every_model
 def test_on_a_treebank_less_than_a_twentieth_is_padding(model, data):
     found = of_english(model)
     assert found.excluded["non-projective"] > 200

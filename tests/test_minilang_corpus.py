@@ -439,6 +439,7 @@ def test_the_same_seed_gives_the_same_bytes_on_every_machine():
     assert checksums() == CHECKSUMS
 
 
+@pytest.mark.slow
 def test_the_bytes_do_not_depend_on_the_hash_seed_of_the_process(tmp_path):
     environment = os.environ | {"PYTHONHASHSEED": "4711", "XDG_CACHE_HOME": str(tmp_path)}
     run = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, check=True)

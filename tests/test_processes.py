@@ -286,6 +286,7 @@ def test_torchrun_trains_our_model_to_the_same_losses_as_one_process(tiny, tmp_p
     assert_same_losses(tmp_path / "together", tmp_path / "alone")
 
 
+@pytest.mark.slow
 def test_under_torchrun_a_mistake_is_no_hang(tiny, tmp_path):
     status, _, err = torchrun(tiny, "--set", "epoch=3", "--out", tmp_path / "run")
     assert status != 0

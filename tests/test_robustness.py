@@ -299,6 +299,7 @@ def test_a_kernel_that_dies_while_it_starts_is_reported(repository, monkeypatch,
 
 
 @pytest.mark.alone
+@pytest.mark.slow
 def test_after_a_stopped_script_the_model_is_the_same(repository, undisturbed):
     write_notebook(repository, "01_second", TRAINS)
     process = start(repository, *SCRIPTS)

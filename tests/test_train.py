@@ -629,6 +629,7 @@ def command_and_exit(*arguments: object) -> None:
     sys.exit(command(*arguments))
 
 
+@pytest.mark.slow
 def test_of_two_commands_with_the_same_folder_one_trains_and_the_other_waits(tiny, tmp_path):
     arguments = [tiny, "--model", "txl-tokens", "--set", "epochs=20"]
     both = (command_and_exit, *arguments, "--out", tmp_path / "both")
