@@ -204,7 +204,7 @@ def leave_room(disk: Path, kilobytes: int) -> None:
 
 
 # The record needs 8, what the notebook prints 8; executed, it needs 16, and as a web page 280 more.
-@pytest.mark.parametrize(("scripts", "room"), [(SCRIPTS, 0), ([], 24), *slow([(SCRIPTS, 12), ([], 100)])])
+@pytest.mark.parametrize(("scripts", "room"), [(SCRIPTS, 0), *slow([(SCRIPTS, 12), ([], 24), ([], 100)])])
 @pytest.mark.alone
 def test_on_a_full_disk_one_line_says_so_and_when_there_is_room_the_same_command_goes_on(scripts, room, disk, corpus):
     repository = fill(disk, corpus)
