@@ -31,7 +31,8 @@ from dtglib.errors import UserError
 from dtglib.files import explain_disk_errors, write_atomically
 
 SECONDS_TO_SAVE = 300  # what a kernel has for it when it is interrupted in a cell
-# A kernel that runs no cell has nothing to save. Once, one missed the request to end, and was waited for 150 s.
+# A kernel that runs no cell has nothing to save. (A test once stood for 154 s: most likely one had missed the request
+# to end, and was waited for half of 300 s.)
 SECONDS_TO_END = 10
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
