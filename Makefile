@@ -40,7 +40,7 @@ reproduce: $(READY)  ## run all notebooks in order; SIZE=smoke|mini|open-small|o
 	@$(BIN)/dtglib reproduce --size $(SIZE) $(if $(MINUTES),--minutes $(MINUTES))
 
 notebooks: $(READY)  ## refresh the stored outputs of the notebooks from their .py halves, at size smoke
-	@$(BIN)/jupytext --quiet --to ipynb --execute notebooks/*.py
+	@CI=1 $(BIN)/jupytext --quiet --to ipynb --execute notebooks/*.py  # in CI there are no progress bars
 
 lab: $(READY)  ## open JupyterLab on the notebooks
 	@$(BIN)/jupyter lab notebooks

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dtglib.files import repository
-from dtglib.progress import quiet
-from dtglib.record import Run
-from dtglib.vocab import MARK, Vocabulary, reserved_entries
+from dtglib.basics.files import repository
+from dtglib.basics.progress import quiet
+from dtglib.basics.record import Run
+from dtglib.data.vocabulary import MARK, Vocabulary, reserved_entries
 
 # PyTorch looks for a package that is called cuda, and must not find cuda.py. So this comes before PyTorch; what several
 # benchmarks share besides lies in a folder of its own.

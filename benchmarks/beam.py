@@ -19,8 +19,9 @@ import _common
 import torch
 
 from dtglib.decode.beam import Widths, search
-from dtglib.decode.stackcache import StackStepper
-from dtglib.model import Model, ModelConfig
+from dtglib.decode.stack_stepper import StackStepper
+from dtglib.families.base import build
+from dtglib.network.transformer import Transformer, TransformerConfig
 
 SIZE = {"layers": 6, "width": 256, "heads": 8, "inner": 1024}
 BYTES = 2 * SIZE["layers"] * SIZE["width"] * 4  # of a slot: keys and values of every layer, in float32
@@ -34,10 +35,10 @@ def main() -> None:
     with _common.benchmark("beam", "How fast is the beam search, and how much does its cache hold?") as report:
         for name in ("dtg", "dtg-eager", "dtg-swift", "txl-trans"):
             torch.manual_seed(1)
-            model = Model(ModelConfig(model=name, **SIZE), vocabulary).eval()
+            model = build(TransformerConfig(model=name, **SIZE), vocabulary).eval()
 
-            def run(count: int, model: Model = model) -> StackStepper:
-                stepper = StackStepper(model)
+            def run(count: int, model: Transformer = model) -> StackStepper:
+                stepper = model.stepper()
                 search(stepper, vocabulary, sentences[:count])
                 return stepper
 
@@ -45,12 +46,12 @@ def main() -> None:
                 report(f"{name}, {count} x {WORDS} words", run(count).positions, lambda count=count: run(count))
         for name in ("dtg", "txl-trans"):
             torch.manual_seed(1)
-            model = Model(ModelConfig(model=name, **SIZE), vocabulary).eval()
+            model = build(TransformerConfig(model=name, **SIZE), vocabulary).eval()
             for length in LENGTHS:
                 words = _common.made_up_words(length, chance)
 
-                def narrow(model: Model = model, words: list[str] = words) -> StackStepper:
-                    stepper = StackStepper(model)
+                def narrow(model: Transformer = model, words: list[str] = words) -> StackStepper:
+                    stepper = model.stepper()
                     search(stepper, vocabulary, [words], NARROW)
                     return stepper
 

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from _common import benchmark, best
 
-from dtglib.experiment import trained
-from dtglib.settings import read_size
+from dtglib.experiments.prepare import trained
+from dtglib.experiments.settings import read_size
 
 DTGLIB = [sys.executable, "-m", "dtglib"]
 IMPORT_TORCH = [sys.executable, "-c", "import torch"]

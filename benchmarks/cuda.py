@@ -1,20 +1,21 @@
 """The paper's size on one CUDA GPU: how close training comes to the card's rate, how fast trees and beams are scored.
 
-    python benchmarks/cuda.py              where there is no such GPU, it says so and records nothing
-    python benchmarks/cuda.py --dry-run    everything once in a tiny form, on whatever there is: so that it stays alive
+    python benchmarks/cuda.py              without such a GPU it says so and records nothing
+    python benchmarks/cuda.py --dry-run    everything once at a tiny size, on any device: a test that it still runs
 
 Correctness comes first: FlexAttention against the dense form, bfloat16 against float32, compiled against uncompiled
 code, in losses and (on CUDA) gradients. Then the ceilings, a copy on the device and a large product; then training as
 train.py does it (packed rows prepared ahead, FlexAttention, fused AdamW, bfloat16, compiled), many trees of a sentence
 as a trie, and a beam search; and how time and memory grow.
 
-Sentences are made up, and their words agree: a word's class is that of its head and one more, so that there is
-something to be learned, and pairs in which one word disagrees can be told apart. PyTorch, numba and SentencePiece are
-needed, and the small packages that dtglib's core imports (PyYAML, safetensors, tqdm); nothing of notebooks or parsers.
+The sentences are random, but their words agree: the class of a word is that of its head plus one. So there is something
+to learn, and a pair of sentences of which one has a word of a wrong class can be told apart. PyTorch, numba,
+SentencePiece and the small packages that dtglib's core imports (PyYAML, safetensors, tqdm) are needed; packages for
+notebooks and parsers are not.
 
-"share" is the time that the matrix products of what is no padding would take at the card's measured rate (attention's
-pairs are not counted), over the time taken. Hours for BLLIP suppose as many positions a second; minutes for BLiMP and
-the suites as many sentences and words a second, in one go, and without the parser that proposes the trees.
+"share" is the time that the matrix products (without padding and without attention's pairs) would take at the card's
+measured rate, divided by the measured time. Hours for BLLIP assume the same positions per second; minutes for BLiMP and
+the suites assume the same sentences and words per second, without a pause and without the parser that proposes trees.
 """
 
 import argparse
@@ -32,22 +33,22 @@ import numpy as np
 import torch
 from precisions import report_precisions
 
-from dtglib.ahead import ahead
+from dtglib.data.treebank import Sentence, Treebank
 from dtglib.decode.beam import Widths, search
-from dtglib.decode.stackcache import StackStepper
-from dtglib.examples import PACKED, Examples
-from dtglib.model import Batch, Model, ModelConfig, batch_of
-from dtglib.proposals.projective import different_samples
-from dtglib.schedule import TrainConfig, make_optimizer
-from dtglib.scores import score_many
-from dtglib.structure import dense, flex
-from dtglib.treebank import Sentence, Treebank
+from dtglib.evaluate.likelihood import score_many
+from dtglib.families.base import build, family
+from dtglib.network.transformer import Batch, Transformer, TransformerConfig, batch_of
+from dtglib.parsing.projective import different_samples
+from dtglib.sequences.structure import dense, flex
+from dtglib.training.examples import PACKED, Examples
+from dtglib.training.prefetch import ahead
+from dtglib.training.schedule import TrainConfig, make_optimizer
 
 
 class Sizes(NamedTuple):
     """How large everything is: in earnest, or in a dry run."""
 
-    model: ModelConfig
+    model: TransformerConfig
     pieces: int
     positions: int  # of a batch,
     checked: int  # and of one in which forms are compared
@@ -63,10 +64,10 @@ class Sizes(NamedTuple):
 
 
 PAPER = Sizes(
-    ModelConfig(), 32_768, 16_384, 2048, 60, 8192, 2**31, 300, 100, 300, 8, (5, 10, 20, 40, 80), (1, 10, 100, 300)
+    TransformerConfig(), 32_768, 16_384, 2048, 60, 8192, 2**31, 300, 100, 300, 8, (5, 10, 20, 40, 80), (1, 10, 100, 300)
 )
 TINY = Sizes(
-    ModelConfig(layers=2, width=32, heads=2, inner=64), 6000, 512, 256, 2, 128, 2**16, 5, 4, 3, 2, (3, 5), (1, 3)
+    TransformerConfig(layers=2, width=32, heads=2, inner=64), 6000, 512, 256, 2, 128, 2**16, 5, 4, 3, 2, (3, 5), (1, 3)
 )
 
 CLASSES, WORDS = 8, 600  # kinds of words that agree, and how many words each has: of one piece each
@@ -91,9 +92,9 @@ def main() -> None:
     size = TINY if is_dry else PAPER
     vocabulary = _common.made_up_vocabulary(size.pieces)
     treebank = Treebank(agreeing_sentences(size.steps * size.positions // 60 + 64), Counter())
-    examples = Examples.of("dtg", vocabulary, treebank)
+    examples = family("dtg").examples(size.model, vocabulary, treebank, None)
     torch.manual_seed(1)
-    model = Model(size.model, vocabulary).to(device)
+    model = build(size.model, vocabulary).to(device)
     question = "How close does the paper's size come to what the card can do?"
     with dry() if is_dry else _common.benchmark("cuda", question, [1]) as report:
         check(report, model, examples, size)
@@ -150,7 +151,7 @@ def disagreeing(sentence: Sentence, chance: random.Random) -> Sentence:
 # --- Correctness -------------------------------------------------------------------------------------------------
 
 
-def check(report: _common.Report, model: Model, examples: Examples, size: Sizes) -> None:
+def check(report: _common.Report, model: Transformer, examples: Examples, size: Sizes) -> None:
     """What must not differ much, as the norm of a difference over that of what it is from."""
     device = model.embedding.weight.device
     numbers = PACKED.plan(examples.lengths, size.checked, np.random.default_rng(1))[0]
@@ -172,7 +173,7 @@ def check(report: _common.Report, model: Model, examples: Examples, size: Sizes)
 
 
 def found_by(
-    log_probs_of: Callable[[Batch], torch.Tensor], model: Model, batch: Batch, dtype: torch.dtype
+    log_probs_of: Callable[[Batch], torch.Tensor], model: Transformer, batch: Batch, dtype: torch.dtype
 ) -> dict[str, torch.Tensor]:
     """All log-probabilities and, on CUDA, the gradients of their mean."""
     device = batch.token.device
@@ -210,7 +211,7 @@ def report_ceilings(report: _common.Report, size: Sizes, device: torch.device) -
     return rate
 
 
-def report_training(report: _common.Report, model: Model, examples: Examples, size: Sizes, rate: float) -> None:
+def report_training(report: _common.Report, model: Transformer, examples: Examples, size: Sizes, rate: float) -> None:
     """Steps as train.py takes them, after some to warm up."""
     device = model.embedding.weight.device
     compiled = torch.compile(model.loss, backend=compiler(device))
@@ -227,12 +228,13 @@ def report_training(report: _common.Report, model: Model, examples: Examples, si
         for batch in ahead(batches, device):
             with autocast(device, torch.bfloat16):
                 loss, parts = compiled(batch)
-            (loss / parts["transitions"]).backward()
+            events = parts["transition"].events
+            (loss / events).backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 3.0)
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
-            losses.append(loss.detach() / parts["transitions"])
-            predicted += parts["transitions"]
+            losses.append(loss.detach() / events)
+            predicted += events
 
     take(plan[:WARM_UP])  # the first batches are those for which code is compiled
     graphs = compiled_graphs()
@@ -261,7 +263,7 @@ def compiled_graphs() -> int:
     return torch._dynamo.utils.counters["stats"]["unique_graphs"]
 
 
-def report_scoring(report: _common.Report, model: Model, size: Sizes) -> None:
+def report_scoring(report: _common.Report, model: Transformer, size: Sizes) -> None:
     """Many trees of each sentence of BLiMP's length, in both precisions, and what the coarser one changes."""
     device, chance, draw = model.embedding.weight.device, random.Random(2), np.random.default_rng(2)
     good = [agreeing(BLIMP_WORDS, chance) for _ in range(size.pairs)]
@@ -283,7 +285,7 @@ def report_scoring(report: _common.Report, model: Model, size: Sizes) -> None:
     )
 
 
-def report_search(report: _common.Report, model: Model, size: Sizes) -> None:
+def report_search(report: _common.Report, model: Transformer, size: Sizes) -> None:
     """Sentences of the test suites' length, several at once."""
     device, chance = model.embedding.weight.device, random.Random(3)
     sentences = [agreeing(SUITE_WORDS, chance).words for _ in range(size.sentences)]
@@ -293,7 +295,7 @@ def report_search(report: _common.Report, model: Model, size: Sizes) -> None:
 
         def run(widths: Widths = widths) -> list[float]:
             with autocast(device, torch.bfloat16):
-                found = search(StackStepper(model), model.vocabulary, sentences, widths)
+                found = search(model.stepper(), model.vocabulary, sentences, widths)
             return [one.log_prob for one in found]
 
         log_probs = run()
@@ -305,7 +307,7 @@ def report_search(report: _common.Report, model: Model, size: Sizes) -> None:
         )  # fmt: skip
 
 
-def report_growth(report: _common.Report, model: Model, size: Sizes) -> None:
+def report_growth(report: _common.Report, model: Transformer, size: Sizes) -> None:
     """The curves of growth.py, in bfloat16."""
     with autocast(model.embedding.weight.device, torch.bfloat16):
         growth_curves.report_training(report, model, size.lengths, size.positions, naive=min(size.lengths))

@@ -13,11 +13,11 @@ import tempfile
 
 from _common import benchmark
 
-from dtglib import minilang
-from dtglib.minilang.grammar import read_language
-from dtglib.registry import data_folder
-from dtglib.treebank import read_conllu, trees_only
-from dtglib.vocab import Vocabulary
+from dtglib.data import minilang
+from dtglib.data.minilang.grammar import read_language
+from dtglib.data.registry import data_folder
+from dtglib.data.treebank import read_conllu, trees_only
+from dtglib.data.vocabulary import Vocabulary
 
 
 def main() -> None:

@@ -16,15 +16,16 @@ import _common
 import growth_curves
 import torch
 
-from dtglib.model import Model, ModelConfig
+from dtglib.families.base import build
+from dtglib.network.transformer import TransformerConfig
 
-SIZE = ModelConfig(layers=6, width=256, heads=8, inner=1024)
+SIZE = TransformerConfig(layers=6, width=256, heads=8, inner=1024)
 
 
 def main() -> None:
     torch.set_num_threads(2)
     torch.manual_seed(1)
-    model = Model(SIZE, _common.made_up_vocabulary())
+    model = build(SIZE, _common.made_up_vocabulary())
     with _common.benchmark("growth", "How do time and memory grow with length, trees and beam?", [1]) as report:
         growth_curves.report_training(report, model, lengths=(5, 10, 20, 40, 80), positions=2000, naive=40)
         model.eval()

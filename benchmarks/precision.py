@@ -17,13 +17,13 @@ import torch
 from precisions import report_precisions
 
 from dtglib.evaluate.blimp import read_pairs
-from dtglib.experiment import trained
-from dtglib.model import Model
-from dtglib.parser_training import trained_parser
-from dtglib.proposals.parser import load_parser
-from dtglib.proposals.propose import METHODS, propose
-from dtglib.scores import score_many
-from dtglib.settings import read_size
+from dtglib.evaluate.likelihood import score_many
+from dtglib.experiments.parsers import trained_parser
+from dtglib.experiments.prepare import trained
+from dtglib.experiments.settings import read_size
+from dtglib.families.base import load_model
+from dtglib.parsing.parser import load_parser
+from dtglib.parsing.propose import METHODS, propose
 
 TREES, SHARE = 100, 0.05
 
@@ -31,7 +31,7 @@ TREES, SHARE = 100, 0.05
 def main() -> None:
     torch.set_num_threads(2)
     settings = read_size("mini", model="dtg")
-    model = Model.load(trained(settings))
+    model = load_model(trained(settings))
     pairs = [pair for paradigm in read_pairs("minilang", SHARE) for pair in paradigm.pairs]
     sentences = [words for pair in pairs for words in (pair.good, pair.bad)]
     parser = load_parser(trained_parser("strong", settings))

@@ -12,7 +12,7 @@ import random
 import numpy as np
 from _common import benchmark, random_tree
 
-from dtglib.proposals import projective
+from dtglib.parsing import projective
 
 SENTENCES, WORDS, TREES, SURPLUS = 20, 25, 300, 8.0
 SHORTER = 10

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import _common
 
-from dtglib.files import repository, write_atomically
-from dtglib.record import read_about
-from dtglib.reproduce import RECORDED_TIMES
+from dtglib.basics.files import repository, write_atomically
+from dtglib.basics.record import read_about
+from dtglib.reproduce.run import RECORDED_TIMES
 
 COLUMNS = ("size", "notebook", "seconds", "cores", "cpu", "started")
 

@@ -24,18 +24,18 @@ import _common
 import torch
 from growth_curves import in_rows, trees_of
 
-from dtglib.compile import Sequences
-from dtglib.corpora import UD_ENGLISH, ud_folder
+from dtglib.data.corpora import UD_ENGLISH, ud_folder
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode.trie import joint_log_probs, planned
-from dtglib.experiment import read_corpus
-from dtglib.measured import spread
-from dtglib.model import Model, ModelConfig
-from dtglib.parser_training import trained_parser
-from dtglib.proposals.parser import load_parser
-from dtglib.proposals.propose import METHODS, propose
-from dtglib.readings import READINGS
-from dtglib.settings import Settings, read_size
-from dtglib.vocab import Vocabulary
+from dtglib.experiments.parsers import trained_parser
+from dtglib.experiments.prepare import read_corpus
+from dtglib.experiments.sentence_scores import spread
+from dtglib.experiments.settings import Settings, read_size
+from dtglib.families.base import build
+from dtglib.network.transformer import Transformer, TransformerConfig
+from dtglib.parsing.parser import load_parser
+from dtglib.parsing.propose import METHODS, propose
+from dtglib.sequences.compile import Sequences
 
 LENGTHS, TREES, SENTENCES = (12, 25), 300, 4
 SIZE = {"layers": 6, "width": 256, "heads": 8, "inner": 1024}
@@ -59,8 +59,10 @@ def main() -> None:
         for what, (vocabulary, sentences) in sets.items():
             for name in MODELS:
                 torch.manual_seed(1)
-                model = Model(ModelConfig(model=name, **SIZE), vocabulary).eval()
-                report_one(report, model, [READINGS[name](vocabulary, trees) for trees in sentences], f"{what}, {name}")
+                model = build(TransformerConfig(model=name, **SIZE), vocabulary).eval()
+                report_one(
+                    report, model, [model.reading.compile(vocabulary, trees) for trees in sentences], f"{what}, {name}"
+                )
 
 
 def proposed_trees(settings: Settings) -> tuple[Vocabulary, list[Trees]]:
@@ -74,7 +76,7 @@ def proposed_trees(settings: Settings) -> tuple[Vocabulary, list[Trees]]:
     ]
 
 
-def report_one(report, model: Model, sentences: list[Sequences], what: str) -> None:
+def report_one(report, model: Transformer, sentences: list[Sequences], what: str) -> None:
     """The same trees, scored both ways."""
     seconds = {rows: seconds_of(lambda r=rows: [in_rows(model, trees, r) for trees in sentences]) for rows in ROWS}
     rows = min(ROWS, key=seconds.get)

@@ -12,13 +12,13 @@ import random
 import numpy as np
 from _common import benchmark, random_tree
 
-from dtglib.batches import pad
-from dtglib.compile import Arcs, Sequences, compile_arrays, compile_trees
-from dtglib.corpora import load, ud_folder
-from dtglib.naive import simulate
+from dtglib.data.corpora import load, ud_folder
+from dtglib.data.treebank import trees_only
+from dtglib.data.vocabulary import Vocabulary
+from dtglib.sequences.batches import pad
+from dtglib.sequences.compile import Arcs, Sequences, compile_arrays, compile_trees
+from dtglib.sequences.naive import simulate
 from dtglib.transitions import SYSTEMS, oracle
-from dtglib.treebank import trees_only
-from dtglib.vocab import Vocabulary
 
 SENTENCES, WORDS = 20_000, 25
 

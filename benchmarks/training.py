@@ -22,17 +22,17 @@ import _common
 import numpy as np
 import torch
 
-from dtglib.batches import by_length, pad
-from dtglib.corpora import UD_ENGLISH, load, ud_folder
-from dtglib.examples import Examples
-from dtglib.experiment import prepare, train_into
-from dtglib.model import Batch, Model, ModelConfig, batch_of
-from dtglib.processes import has_bfloat16_units
-from dtglib.readings import READINGS
-from dtglib.record import peak_memory, read_record
-from dtglib.settings import read_size
-from dtglib.structure import dense
-from dtglib.vocab import Vocabulary
+from dtglib.basics.record import peak_memory, read_record
+from dtglib.data.corpora import UD_ENGLISH, load, ud_folder
+from dtglib.data.vocabulary import Vocabulary
+from dtglib.experiments.prepare import prepare, train_into
+from dtglib.experiments.settings import read_size
+from dtglib.families.base import build, titles
+from dtglib.network.transformer import Batch, Transformer, TransformerConfig, batch_of
+from dtglib.sequences.batches import by_length, pad
+from dtglib.sequences.structure import dense
+from dtglib.training.distributed import has_bfloat16_units
+from dtglib.training.examples import Examples
 
 SENTENCES, WORDS = 16, 25
 SIZE = {"layers": 6, "width": 256, "heads": 8, "inner": 1024}
@@ -50,10 +50,10 @@ def main() -> None:
         rate = rates[torch.float32]
         print(f"bfloat16 is {rates[torch.bfloat16] / rate:.1f} times as fast", end="; ")
         print(f"it is the default here: {has_bfloat16_units(torch.device('cpu'))}")
-        for name, reading in READINGS.items():
+        for name in titles("dtg"):
             torch.manual_seed(1)
-            model = Model(ModelConfig(model=name, **SIZE), vocabulary)
-            sequences = reading(vocabulary, sentences)
+            model = build(TransformerConfig(model=name, **SIZE), vocabulary)
+            sequences = model.reading.compile(vocabulary, sentences)
             batch = batch_of(pad(sequences, range(SENTENCES)), dense)
             positions = int(sequences.starts[-1])
             pairs = SIZE["layers"] * SIZE["width"] * positions * batch.token.shape[1]
@@ -79,7 +79,7 @@ def report_rate(report, dtype: torch.dtype) -> float:
     return rate
 
 
-def forward_and_backward(model: Model, batch: Batch, dtype: torch.dtype) -> None:
+def forward_and_backward(model: Transformer, batch: Batch, dtype: torch.dtype) -> None:
     with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
         loss, _ = model.loss(batch)
     loss.backward()

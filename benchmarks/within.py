@@ -7,19 +7,16 @@ are searched at once is up to the widths: with `within` more than without, which
 log p of a sentence lacks, in nats and on average, against the widest search that drops nothing.
 """
 
-from functools import partial
-
 import _common
 import numpy as np
 import torch
 
 from dtglib.decode.beam import Widths, in_parts, search
-from dtglib.decode.stackcache import StackStepper
-from dtglib.experiment import trained
-from dtglib.measured import spread
-from dtglib.measured import test_sentences as sentences_to_test
-from dtglib.model import Model
-from dtglib.settings import read_size
+from dtglib.experiments.prepare import trained
+from dtglib.experiments.sentence_scores import spread
+from dtglib.experiments.sentence_scores import test_sentences as sentences_to_test
+from dtglib.experiments.settings import read_size
+from dtglib.families.base import load_model
 
 WIDEST = Widths(300, 300)
 OTHERS = (Widths(300, 300, within=12.0), Widths(300, 300, within=8.0), Widths(300, 300, within=4.0), Widths(100, 100),
@@ -30,13 +27,11 @@ SENTENCES = 24
 def main() -> None:
     torch.set_num_threads(1)
     settings = read_size("mini", model="dtg")
-    model = Model.load(trained(settings))
+    model = load_model(trained(settings))
     sentences = [sentence.words for sentence in spread(sentences_to_test(settings), SENTENCES)]
 
-    made = partial(StackStepper, model), model.vocabulary
-
     def log_probs(widths: Widths) -> np.ndarray:
-        return np.array([found.log_prob for found in in_parts(search, *made, sentences, widths)])
+        return np.array([found.log_prob for found in in_parts(search, model, sentences, widths)])
 
     words = sum(map(len, sentences))
     with _common.benchmark("within", "What does a beam search win and lose by its width, and by dropping?") as report:

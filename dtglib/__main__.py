@@ -2,6 +2,6 @@
 
 import sys
 
-from dtglib.cli import main
+from dtglib.cli.main import main
 
 sys.exit(main())

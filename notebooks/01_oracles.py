@@ -28,16 +28,16 @@ size = "smoke"
 import numpy as np
 import pandas as pd
 
-from dtglib import plot
-from dtglib.compile import Arcs, compile_trees
-from dtglib.corpora import UD_ENGLISH, load, ud_treebanks
-from dtglib.experiment import read_part
-from dtglib.explore import explore
-from dtglib.settings import read_size
+from dtglib.data.corpora import UD_ENGLISH, load, ud_treebanks
+from dtglib.data.treebank import Sentence, trees_only
+from dtglib.data.vocabulary import Vocabulary
+from dtglib.experiments.prepare import read_part
+from dtglib.experiments.settings import read_size
+from dtglib.pictures import plot
+from dtglib.pictures.widgets import explore
+from dtglib.sequences.compile import Arcs, compile_trees
 from dtglib.transitions import START, SYSTEMS, Kind, oracle, replay, take
 from dtglib.transitions.protocol import OPEN, why_no_tree
-from dtglib.treebank import Sentence, trees_only
-from dtglib.vocab import Vocabulary
 
 settings = read_size(size)
 pd.set_option("display.max_colwidth", None)

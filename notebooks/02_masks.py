@@ -30,19 +30,19 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from dtglib import plot
-from dtglib.batches import pad
-from dtglib.compile import compile_trees
-from dtglib.corpora import load, ud_treebanks
-from dtglib.explore import explore
-from dtglib.naive import simulate
-from dtglib.readings import causal
-from dtglib.settings import read_size
-from dtglib.show import as_rows, show
-from dtglib.structure import Vectors, dense, vectors_of
+from dtglib.data.corpora import load, ud_treebanks
+from dtglib.data.treebank import Sentence, trees_only
+from dtglib.data.vocabulary import Vocabulary
+from dtglib.experiments.settings import read_size
+from dtglib.pictures import plot
+from dtglib.pictures.widgets import explore
+from dtglib.sequences.batches import pad
+from dtglib.sequences.compile import compile_trees
+from dtglib.sequences.describe import as_rows, show
+from dtglib.sequences.naive import simulate
+from dtglib.sequences.readings import causal
+from dtglib.sequences.structure import Vectors, dense, vectors_of
 from dtglib.transitions import SYSTEMS
-from dtglib.treebank import Sentence, trees_only
-from dtglib.vocab import Vocabulary
 
 settings = read_size(size)
 words, heads = ["There", "is", "a", "difference"], (2, 0, 4, 2)

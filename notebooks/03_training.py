@@ -26,23 +26,27 @@
 size = "smoke"
 
 # %%
+from collections import Counter
+
 import numpy as np
 import pandas as pd
 import torch
 
-from dtglib import plot
-from dtglib.batches import pad
-from dtglib.compile import COMPOSE, NOTHING
-from dtglib.experiment import prepare, read_corpus, trained
-from dtglib.model import Model, batch_of
-from dtglib.networks import best_on_dev
-from dtglib.readings import READINGS
-from dtglib.record import read_record
-from dtglib.settings import NAMES, read_size
-from dtglib.structure import dense
-from dtglib.treebank import trees_only
-from dtglib.vocab import Vocabulary
+from dtglib.basics.record import read_record
+from dtglib.data.treebank import Sentence, Treebank, trees_only
+from dtglib.data.vocabulary import Vocabulary
+from dtglib.experiments.prepare import prepare, read_corpus, trained
+from dtglib.experiments.settings import read_size
+from dtglib.families.base import family, load_model, titles
+from dtglib.network.transformer import batch_of
+from dtglib.pictures import plot
+from dtglib.sequences.batches import pad
+from dtglib.sequences.compile import COMPOSE, NOTHING
+from dtglib.sequences.structure import dense
+from dtglib.training.networks import best_on_dev
+from dtglib.training.speed import positions_per_second
 
+NAMES = titles("dtg")
 pd.set_option("display.width", 160)
 settings = {model: read_size(size, model=model) for model in NAMES}
 
@@ -54,8 +58,8 @@ settings = {model: read_size(size, model=model) for model in NAMES}
 
 # %%
 # NBVAL_CHECK_OUTPUT
-sentence = (["There", "is", "a", "difference"], (2, 0, 4, 2))
-vocabulary = Vocabulary.of_words([sentence[0]])
+sentence = Sentence(("There", "is", "a", "difference"), (2, 0, 4, 2))
+vocabulary, treebank = Vocabulary.of_words([sentence.words]), Treebank([sentence], Counter())
 
 
 def read_aloud(position):
@@ -65,7 +69,7 @@ def read_aloud(position):
 
 
 for model, name in NAMES.items():
-    vectors = READINGS[model](vocabulary, [sentence]).vectors
+    vectors = family(model).examples(settings[model].model, vocabulary, treebank, None).sequences.vectors
     inputs = [read_aloud(vectors._make(column[i] for column in vectors)) for i in range(vectors.length)]
     print(f"{name:13}", *inputs, sep=" | ")
 
@@ -74,8 +78,7 @@ for model, name in NAMES.items():
 #
 # A model that was trained before, with the same settings on the same data by the same code, is found and not trained
 # again. All five have the same number of parameters: a transition is an entry of the vocabulary, and no model has
-# weights that another lacks. Within `make reproduce` another process may have trained some of them meanwhile, and each
-# has its share of the cores: the speeds below are those of a share.
+# weights that another lacks.
 
 # %%
 corpus = read_corpus(settings["dtg"])
@@ -98,6 +101,9 @@ plot.draw_curves(curves, "epochs", "nats per transition, joint")
 # with trees lie lower. That is no merit, and none of these numbers is a perplexity: for the probability of a sentence
 # one has to sum over its trees, which a later notebook does. What may be compared, among the models with trees, is
 # `nats per sentence`: of a sentence with its tree, by the one derivation that the oracle gives it.
+#
+# How fast they train is measured here, forwards and backwards over some batches, while nothing else runs: before this
+# notebook, several trainings may have shared the cores.
 
 # %% tags=["table"]
 
@@ -106,13 +112,12 @@ def measured(model):
     """A row of the table: size, speed, padding, and the losses on the held-out sentences."""
     about, *lines = runs[model].metrics
     steps = [line for line in lines if line["part"] == "train"]
-    best = best_on_dev(folders[model])
+    best, train = best_on_dev(folders[model]), prepared[model].train
     return {
         "parameters": about["parameters"],
-        "positions": int(prepared[model].train.lengths.sum()),
-        "positions a second": round(np.median([line["positions_per_second"] for line in steps])),
+        "positions": int(train.lengths.sum()),
+        "positions a second": round(positions_per_second(load_model(folders[model]), train, settings[model].train)),
         "padding, %": round(100 * np.mean([line["padding"] for line in steps]), 1),
-        "seconds": round(runs[model].about["wall_seconds"]),
         "dev: nats per transition": round(best["nats_per_transition"], 3),
         "dev: nats per sentence": round(best["nats_per_sentence"], 1),
     }
@@ -135,9 +140,9 @@ print(
 # heads, once for arcs to the left and once for arcs to the right.
 
 # %%
-model = Model.load(folders["dtg"])
+model = load_model(folders["dtg"])
 sentences = trees_only(corpus.dev).sentences[:100]
-sequences = READINGS["dtg"](model.vocabulary, [(s.words, s.heads) for s in sentences])
+sequences = model.reading.compile(model.vocabulary, [(s.words, s.heads) for s in sentences])
 compiled = pad(sequences, range(len(sequences)))
 batch = batch_of(compiled, dense)
 weights = [layer.mean(1) for layer in model.eval().attention_weights(batch)]  # over the heads
@@ -208,11 +213,11 @@ plot.draw_curves(curves, "words below the top of the stack", "share of the atten
 # The numbers above are those of the size that this copy was run at; at `smoke` they say only that everything runs. At
 # `mini` (20,000 sentences of minilang, four epochs; what is said of losses held with three seeds, the rest with one):
 #
-# All five models train on two CPU cores in six to ten minutes together, depending on the machine; within `make
-# reproduce`, where two processes have a core each and one of them trains other models, it took fifteen. Every model
-# with a tree needs fewer nats for a sentence *with* its tree (41.2 to 42.7) than TXL (tokens) needs for the words alone
-# (43.0): on a corpus whose trees follow from its words as strictly as here, the tree pays for itself. It does so for
-# the probability of the words, too, as the notebook on marginals says.
+# All five models train on two CPU cores in six to ten minutes together, depending on the machine; `make reproduce`
+# trains each on one core, in one and a half to four and a half minutes. Every model with a tree needs fewer nats for a
+# sentence *with* its tree (41.2 to 42.7) than TXL (tokens) needs for the words alone (43.0): on a corpus whose trees
+# follow from its words as strictly as here, the tree pays for itself. It does so for the probability of the words, too,
+# as the notebook on marginals says.
 #
 # A composed position looks at the **dependent**: from the second layer on it gets 42 to 72 % of the attention, the
 # head 16 to 41 %. That makes sense. The position has the head's word already, in its own input (`w+arc`), and what it

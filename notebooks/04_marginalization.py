@@ -30,21 +30,24 @@ size = "smoke"
 import numpy as np
 import pandas as pd
 
-from dtglib import measured, plot
+from dtglib.data.treebank import Sentence
+from dtglib.evaluate.likelihood import all_trees, score_trees
 from dtglib.evaluate.rerank import reranked
-from dtglib.experiment import prepare, read_corpus, trained
-from dtglib.model import Model
-from dtglib.parser_training import proposers
-from dtglib.proposals.parser import load_parser
-from dtglib.proposals.projective import best_trees
-from dtglib.proposals.propose import METHODS, favourites, propose
-from dtglib.scores import all_trees, score_trees
-from dtglib.settings import NAMES, read_size
-from dtglib.treebank import Sentence
+from dtglib.experiments import sentence_scores as measured
+from dtglib.experiments.parsers import proposers
+from dtglib.experiments.prepare import prepare, read_corpus, trained
+from dtglib.experiments.settings import read_size
+from dtglib.families.base import family, load_model, titles
+from dtglib.parsing.parser import load_parser
+from dtglib.parsing.projective import best_trees
+from dtglib.parsing.propose import METHODS, favourites, propose
+from dtglib.pictures import plot
 
+NAMES = titles("dtg")
+WITH_TREES = [model for model in NAMES if family(model).likelihood.sums_over_trees]
 pd.set_option("display.width", 160)
 settings = {model: read_size(size, model=model) for model in NAMES}
-trees = settings["dtg"].evaluation.trees
+trees, seed = settings["dtg"].evaluation.trees, settings["dtg"].run.seed
 
 # %% [markdown]
 # ## How many trees there are
@@ -82,7 +85,7 @@ short = [number for number, sentence in enumerate(sentences) if 6 <= len(sentenc
 arc_scores = load_parser(parsers["strong"]).arc_scores([sentences[number].words for number in short])
 surest = [best_trees(scores, 1).log_probs[0] for scores in arc_scores]
 place = int(np.argmin(surest))
-example, model = sentences[short[place]], Model.load(models["dtg"])
+example, model = sentences[short[place]], load_model(models["dtg"])
 best = best_trees(arc_scores[place], trees)
 scored = score_trees(model, example.words, best.heads)
 
@@ -107,7 +110,7 @@ drawn(1)
 # from flatter versions of it: a parser that is sure of itself would never draw what the model may like better.
 
 # %%
-(row,) = measured.tightness_of(models["dtg"], [example], parsers["strong"], trees=10 * trees)
+(row,) = measured.tightness_of(models["dtg"], [example], parsers["strong"], 10 * trees, seed)
 counts = list(map(int, row["best"]))
 curves = {way: (counts, list(row[way].values())) for way in ("best", "sample")}
 level = ("estimate", row["estimate_log_prob"], row["estimate_low"], row["estimate_high"])
@@ -123,7 +126,7 @@ plot.draw_growth(curves, level, "trees", "log p(words), nats")
 # %% tags=["table"]
 scores = {
     model: measured.scores_of(
-        models[model], sentences, None if model == "txl-tokens" else parsers["strong"], trees=trees
+        models[model], sentences, parsers["strong"] if model in WITH_TREES else None, trees, seed=seed
     )
     for model in NAMES
 }
@@ -143,9 +146,8 @@ table.set_index("model").round(2)
 def reranking(parser):
     """The paper's Table 3, with the trees of one parser."""
     of_parser = {
-        NAMES[model]: measured.scores_of(models[model], sentences, parsers[parser], trees=trees)
-        for model in NAMES
-        if model != "txl-tokens"
+        NAMES[model]: measured.scores_of(models[model], sentences, parsers[parser], trees, seed=seed)
+        for model in WITH_TREES
     }
     choices = {name: [score.best for score in found] for name, found in of_parser.items()}
     best = favourites(load_parser(parsers[parser]), words)
@@ -172,8 +174,8 @@ reranking("weak").map(in_percent)
 # give or take `error`); `at_least` is no estimate: what all other trees that were looked at add for certain.
 
 # %%
-some = measured.spread(sentences, max(5, len(sentences) // 5))
-studies = {name: measured.tightness_of(models["dtg"], some, parsers[name], trees=10 * trees) for name in parsers}
+some = measured.studied(settings["dtg"])
+studies = {name: measured.tightness_of(models["dtg"], some, parsers[name], 10 * trees, seed) for name in parsers}
 curves = {
     f"{way}, {name} parser": (counts, [measured.missing(rows, way, count).at_least for count in counts])
     for name, rows in studies.items()

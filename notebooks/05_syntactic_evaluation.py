@@ -31,21 +31,21 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dtglib import plot
+from dtglib.data.treebank import Sentence
 from dtglib.decode.beam import follow, search
-from dtglib.decode.generate import Taste, generate
-from dtglib.decode.stackcache import StackStepper
+from dtglib.decode.sampling import Taste, generate
 from dtglib.evaluate.blimp import read_pairs
 from dtglib.evaluate.suites import read_suites
-from dtglib.experiment import prepare, read_corpus, trained
-from dtglib.model import Model
-from dtglib.settings import NAMES, read_size
-from dtglib.show import show
-from dtglib.surprisal import UNITS, surprisals, word_frame
-from dtglib.syntactic import pairs_of, parsing_of, suites_of, widths_of
+from dtglib.evaluate.surprisal import UNITS, surprisals, word_frame
+from dtglib.experiments.prepare import prepare, read_corpus, trained
+from dtglib.experiments.settings import read_size
+from dtglib.experiments.syntax_scores import pairs_of, parsing_of, suites_of, widths_of
+from dtglib.families.base import family, load_model, titles
+from dtglib.pictures import plot
+from dtglib.sequences.describe import show
 from dtglib.transitions.protocol import OPEN
-from dtglib.treebank import Sentence
 
+NAMES = titles("dtg")
 pd.set_option("display.width", 160)
 first = read_size(size)
 seeds = range(first.run.seed, first.run.seed + first.evaluation.compared_seeds)
@@ -60,7 +60,7 @@ for seed in seeds:
     corpus = read_corpus(settings["dtg", seed])
     for model in NAMES:
         folders[model, seed] = trained(settings[model, seed], prepare(settings[model, seed], corpus))
-dtg, widths = Model.load(folders["dtg", first.run.seed]), widths_of(first)
+dtg, widths = load_model(folders["dtg", first.run.seed]), widths_of(first)
 
 # %% [markdown]
 # ## One sentence, word by word
@@ -96,7 +96,7 @@ plot.draw_surprisals(labels, series, "bits")
 
 # %%
 verb = next(i for i, label in enumerate(labels) if "/" in label)
-so_far = list(follow(StackStepper(dtg), dtg.vocabulary, good))
+so_far = list(follow(dtg.stepper(), dtg.vocabulary, good))
 pd.DataFrame(
     {
         "word": good,
@@ -116,7 +116,7 @@ pd.DataFrame(
 plot.draw_tree(Sentence(good[: verb + 1], tuple(so_far[verb].heads.tolist())), "when the verb has been read")
 
 # %%
-(whole,) = search(StackStepper(dtg), dtg.vocabulary, [good])
+(whole,) = search(dtg.stepper(), dtg.vocabulary, [good])
 plot.draw_tree(Sentence(good, tuple(whole.heads.tolist())), "at the end")
 
 # %% [markdown]
@@ -218,7 +218,7 @@ print("TXL sees", ["<ROOT>", *words[:5]], "and the arcs between them, or not, if
 clashes = [(pair.good, pair.bad) for pair in superlatives.pairs if pair.bad[0] == "No"]
 rows = []
 for (name, _), folder in folders.items():
-    found = iter(surprisals(Model.load(folder), [words for clash in clashes for words in clash], widths))
+    found = iter(surprisals(load_model(folder), [words for clash in clashes for words in clash], widths))
     for (good_words, _), without, with_no in zip(clashes, found, found, strict=True):
         place = good_words.index("at")
         more = (with_no.of_words - without.of_words) * UNITS["bits"]
@@ -249,7 +249,7 @@ paradigms.groupby(["paradigm", "model"], sort=False)["accuracy"].mean().round(1)
 parsing = pd.DataFrame(
     {"model": NAMES[model], "seed": seed, **parsing_of(settings[model, seed], folder)}
     for (model, seed), folder in folders.items()
-    if model != "txl-tokens"
+    if family(model).parses
 ).set_index(["model", "seed"])
 shares = [name for name in parsing if name.startswith("UAS")]
 parsing.assign(**{name: (100 * parsing[name]).round(1) for name in shares})
@@ -262,7 +262,7 @@ parsing.assign(**{name: (100 * parsing[name]).round(1) for name in shares})
 
 # %%
 chance = torch.Generator().manual_seed(first.run.seed)
-drawn = list(generate(StackStepper(dtg), dtg.vocabulary, 5, chance, 20, Taste(temperature=0.7)))
+drawn = list(generate(dtg.stepper(), dtg.vocabulary, 5, chance, 20, Taste(temperature=0.7)))
 pd.DataFrame({"words": " ".join(one.words), "log p with its tree": round(one.log_prob, 2)} for one in drawn)
 
 # %%

@@ -33,17 +33,17 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dtglib import plot
-from dtglib.ablations import QUESTIONS, ablations
-from dtglib.corpora import part_of
+from dtglib.data.corpora import part_of
+from dtglib.data.treebank import trees_only
 from dtglib.evaluate.attachment import attached
-from dtglib.experiment import prepare, trained
-from dtglib.model import Model
-from dtglib.parser_training import proposers
-from dtglib.settings import read_size
-from dtglib.silver import parsed
-from dtglib.tables import as_text, measured_values
-from dtglib.treebank import trees_only
+from dtglib.experiments.ablations import QUESTIONS, ablations
+from dtglib.experiments.parsers import proposers
+from dtglib.experiments.prepare import prepare, trained
+from dtglib.experiments.settings import read_size
+from dtglib.experiments.silver import parsed
+from dtglib.experiments.tables import as_text, measured_values
+from dtglib.families.base import build, load_model
+from dtglib.pictures import plot
 
 pd.set_option("display.width", 160)
 settings = read_size(size)
@@ -123,8 +123,8 @@ compared("parser")
 # %%
 literally = read_size(size, output="whole")
 prepared = prepare(literally)
-whole = Model.load(trained(literally, prepared))
-legal = Model(replace(literally.model, output="single"), whole.vocabulary).eval()
+whole = load_model(trained(literally, prepared))
+legal = build(replace(literally.model, output="single"), whole.vocabulary).eval()
 legal.load_state_dict(whole.state_dict())
 
 

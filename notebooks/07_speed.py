@@ -31,9 +31,9 @@ size = "smoke"
 # %%
 import pandas as pd
 
-from dtglib import plot
-from dtglib.files import repository
-from dtglib.record import read_record
+from dtglib.basics.files import repository
+from dtglib.basics.record import read_record
+from dtglib.pictures import plot
 
 pd.set_option("display.width", 160)
 pd.set_option("display.max_colwidth", 60)

@@ -29,8 +29,15 @@ size = "smoke"
 # %%
 import pandas as pd
 
-from dtglib import plot
-from dtglib.tables import as_markdown, beside_the_paper, circuit_scores, in_words, measured_values, orderings
+from dtglib.experiments.tables import (
+    as_markdown,
+    beside_the_paper,
+    circuit_scores,
+    in_words,
+    measured_values,
+    orderings,
+)
+from dtglib.pictures import plot
 
 pd.set_option("display.width", 200, "display.max_columns", None)
 values = measured_values()

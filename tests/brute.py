@@ -9,9 +9,9 @@ this stops. Nothing is shared with the chart parser of the package but the groun
 from collections.abc import Iterator
 from functools import cache
 
-from dtglib.minilang.derivation import Node
-from dtglib.minilang.grammar import Grammar
-from dtglib.minilang.lexicon import Entry
+from dtglib.data.minilang.derivation import Node
+from dtglib.data.minilang.grammar import Grammar
+from dtglib.data.minilang.lexicon import Entry
 
 
 def accepts(grammar: Grammar, words: list[str]) -> bool:

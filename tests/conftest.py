@@ -11,8 +11,8 @@ import torch
 from checked_shapes import pytest_collection_finish, pytest_configure  # noqa: F401 (pytest calls them)
 from hypothesis import settings
 
-from dtglib import derived
-from dtglib.minilang import corpus
+from dtglib.basics import package_cache
+from dtglib.data.minilang import corpus
 
 # The same examples each time in CI, new ones elsewhere. (A machine may be busy: there is no deadline.)
 settings.register_profile("tests", derandomize=bool(os.environ.get("CI")), deadline=None)
@@ -66,10 +66,10 @@ def data() -> Path:
 def nothing_kept(tmp_path, monkeypatch) -> Iterator[Path]:
     """An empty cache directory: nothing that an earlier process has compiled or drawn is found."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    derived.folder.cache_clear()
+    package_cache.folder.cache_clear()
     corpus._stream.cache_clear()
     yield tmp_path / "cache"
-    derived.folder.cache_clear()
+    package_cache.folder.cache_clear()
     corpus._stream.cache_clear()
 
 

@@ -3,10 +3,10 @@
 import gc
 from functools import cache
 
-from dtglib import minilang
-from dtglib.minilang.grammar import Grammar, read_language
-from dtglib.progress import quiet
-from dtglib.treebank import Sentence
+from dtglib.basics.progress import quiet
+from dtglib.data import minilang
+from dtglib.data.minilang.grammar import Grammar, read_language
+from dtglib.data.treebank import Sentence
 
 # How many sentences the tests draw. Hold-outs are rare among all sentences, so that drawing them takes its time.
 SIZES = {"train": 20_000, "dev": 1_000, "test": 1_000, "attractor": 200, "depth": 60, "combination": 60}

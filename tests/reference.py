@@ -20,20 +20,19 @@ import numpy as np
 import torch
 from running import PACKAGE
 from torch import Tensor
-from toys import DTG, WORDS, model_of
+from toys import DTG, SYSTEM_OF, WORDS, model_of
 from trees import Heads
 
-from dtglib.compile import NOTHING
-from dtglib.conllu_rows import find_cycle
-from dtglib.model import Batch, Model
-from dtglib.naive import Input, simulate
-from dtglib.output import Legal
-from dtglib.readings import SYSTEM_OF
-from dtglib.structure import Structure
+from dtglib.data.conllu import find_cycle
+from dtglib.data.vocabulary import END, PAD, ROOT, Vocabulary
+from dtglib.network.output import Legal
+from dtglib.network.transformer import Batch, Transformer
+from dtglib.sequences.compile import NOTHING
+from dtglib.sequences.naive import Input, simulate
+from dtglib.sequences.structure import Structure
 from dtglib.transitions import START, SYSTEMS, Action, Kind, State, oracle, take
 from dtglib.transitions.protocol import OPEN
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE, MAY_POP
-from dtglib.vocab import END, PAD, ROOT, Vocabulary
 
 PIECE = "piece"  # a further piece of the word that has begun, beside the actions
 SAME = {"abs": 1e-4}  # nats: so close are two sums over derivations that are the same
@@ -226,7 +225,7 @@ class Listed(NamedTuple):
 
 
 @torch.no_grad()
-def by_enumeration(model: Model, words: Row[str]) -> Listed:
+def by_enumeration(model: Transformer, words: Row[str]) -> Listed:
     """A derivation of the first words is a sequence that ends after them; what begins one is the start of many."""
     name, speaks = model.config.model, model.vocabulary
     system, encoded = system_of(name), speaks.encode(words)
@@ -279,19 +278,19 @@ def listed(name: str, kind: str, output: str = "single") -> Listed:
 
 
 def module_of(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    """A module by its place below the package: "sequences/compile"; a room by its name."""
+    return path.relative_to(PACKAGE).with_suffix("").as_posix().removesuffix("/__init__")
 
 
 MODULES = {module_of(path) for path in PACKAGE.rglob("*.py")} - {"__init__", "__main__"}
 
 
 def imports_of(path: Path) -> set[str]:
-    """The modules of dtglib that a file imports, by their first name below the package."""
+    """The modules of dtglib that a file imports."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "dtglib":
-            deeper = node.module.split(".")[1:2]
-            names |= set(deeper) if deeper else {alias.name for alias in node.names}
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         if isinstance(node, ast.Import):
-            names |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("dtglib.")}
-    return names & MODULES
+            names |= {alias.name for alias in node.names if alias.name.startswith("dtglib.")}
+    return {name.removeprefix("dtglib.").replace(".", "/") for name in names} & MODULES

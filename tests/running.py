@@ -9,7 +9,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from dtglib.record import read_record
+from dtglib.basics.record import read_record
 
 ROOT = Path(__file__).parent.parent
 PACKAGE, CONFIGS = ROOT / "dtglib", ROOT / "configs"
@@ -19,7 +19,7 @@ TIMES = {"seconds", "positions_per_second"}
 
 # Processes that are forked from one that has the imports behind it: a start of Python with PyTorch takes seconds.
 ELSEWHERE = multiprocessing.get_context("forkserver")
-ELSEWHERE.set_forkserver_preload(["dtglib.experiment", "torch._dynamo"])
+ELSEWHERE.set_forkserver_preload(["dtglib.experiments.prepare", "torch._dynamo"])
 
 
 # ---- Processes

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from dtglib.ahead import HOW_FAR, ahead, in_a_thread
+from dtglib.training.prefetch import MOST_WAITING, ahead, in_a_thread
 
 
 def noted(made: list[int], count: int = 10) -> Iterator[int]:
@@ -16,7 +16,7 @@ def noted(made: list[int], count: int = 10) -> Iterator[int]:
         yield number
 
 
-@pytest.mark.parametrize("count", [0, 1, HOW_FAR, HOW_FAR + 1, 10])
+@pytest.mark.parametrize("count", [0, 1, MOST_WAITING, MOST_WAITING + 1, 10])
 def test_all_items_come_in_their_order(count):
     assert list(in_a_thread(range(count))) == list(range(count))
 
@@ -39,10 +39,10 @@ def test_no_more_are_made_than_may_wait():
     items = in_a_thread(noted(made))
     for number in items:
         deadline = time.monotonic() + 10
-        while len(made) < min(number + 1 + HOW_FAR, 10) and time.monotonic() < deadline:
+        while len(made) < min(number + 1 + MOST_WAITING, 10) and time.monotonic() < deadline:
             time.sleep(0.001)
         time.sleep(0.01)
-        assert len(made) == min(number + 1 + HOW_FAR, 10)
+        assert len(made) == min(number + 1 + MOST_WAITING, 10)
 
 
 def test_none_is_made_before_one_is_asked_for():
@@ -65,4 +65,4 @@ def test_who_stops_asking_leaves_no_thread_behind():
     assert next(items) == 0
     items.close()
     assert threading.active_count() == before
-    assert len(made) <= 2 + HOW_FAR
+    assert len(made) <= 2 + MOST_WAITING

@@ -14,11 +14,11 @@ from torch import Tensor
 from toys import compiled, random_sentences
 from trees import THERE_IS_A_DIFFERENCE
 
-from dtglib import attention
-from dtglib.attention import NEAREST, attend, sinusoids
-from dtglib.batches import pack, pad
-from dtglib.readings import causal
-from dtglib.structure import Flex, Structure, Vectors, dense, flex, vectors_of
+from dtglib.network import attention
+from dtglib.network.attention import NEAREST, attend, sinusoids
+from dtglib.sequences.batches import pack, pad
+from dtglib.sequences.readings import causal
+from dtglib.sequences.structure import Flex, Structure, Vectors, dense, flex, vectors_of
 from dtglib.transitions import SYSTEMS
 
 SENTENCES = random_sentences(5, 4, most_words=9, most_pieces=3)
@@ -290,3 +290,46 @@ def test_on_cuda_the_gradient_of_an_invisible_position_is_exactly_zero(name):
     found = applied(torch.compile(attention.flex), inputs, flex(v))
     for i in range(found.shape[2]):
         assert_gradients_are_as_visible(found, inputs, dense(v).visible, i)
+
+
+# ---- Memory
+
+
+def random_memory(v: Vectors, rows: int) -> attention.Memory:
+    random = torch.Generator().manual_seed(8)
+    k, values = torch.randn(2, rows, HEADS, 5, WIDTH, generator=random)
+    there = torch.rand(rows, 5, generator=random) < 0.7
+    return attention.Memory(k, values, there | (torch.arange(5) == 2))
+
+
+@pytest.mark.parametrize("rows", ["one", "all"])
+@with_and_without_bias
+@in_every_arrangement
+def test_keys_and_values_of_a_memory_share_the_softmax_with_those_of_the_sequence(arrange, biased, rows):
+    v = vectors("arc-swift", arrange)
+    inputs, structure = random_inputs(v, biased), dense(v)
+    memory = random_memory(v, 1 if rows == "one" else len(v.kind))
+
+    def found(form: Callable, structure: Structure | Flex) -> dict[str, Tensor]:
+        def with_memory(*given: object) -> Tensor:
+            return form(*given, memory)
+
+        # On the CPU FlexAttention has values alone.
+        apply = applied if isinstance(structure, Flex) else values_and_gradients
+        return apply(with_memory, inputs, structure)
+
+    by_definition = found(attention.naive, structure)
+    assert_agree(found(attention.dense, structure), by_definition, FLOAT32)
+    assert difference(found(attention.flex, as_flex("arc-swift", arrange)), by_definition["values"]) < FLOAT32
+    assert difference(applied(attention.dense, inputs, structure), by_definition["values"]) > 0.01
+
+
+def test_a_position_may_look_at_a_memory_alone():
+    """As a layer does that looks at an encoder by itself: no position of the sequence is seen."""
+    qu, k, values = torch.randn(3, 2, HEADS, 4, WIDTH)
+    nothing = Structure(torch.zeros(2, 4, 0, dtype=torch.bool), torch.zeros(2, 4, 0, dtype=torch.int32))
+    none, r = torch.zeros(2, HEADS, 0, WIDTH), torch.zeros(HEADS, 2, WIDTH)
+    there = torch.tensor([[True, True, False, True], [True, False, False, False]])
+    found = attention.dense(qu, qu, none, none, r, nothing, None, attention.Memory(k, values, there))
+    scores = (qu @ k.transpose(2, 3) / WIDTH**0.5).masked_fill(~there[:, None, None], -torch.inf)
+    torch.testing.assert_close(found, scores.softmax(3) @ values)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from toys import FIRST_PIECE, compiled, in_every_system, random_sentences
 
-from dtglib.batches import POSITIONS, by_length, in_rows, pack, pad, rows_of
-from dtglib.compile import NOTHING, STACK, Compiled
-from dtglib.errors import UserError
-from dtglib.structure import Structure, dense, vectors_of
-from dtglib.vocab import END, PAD, ROOT
+from dtglib.basics.errors import UserError
+from dtglib.data.vocabulary import END, PAD, ROOT
+from dtglib.sequences.batches import POSITIONS, by_length, in_rows, pack, pad, rows_of
+from dtglib.sequences.compile import NOTHING, STACK, Compiled
+from dtglib.sequences.structure import Structure, dense, vectors_of
 
 SENTENCES = random_sentences(7, 12, most_words=20)
 NUMBERS = range(len(SENTENCES))

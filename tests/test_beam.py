@@ -6,7 +6,6 @@ by the definitions of reference.py, without a cache and without a beam.
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 import pytest
@@ -16,6 +15,8 @@ from reference import SAME, listed
 from toys import (
     ALL,
     LONG_WORD,
+    READINGS,
+    SYSTEM_OF,
     WORDS,
     in_both_vocabularies,
     in_every_model,
@@ -27,25 +28,23 @@ from toys import (
     with_both_outputs,
 )
 
-from dtglib.corpora import load
+from dtglib.basics.errors import UserError
+from dtglib.data.corpora import load
+from dtglib.data.vocabulary import UNKNOWN, Vocabulary
 from dtglib.decode import beam
 from dtglib.decode.beam import Found, Widths, follow, in_parts, search, search_beginnings
-from dtglib.decode.stackcache import StackStepper
-from dtglib.errors import UserError
-from dtglib.model import Model
-from dtglib.readings import READINGS, SYSTEM_OF
-from dtglib.scores import score_words
+from dtglib.evaluate.likelihood import score_words
+from dtglib.network.transformer import Transformer
 from dtglib.transitions.protocol import OPEN, why_no_tree
-from dtglib.vocab import UNKNOWN, Vocabulary
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def find(model: Model, sentences: Sequence[Sequence[str]], widths: Widths = ALL) -> list[Found]:
-    return search(StackStepper(model), model.vocabulary, sentences, widths)
+def find(model: Transformer, sentences: Sequence[Sequence[str]], widths: Widths = ALL) -> list[Found]:
+    return search(model.stepper(), model.vocabulary, sentences, widths)
 
 
-def find_one(model: Model, words: Sequence[str], widths: Widths = ALL) -> Found:
+def find_one(model: Transformer, words: Sequence[str], widths: Widths = ALL) -> Found:
     (found,) = find(model, [words], widths)
     return found
 
@@ -183,11 +182,23 @@ def test_the_prefix_is_summed_before_the_word_beam_is_cut(name):
     assert found.log_prefix[3] > greedy.log_prefix[3] + 1e-6
 
 
+@pytest.mark.parametrize("name", ["dtg", "txl-trans"])
+def test_an_arc_from_root_takes_no_place_while_words_are_to_come(name):
+    """The one place would go to it: it is far more probable than the next word, and only the end can follow."""
+    model = small_model(name, vocabulary("words"))
+    with torch.no_grad():
+        model.output.bias[vocabulary("words").transition("RIGHTARC")] += 20
+        model.output.bias[vocabulary("words").transition("LEFTARC")] -= 20
+    found = find_one(model, WORDS[:2], Widths(1, 1, 0))
+    assert np.isfinite(found.log_prob) and found.heads is not None
+    assert found.log_prob <= find_one(model, WORDS[:2]).log_prob + 1e-6
+
+
 # In arc-swift a word follows after one arc anyway.
 where_transitions_may_go_on = pytest.mark.parametrize("name", ["dtg", "dtg-eager", "txl-trans"])
 
 
-def talks_seldom(name: str) -> Model:
+def talks_seldom(name: str) -> Transformer:
     """It likes transitions far better than words."""
     model = small_model(name, vocabulary("words"))
     with torch.no_grad():
@@ -198,9 +209,10 @@ def talks_seldom(name: str) -> Model:
 
 @where_transitions_may_go_on
 def test_the_fast_track_saves_who_has_taken_the_word(name):
-    """With one place nobody else would ever take it."""
-    assert find_one(talks_seldom(name), WORDS, Widths(1, 5, 0, 20)).log_prefix[-1] == -np.inf
-    assert find_one(talks_seldom(name), WORDS, Widths(1, 5, 1, 20)).log_prefix[-1] > -np.inf
+    """With one place alone, only the derivation with the most transitions takes it, when it has none left."""
+    without, saved = (find_one(talks_seldom(name), WORDS, Widths(1, 5, count, 20)) for count in (0, 1))
+    assert np.isfinite(without.log_prefix[-1])
+    assert saved.log_prefix[-1] > without.log_prefix[-1] + 1e-6
 
 
 @where_transitions_may_go_on
@@ -261,7 +273,7 @@ def test_hypotheses_that_have_ended_cost_nothing():
     model, short, long = model_of("dtg"), WORDS[2:], WORDS * 2
     costs = []
     for sentences in ([short], [long], [short, long]):
-        stepper = StackStepper(model)
+        stepper = model.stepper()
         search(stepper, model.vocabulary, sentences, Widths(10, 10, 5, 10))
         costs.append(stepper.positions)
     assert costs[2] == costs[0] + costs[1] - 1
@@ -283,14 +295,13 @@ def test_more_sentences_than_are_searched_at_once_are_found_in_their_order(name,
     monkeypatch.setattr(beam, "MOST", 12)
     monkeypatch.setattr(beam, "FEWEST", 2)
     model, sentences = model_of(name), [WORDS[:1], *ALIKE, *ALIKE, WORDS[1:]]
-    made = partial(StackStepper, model), model.vocabulary
-    found = list(in_parts(search, *made, sentences, widths))
+    found = list(in_parts(search, model, sentences, widths))
     for one, words in zip(found, sentences, strict=True):
         assert one.log_prob == pytest.approx(find_one(model, words, widths).log_prob, **SAME)
-    beginnings = list(in_parts(search_beginnings, *made, sentences, widths))
+    beginnings = list(in_parts(search_beginnings, model, sentences, widths))
     for one, whole in zip(beginnings, found, strict=True):
         np.testing.assert_allclose(one, whole.log_prefix, atol=1e-4)
-    assert list(in_parts(search, *made, [], widths)) == []
+    assert list(in_parts(search, model, [], widths)) == []
 
 
 # ---- Beginnings
@@ -303,15 +314,15 @@ TIGHT = Widths(7, 5, 2)
 @in_every_model
 def test_sentences_that_begin_alike_are_read_once_and_found_as_if_alone(name):
     model = model_of(name)
-    stepper, alone = StackStepper(model), [find_one(model, words, TIGHT) for words in ALIKE]
+    stepper, alone = model.stepper(), [find_one(model, words, TIGHT) for words in ALIKE]
     for found, one in zip(search(stepper, model.vocabulary, ALIKE, TIGHT), alone, strict=True):
         np.testing.assert_allclose(found.log_prefix, one.log_prefix, atol=1e-4)
         assert found.log_prob == pytest.approx(one.log_prob, **SAME)
         assert found.log_derivation == pytest.approx(one.log_derivation, **SAME)
-    costs = StackStepper(model)
+    costs = model.stepper()
     search(costs, model.vocabulary, [WORDS, WORDS], TIGHT)
     twice = costs.positions
-    costs = StackStepper(model)
+    costs = model.stepper()
     search(costs, model.vocabulary, [WORDS], TIGHT)
     assert twice == costs.positions
 
@@ -319,9 +330,9 @@ def test_sentences_that_begin_alike_are_read_once_and_found_as_if_alone(name):
 @in_every_model
 def test_a_beginning_is_found_as_in_its_sentence_and_costs_no_end(name):
     model = model_of(name)
-    stepper = StackStepper(model)
+    stepper = model.stepper()
     beginnings = search_beginnings(stepper, model.vocabulary, ALIKE, TIGHT)
-    whole = StackStepper(model)
+    whole = model.stepper()
     for beginning, found in zip(beginnings, search(whole, model.vocabulary, ALIKE, TIGHT), strict=True):
         np.testing.assert_allclose(beginning, found.log_prefix, atol=1e-4)
     assert stepper.positions <= whole.positions
@@ -331,7 +342,7 @@ def test_a_beginning_is_found_as_in_its_sentence_and_costs_no_end(name):
 @in_every_model
 def test_a_sentence_is_followed_word_by_word(name):
     model = model_of(name)
-    speaks, stepper = model.vocabulary, StackStepper(model)
+    speaks, stepper = model.vocabulary, model.stepper()
     followed = list(follow(stepper, speaks, WORDS, ALL))
     ends = [stop - 1 for _, stop in speaks.encode(WORDS).spans]
     np.testing.assert_allclose(
@@ -455,13 +466,13 @@ def test_unknown_characters_are_words_like_others(name, kind):
 
 def test_the_defaults_are_those_of_the_paper():
     assert Widths() == (300, 300, 5, None, None)
-    assert search(StackStepper(model_of("dtg")), vocabulary("pieces"), [["is"]])[0].heads.tolist() == [0]
+    assert search(model_of("dtg").stepper(), vocabulary("pieces"), [["is"]])[0].heads.tolist() == [0]
 
 
 @in_every_model
 def test_the_same_search_finds_the_same(name):
     """Also with a stepper that has searched before: nothing is left of it but its slots."""
-    stepper, speaks, widths = StackStepper(model_of(name)), vocabulary("pieces"), Widths(5, 5, 1, 10)
+    stepper, speaks, widths = model_of(name).stepper(), vocabulary("pieces"), Widths(5, 5, 1, 10)
     first, second = (search(stepper, speaks, [WORDS], widths)[0] for _ in range(2))
     assert second.log_prob == first.log_prob and (second.log_prefix == first.log_prefix).all()
     assert READINGS.keys() >= {name}

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from dtglib.vocab import UNKNOWN
+from dtglib.data.vocabulary import UNKNOWN
+from dtglib.families.base import build
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 CUDA = BENCHMARKS / "cuda.py"
@@ -121,10 +122,10 @@ def test_what_a_search_would_read_again_is_every_hypothesis_from_its_beginning(b
     """With one hypothesis and no choice, the steps read 2, 3, 5, ... positions: a word adds one, an arc two."""
     common, growth = benchmarks("_common"), benchmarks("growth_curves")
     from dtglib.decode.beam import Widths, search
-    from dtglib.model import Model, ModelConfig
+    from dtglib.network.transformer import TransformerConfig
 
     torch.manual_seed(1)
-    model = Model(ModelConfig(layers=1, width=16, heads=1, inner=16), common.made_up_vocabulary(6000)).eval()
+    model = build(TransformerConfig(layers=1, width=16, heads=1, inner=16), common.made_up_vocabulary(6000)).eval()
     stepper = growth.Rereading(model)
     search(stepper, model.vocabulary, [["1"]], Widths(1, 1))
     assert stepper.read_again == 2 + 4  # <ROOT> 1, and after ROOT's arc with its copy

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtglib import minilang
-from dtglib.errors import UserError
+from dtglib.basics.errors import UserError
+from dtglib.data import minilang
 from dtglib.evaluate.blimp import (
     Pair,
     Paradigm,
@@ -25,7 +25,7 @@ from dtglib.evaluate.blimp import (
     pair_rows,
     phenomenon_of,
     read_pairs,
-    score,
+    scores_by_paradigm,
 )
 
 PAIR = {
@@ -90,7 +90,7 @@ def test_seven_pairs_are_identical_so_nobody_can_have_them_all(blimp):
         for one in blimp
         for pair in one.pairs
     ]
-    scores = score(blimp, whoever_knows_all)
+    scores = scores_by_paradigm(blimp, whoever_knows_all)
     assert sum(row["identical"] for row in scores) == sum(row["ties"] for row in scores) == 7
     assert overall(scores) == pytest.approx(66_993 / 67_000)
 
@@ -348,7 +348,7 @@ def score_of(*pairs: tuple[float, float]) -> dict:
     """Of pairs of different sentences with these log-probabilities."""
     tested = paradigm("one", *[("a", "b")] * len(pairs))
     rows = [{"paradigm": "one", "pair": n, "good": good, "bad": bad} for n, (good, bad) in enumerate(pairs)]
-    (found,) = score([tested], rows)
+    (found,) = scores_by_paradigm([tested], rows)
     return found
 
 
@@ -366,7 +366,7 @@ def test_a_tie_is_wrong_and_is_counted_apart():
 
 def test_identical_pairs_are_counted_whatever_a_model_says_of_them():
     rows = list(pair_rows(PARADIGMS[:1], table(a=-1.0, b=-2.0, c=-2.0, d=-1.0, e=-3.0)))
-    (found,) = score(PARADIGMS[:1], rows)
+    (found,) = scores_by_paradigm(PARADIGMS[:1], rows)
     assert (found["accuracy"], found["ties"], found["identical"]) == (1 / 3, 1, 1)
 
 
@@ -389,7 +389,7 @@ def test_accuracies_are_means_over_paradigms_not_over_pairs():
         paradigm("all", ("a", "b"), phenomenon="binding", field="semantics"),
         paradigm("none", *[("b", "a")] * 2, phenomenon="ellipsis", field="syntax"),
     ]
-    scores = score(tested, list(pair_rows(tested, table(a=-1.0, b=-2.0))))
+    scores = scores_by_paradigm(tested, list(pair_rows(tested, table(a=-1.0, b=-2.0))))
     assert [(row["paradigm"], row["pairs"], row["accuracy"]) for row in scores] == [
         ("half", 4, 0.5), ("all", 1, 1.0), ("none", 2, 0.0)
     ]  # fmt: skip

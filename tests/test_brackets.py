@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from dtglib.brackets import format_brackets, parse_brackets, plain_label, read_brackets, words_and_tags
-from dtglib.treebank import Treebank, TreebankError
+from dtglib.data.brackets import format_brackets, parse_brackets, plain_label, read_brackets, words_and_tags
+from dtglib.data.treebank import Treebank, TreebankError
 
 PENN = """
 ( (S

@@ -9,9 +9,9 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from dtglib.checkpoint import FILE, differing, read_checkpoint, restore, save_checkpoint
-from dtglib.errors import UserError
-from dtglib.schedule import TrainConfig, make_optimizer
+from dtglib.basics.errors import UserError
+from dtglib.training.checkpoint import FILE, differing, read_checkpoint, restore, save_checkpoint
+from dtglib.training.schedule import TrainConfig, make_optimizer
 
 IDENTITY = {"model": "dtg", "layers": 2, "learning_rate": 1.5e-4, "patience": None}
 STANDING = {"steps": 3, "lines": 4, "best": 2.5}

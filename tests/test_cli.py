@@ -11,9 +11,9 @@ import pytest
 from running import assert_one_line, raw, written
 from toys import DIFFERENCE, TINY
 
-from dtglib.cli import main
-from dtglib.model import Model
-from dtglib.record import read_record
+from dtglib.basics.record import read_record
+from dtglib.cli.main import main
+from dtglib.families.base import load_model
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -106,7 +106,7 @@ def test_a_command_that_is_interrupted_says_so_in_one_line(treebank, capsys, mon
     def interrupt(*arguments, **more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dtglib.corpora.load", interrupt)
+    monkeypatch.setattr("dtglib.data.corpora.load", interrupt)
     assert main(["stats", str(treebank)]) == 130
     assert capsys.readouterr().err == "dtglib: interrupted\n"
 
@@ -145,7 +145,7 @@ def test_model_and_set_take_the_place_of_what_the_config_says(model, tiny, tmp_p
     assert main(["train", str(tiny), "--model", model, *more, "--out", str(tmp_path / "run")]) == 0
     config = read_record(tmp_path / "run").config
     assert (config["model"], config["width"], config["epochs"], config["learning_rate"]) == (model, 8, 1, 1e-4)
-    trained = Model.load(tmp_path / "run").config
+    trained = load_model(tmp_path / "run").config
     assert (trained.model, trained.width) == (model, 8)
 
 
@@ -167,8 +167,8 @@ MISTAKES = {
     "--set epochs=many": ["epochs must be a whole number, not 'many'"],
     "--set epochs=0": ["epochs must be at least 1, not 0"],
     "--set clip=-1": ["clip must be a finite number greater than 0"],
-    "--set model=gpt": ["model must be dtg or dtg-eager or dtg-swift or txl-trans or txl-tokens, not 'gpt'"],
-    "--model gpt": ["model must be dtg or dtg-eager or dtg-swift or txl-trans or txl-tokens, not 'gpt'"],
+    "--set model=gpt": ["there is no model 'gpt'; models are txl-tokens, txl-trans, dtg, dtg-eager, dtg-swift"],
+    "--model gpt": ["there is no model 'gpt'; models are txl-tokens, txl-trans, dtg, dtg-eager, dtg-swift"],
     "--set corpus=minilangue": ["minilangue", "known are minilang"],
     "--set longest=2": ["all 40 sentences have more than 2 positions; set longest higher"],
     "--set width=9": ["width must be an even number a head"],

@@ -3,13 +3,24 @@
 import shutil
 import subprocess
 import sys
+from functools import partial
 
 import pytest
+from reference import MODULES
 from running import PACKAGE
+from test_imports import ROOMS as ROOMS_IN_ORDER
+
+import dtglib.basics.code
+from dtglib.basics.code import RUNNING, code_behind_source, code_of, modules_behind
+from dtglib.decode.beam import search
+from dtglib.experiments.syntax_scores import pair_rows
+from dtglib.families.base import module_of
+from dtglib.families.dtg import FAMILIES
+from dtglib.training.loop import train
 
 PROGRAM = """
 from pathlib import Path
-from dtglib.code import RUNNING, is_on_disk, require_unchanged
+from dtglib.basics.code import RUNNING, is_on_disk, require_unchanged
 before, path = dict(RUNNING), Path("dtglib") / {name!r}
 path.parent.mkdir(exist_ok=True)
 require_unchanged()
@@ -26,7 +37,7 @@ def changing(name: str, folder) -> subprocess.CompletedProcess:
     return subprocess.run(program, cwd=folder, capture_output=True, text=True, timeout=60)
 
 
-@pytest.mark.parametrize("name", ["model.py", "decode/beam.py", "new.py"])
+@pytest.mark.parametrize("name", ["network/transformer.py", "decode/beam.py", "new.py"])
 def test_a_module_that_is_changed_or_new_is_noticed(name, tmp_path):
     found = changing(name, tmp_path)
     assert found.stdout == "False True\n"
@@ -37,3 +48,104 @@ def test_a_module_that_is_changed_or_new_is_noticed(name, tmp_path):
 def test_what_is_no_module_does_not_count(name, tmp_path):
     found = changing(name, tmp_path)
     assert (found.returncode, found.stdout) == (0, "True True\n")
+
+
+# ---- What code a result depends on
+
+
+def test_the_rooms_are_those_of_the_package_in_their_order():
+    assert list(dtglib.basics.code.ROOMS) == ROOMS_IN_ORDER
+
+
+def test_behind_a_module_is_what_it_imports_and_what_that_imports():
+    behind = modules_behind("decode/trie", "decode")
+    assert {
+        "decode/trie",
+        "network/transformer",
+        "network/attention",
+        "sequences/compile",
+        "transitions/rules",
+    } <= behind
+    assert not {"decode/beam", "training/loop", "evaluate/likelihood"} & behind
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_behind_no_module_is_one_of_a_room_above_the_one_asked_for_nor_one_that_computes_no_number(module):
+    room = module.partition("/")[0]
+    if room != "basics":
+        rooms = {name.partition("/")[0] for name in modules_behind(module, room)}
+        assert rooms <= set(ROOMS_IN_ORDER[1 : ROOMS_IN_ORDER.index(room) + 1])
+
+
+def test_the_code_of_a_training_is_that_of_its_family_and_of_the_rooms_up_to_training(monkeypatch):
+    family = FAMILIES[0]
+    before = code_of("training", train, family.build)
+    for module in ("decode/stack_stepper", "evaluate/perplexity", "pictures/plot", "families/txl"):
+        monkeypatch.setitem(RUNNING, module, "another")
+        assert code_of("training", train, family.build) == before, module
+    for module in ("families/sequence_model", "network/attention", "training/schedule", "transitions/arc_swift"):
+        monkeypatch.setitem(RUNNING, module, "another")
+        after = code_of("training", train, family.build)
+        assert after != before, module
+        before = after
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "families/dtg",
+        "decode/stack_stepper",
+        "training/examples",
+        "data/minilang/english/pairs.yaml",
+        "evaluate/circuits.csv",
+    ],
+)
+def test_a_notebook_that_trains_depends_on_all_families_and_on_data_files(changed, monkeypatch):
+    notebook = "from dtglib.experiments.prepare import trained\nfrom dtglib.experiments.syntax_scores import pairs_of\n"
+    before = code_behind_source(notebook, "reproduce")
+    monkeypatch.setitem(RUNNING, changed, "another")
+    assert code_behind_source(notebook, "reproduce") != before
+
+
+@pytest.mark.parametrize("changed", ["experiments/syntax_scores", "parsing/propose", "decode/beam", "families/dtg"])
+def test_rows_depend_on_the_code_that_computes_them(changed, monkeypatch):
+    def code() -> str:
+        return code_of("evaluate", pair_rows, module_of("dtg"))
+
+    before = code()
+    monkeypatch.setitem(RUNNING, "experiments/tables", "another")
+    monkeypatch.setitem(RUNNING, "families/txl", "another")
+    assert code() == before
+    monkeypatch.setitem(RUNNING, changed, "another")
+    assert code() != before
+
+
+def test_what_a_function_is_wrapped_into_does_not_matter():
+    assert code_of("decode", partial(partial(search, 1), 2)) == code_of("decode", search)
+
+
+def test_of_a_users_function_its_file_counts_and_what_that_imports(tmp_path, monkeypatch):
+    source = "from dtglib.decode.beam import search\n\n\ndef mine(): ...\n"
+    (tmp_path / "somebodys.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    from somebodys import mine
+
+    first = code_of("decode", mine)
+    monkeypatch.setitem(RUNNING, "decode/beam", "another")
+    second = code_of("decode", mine)
+    (tmp_path / "somebodys.py").write_text(f"{source}# There is a difference\n")
+    third = code_of("decode", mine)
+    (tmp_path / "helpers_of_somebody.py").write_text("WIDTH = 1\n")
+    (tmp_path / "somebodys.py").write_text(f"from helpers_of_somebody import WIDTH\n{source}")
+    fourth = code_of("decode", mine)
+    (tmp_path / "helpers_of_somebody.py").write_text("WIDTH = 2\n")
+    assert len({first, second, third, fourth, code_of("decode", mine)}) == 5
+
+
+def test_the_code_of_a_notebook_is_what_it_imports(monkeypatch):
+    notebook = "from dtglib.pictures import plot\n"
+    before = code_behind_source(notebook, "reproduce")
+    monkeypatch.setitem(RUNNING, "decode/beam", "another")
+    assert code_behind_source(notebook, "reproduce") == before
+    monkeypatch.setitem(RUNNING, "data/treebank", "another")
+    assert code_behind_source(notebook, "reproduce") != before

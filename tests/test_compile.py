@@ -11,13 +11,13 @@ import pytest
 from toys import EXAMPLE, FAR, FIRST_PIECE, VOCABULARY, Sentence, compiled, random_sentences, small_sentences
 from trees import THERE_IS_A_DIFFERENCE, Heads, random_tree
 
-import dtglib.compile
-from dtglib.compile import COMPOSE, NOTHING, STACK, Compiled, compile_trees
-from dtglib.errors import UserError
+import dtglib.sequences.compile
+from dtglib.basics.errors import UserError
+from dtglib.data.vocabulary import END, ROOT, Vocabulary
+from dtglib.sequences.compile import COMPOSE, NOTHING, STACK, Compiled, compile_trees
 from dtglib.transitions import START, SYSTEMS, Action, Kind, State, oracle, replay, take
 from dtglib.transitions.protocol import operands
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE, MAY_POP, MOST_REACH
-from dtglib.vocab import END, ROOT, Vocabulary
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -258,7 +258,7 @@ def test_the_example_sentence_has_these_vectors(system):
 
 def test_the_table_in_the_docstring_is_the_golden_one():
     golden = cells((GOLDEN / "vectors_arc-standard.txt").read_text("utf-8"))
-    shown = cells(re.search(r" +i  input.*?(?=\n +\.\.\.)", dtglib.compile.__doc__, re.DOTALL)[0])
+    shown = cells(re.search(r" +i  input.*?(?=\n +\.\.\.)", dtglib.sequences.compile.__doc__, re.DOTALL)[0])
     assert len(shown) == 5
     for row, of_golden in zip(shown, golden, strict=False):
         assert row == {column: of_golden[column] for column in row}

@@ -7,18 +7,11 @@ from typing import Literal
 import pytest
 from running import CONFIGS
 
-from dtglib.config import (
-    CorpusConfig,
-    RunConfig,
-    VocabularyConfig,
-    as_dict,
-    as_yaml,
-    fingerprint,
-    parse_override,
-    read_config,
-)
-from dtglib.errors import UserError
-from dtglib.settings import read_size
+from dtglib.basics.config import as_dict, as_yaml, fingerprint, parse_override, read_config
+from dtglib.basics.errors import UserError
+from dtglib.data.corpora import CorpusConfig
+from dtglib.data.vocabulary import VocabularyConfig
+from dtglib.experiments.settings import RunConfig, read_size
 
 KINDS = (RunConfig, CorpusConfig, VocabularyConfig)
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from dtglib.corpora import BLLIP_SECTIONS, UD_ENGLISH, corpora, load, read_bllip, splits
-from dtglib.errors import UserError
-from dtglib.treebank import Sentence, Treebank
+from dtglib.basics.errors import UserError
+from dtglib.data.corpora import BLLIP_SECTIONS, UD_ENGLISH, corpora, load, read_bllip, splits
+from dtglib.data.treebank import Sentence, Treebank
 
 HEADS = {
     "There is a difference": (2, 0, 4, 2),

@@ -1,19 +1,22 @@
 """What is kept in the user's cache directory is found again, never out of date, and never missed where it cannot be."""
 
+import gc
 import os
 import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 from running import PACKAGE
 
-from dtglib import derived, minilang
-from dtglib.jit import njit
-from dtglib.minilang import corpus
+from dtglib.basics import package_cache, package_files
+from dtglib.basics.jit import njit
+from dtglib.data import minilang
+from dtglib.data.minilang import corpus
 
 
 @pytest.fixture(autouse=True)
@@ -27,29 +30,29 @@ def forget() -> None:
 
 
 def test_what_was_written_is_read_and_what_was_not_is_not():
-    derived.write("some/difference", b"There is a difference")
-    assert derived.read("some/difference") == b"There is a difference"
-    assert derived.read("some/other") is None
+    package_cache.write("some/difference", b"There is a difference")
+    assert package_cache.read("some/difference") == b"There is a difference"
+    assert package_cache.read("some/other") is None
 
 
 @pytest.mark.parametrize("damage", [lambda whole: b"", lambda whole: whole[:-1], lambda whole: whole[:-1] + b"!"])
 def test_a_damaged_entry_is_none(damage):
-    derived.write("difference", b"There is a difference")
-    path = derived.folder() / "difference"
+    package_cache.write("difference", b"There is a difference")
+    path = package_cache.folder() / "difference"
     path.write_bytes(damage(path.read_bytes()))
-    assert derived.read("difference") is None
+    assert package_cache.read("difference") is None
 
 
 def test_where_nothing_can_be_written_nothing_is_kept_and_nothing_fails(empty, monkeypatch):
     empty.write_text("a file stands in the way")
-    derived.write("difference", b"There is a difference")
-    with derived.alone("difference"):
-        assert derived.read("difference") is None
+    package_cache.write("difference", b"There is a difference")
+    with package_cache.alone("difference"):
+        assert package_cache.read("difference") is None
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # of a user without a home
-    derived.folder.cache_clear()
-    derived.write("difference", b"There is a difference")
-    assert derived.read("difference") is None
+    package_cache.folder.cache_clear()
+    package_cache.write("difference", b"There is a difference")
+    assert package_cache.read("difference") is None
 
 
 def test_where_the_disk_is_full_nothing_is_left_half_written(monkeypatch):
@@ -58,20 +61,20 @@ def test_where_the_disk_is_full_nothing_is_left_half_written(monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    derived.write("difference", b"There is a difference")
-    assert list(derived.folder().iterdir()) == []
+    package_cache.write("difference", b"There is a difference")
+    assert list(package_cache.folder().iterdir()) == []
 
 
 def test_folders_of_other_versions_are_removed_but_for_those_that_were_used_last(empty):
     for days in range(12):
         (empty / "dtglib" / str(days)).mkdir(parents=True)
         os.utime(empty / "dtglib" / str(days), (time.time() - 86_400 * days,) * 2)
-    ours = derived.folder()
+    ours = package_cache.folder()
     left = {path.name for path in (empty / "dtglib").iterdir()}
-    assert left == {ours.name, *map(str, range(derived.FOLDERS - 1))}
+    assert left == {ours.name, *map(str, range(package_cache.FOLDERS - 1))}
 
 
-FOLDER = "from dtglib import derived; print(derived.folder().name)"
+FOLDER = "from dtglib.basics import package_cache; print(package_cache.folder().name)"
 
 
 def folder_of(package: Path) -> str:
@@ -83,7 +86,7 @@ def test_the_folder_is_another_one_as_soon_as_any_file_of_the_package_is(tmp_pat
     copy = tmp_path / "dtglib"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     names = {folder_of(copy)}
-    for changed in ("transitions/arc_eager.py", "minilang/english/lexicon.yaml", "new.py"):
+    for changed in ("transitions/arc_eager.py", "data/minilang/english/lexicon.yaml", "new.py"):
         with open(copy / changed, "a") as file:
             file.write("\n# There is a difference\n")
         names.add(folder_of(copy))
@@ -92,11 +95,11 @@ def test_the_folder_is_another_one_as_soon_as_any_file_of_the_package_is(tmp_pat
 
 CHANGED = """
 from pathlib import Path
-from dtglib import derived
-derived.write("before", b"")
+from dtglib.basics import package_cache
+package_cache.write("before", b"")
 Path("dtglib/new.py").write_text("# There is a difference")
-derived.write("after", b"")
-print(derived.read("before"), derived.read("after"))
+package_cache.write("after", b"")
+print(package_cache.read("before"), package_cache.read("after"))
 """
 
 
@@ -109,26 +112,26 @@ def test_a_process_keeps_nothing_once_somebody_has_changed_the_package(tmp_path)
 
 @pytest.mark.parametrize("name", ["sys.version", "version", "_processor", "PACKAGE", "NUMBA_OPT"])
 def test_the_folder_is_another_one_for_other_versions_processors_and_settings(name, monkeypatch, tmp_path):
-    before = derived._fingerprint()
+    before = package_cache._fingerprint()
     if name == "NUMBA_OPT":
         monkeypatch.setenv(name, "0")
     elif name == "sys.version":
         monkeypatch.setattr(sys, "version", "4.0")
     else:
         other = {"version": lambda package: "another", "_processor": lambda: "another", "PACKAGE": tmp_path}
-        monkeypatch.setattr(derived, name, other[name])
-    assert derived._fingerprint() not in (before, "")
+        monkeypatch.setattr(package_files if name == "PACKAGE" else package_cache, name, other[name])
+    assert package_cache._fingerprint() not in (before, "")
 
 
 def test_where_a_file_cannot_be_read_nothing_is_kept_and_nothing_fails(monkeypatch):
     def vanished(path: Path) -> bytes:
         raise FileNotFoundError(path)
 
-    derived.write("before", b"")
+    package_cache.write("before", b"")
     monkeypatch.setattr(Path, "read_bytes", vanished)
-    assert derived._fingerprint() == ""
-    derived.write("difference", b"")
-    assert derived.read("before") is None
+    assert package_cache._fingerprint() == ""
+    package_cache.write("difference", b"")
+    assert package_cache.read("before") is None
 
 
 # ---- Kernels
@@ -141,10 +144,17 @@ def difference(a, b):
 difference.__module__ = "dtglib.of_a_test"  # only the package's own functions are kept
 
 
+@pytest.fixture(autouse=True)
+def module_of_difference(monkeypatch):
+    """A kernel that is read from a file imports its function's module, as soon as the compiled one is no more."""
+    monkeypatch.setitem(sys.modules, "dtglib.of_a_test", ModuleType("dtglib.of_a_test"))
+
+
 def test_a_kernel_is_compiled_once_and_then_found_with_the_same_results(empty, monkeypatch):
     assert njit(difference)(3, 1) == 2
     (kept,) = empty.rglob("*difference*")
     first = kept.read_bytes()
+    gc.collect()
     again = njit(difference)
     assert again(3, 1) == 2
     assert sum(again.stats.cache_hits.values()) == 1
@@ -192,7 +202,7 @@ def test_two_processes_may_fill_it_at_once(empty):
 STRUCTURE = ["structure", "--system", "arc-eager", "--words", "There is a difference", "--heads", "2 0 4 2"]
 WITHOUT_TORCH = """
 import sys
-from dtglib.cli import main
+from dtglib.cli.main import main
 try:
     main(sys.argv[1:])
 finally:

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from dtglib.download import BY_HAND, FAILED, FETCHED, THERE, NoConnection, fetch, summary
-from dtglib.errors import UserError
-from dtglib.registry import RECIPES, trees_digest
+from dtglib.basics.errors import UserError
+from dtglib.data.downloads import BY_HAND, FAILED, FETCHED, THERE, NoConnection, fetch, summary
+from dtglib.data.registry import RECIPES, trees_digest
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -96,7 +96,9 @@ class Site:
 
     def command(self) -> list[str]:
         """The same as a process of its own."""
-        code = f"from dtglib.download import fetch; from pathlib import Path; fetch(['toy'], {str(self.folder)!r}, "
+        code = (
+            f"from dtglib.data.downloads import fetch; from pathlib import Path; fetch(['toy'], {str(self.folder)!r}, "
+        )
         code += f"Path({str(self.registry)!r}), {self.url!r}, (0, 0), 10)"
         return [sys.executable, "-c", code]
 

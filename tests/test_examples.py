@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 import torch
 from minilang_samples import split
+from toys import READING_OF, READINGS
 from trees import THERE_IS_A_DIFFERENCE
 
-from dtglib.batches import ROW, pack, pad
-from dtglib.corpora import load
-from dtglib.errors import UserError
-from dtglib.examples import PACKED, Examples, layout_for
-from dtglib.model import Batch, Model, ModelConfig, batch_of
-from dtglib.readings import READINGS
-from dtglib.settings import read_size
-from dtglib.treebank import Sentence, Treebank
-from dtglib.vocab import END, PAD, ROOT, Vocabulary
+from dtglib.basics.errors import UserError
+from dtglib.data.corpora import load
+from dtglib.data.treebank import Sentence, Treebank
+from dtglib.data.vocabulary import END, PAD, ROOT, Vocabulary
+from dtglib.experiments.settings import read_size
+from dtglib.families.base import build
+from dtglib.network.transformer import Batch, TransformerConfig, batch_of
+from dtglib.sequences.batches import ROW, pack, pad
+from dtglib.training.examples import PACKED, Examples, layout_for
 
 WORDS = ("There", "is", "a", "difference")
 DIFFERENCE = Sentence(WORDS, THERE_IS_A_DIFFERENCE, id="difference")
@@ -35,7 +36,7 @@ by_every_model = pytest.mark.parametrize("model", READINGS)
 
 
 def examples(model: str, *sentences: Sentence, longest: int | None = None) -> Examples:
-    return Examples.of(model, VOCABULARY, Treebank(list(sentences), Counter()), longest)
+    return Examples.of(model, READING_OF[model], VOCABULARY, Treebank(list(sentences), Counter()), longest)
 
 
 def words_in(batch: Batch) -> list[list[str]]:
@@ -51,13 +52,16 @@ def test_a_sentence_whose_arcs_reach_too_far_is_left_out_and_counted():
     """arc-swift draws the arc from "difference" back to "There" over both words between: LEFTARC[3]."""
     near, far = Vocabulary.of_words([WORDS], reach=2), Sentence(WORDS, (4, 1, 2, 0), id="far")
     mixed = Treebank([far, SHORT, far, DIFFERENCE], Counter())
-    found = Examples.of("dtg-swift", near, mixed)
+    found = Examples.of("dtg-swift", READING_OF["dtg-swift"], near, mixed)
     assert found.names == ["short", "difference"]
     assert found.excluded == {"an arc that reaches too far": 2}
-    assert found.checksum == Examples.of("dtg-swift", near, Treebank([SHORT, DIFFERENCE], Counter())).checksum
-    assert len(Examples.of("dtg", near, mixed)) == 4
+    assert (
+        found.checksum
+        == Examples.of("dtg-swift", READING_OF["dtg-swift"], near, Treebank([SHORT, DIFFERENCE], Counter())).checksum
+    )
+    assert len(Examples.of("dtg", READING_OF["dtg"], near, mixed)) == 4
     with pytest.raises(UserError, match=r"in all 2 sentences an arc reaches too far; .* larger reach"):
-        Examples.of("dtg-swift", near, Treebank([far, far], Counter()))
+        Examples.of("dtg-swift", READING_OF["dtg-swift"], near, Treebank([far, far], Counter()))
 
 
 @by_every_model
@@ -100,7 +104,10 @@ def test_sentences_without_one_projective_tree_are_counted(model):
 
 def test_what_was_left_out_before_stays_counted():
     treebank = Treebank([SHORT, CROSSING], Counter({"bad UTF-8": 2}))
-    assert Examples.of("dtg", VOCABULARY, treebank, 100).excluded == {"bad UTF-8": 2, "non-projective": 1}
+    assert Examples.of("dtg", READING_OF["dtg"], VOCABULARY, treebank, 100).excluded == {
+        "bad UTF-8": 2,
+        "non-projective": 1,
+    }
 
 
 def test_all_models_read_the_same_sentences():
@@ -172,7 +179,9 @@ def test_packed_batches_are_of_one_shape_and_code_that_is_compiled_for_two_does_
     assert len({(batch.token.shape, batch.farthest) for batch in batches}) == 1
     assert len({len(batch.target) for batch in batches}) > 2
     torch.manual_seed(1)
-    network = Model(ModelConfig(model=model, layers=1, width=32, heads=2, inner=32), of_minilang_vocabulary()).eval()
+    network = build(
+        TransformerConfig(model=model, layers=1, width=32, heads=2, inner=32), of_minilang_vocabulary()
+    ).eval()
     torch._dynamo.reset()
     compiled = torch.compile(network.loss, backend="eager")
     with torch.no_grad():
@@ -195,13 +204,17 @@ def of_minilang_vocabulary() -> Vocabulary:
 
 @cache
 def of_minilang(model: str) -> Examples:
-    return Examples.of(model, of_minilang_vocabulary(), Treebank(list(split("train")), Counter()), 512)
+    return Examples.of(
+        model, READING_OF[model], of_minilang_vocabulary(), Treebank(list(split("train")), Counter()), 512
+    )
 
 
 @cache
 def of_english(model: str) -> Examples:
     treebank = load("UD_English-GUM", "train")
-    return Examples.of(model, Vocabulary.of_words(s.words for s in treebank.sentences), treebank, MINI.longest)
+    return Examples.of(
+        model, READING_OF[model], Vocabulary.of_words(s.words for s in treebank.sentences), treebank, MINI.longest
+    )
 
 
 def padding(found: Examples) -> float:

@@ -5,8 +5,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from dtglib.errors import UserError
-from dtglib.execute import PAPERMILL, SCRIPTS, Runner, Shown
+from dtglib.basics.errors import UserError
+from dtglib.reproduce.execute import PAPERMILL, SCRIPTS, Runner, Shown
 
 HEADER = "# ---\n# jupyter:\n#   jupytext:\n#     formats: ipynb,py:percent\n# ---\n\n"
 SCRIPT = f"""{HEADER}# %% [markdown]
@@ -29,8 +29,8 @@ if size == "mini":
     table * 2
 
 # %%
-from dtglib import plot
-from dtglib.treebank import Sentence
+from dtglib.pictures import plot
+from dtglib.data.treebank import Sentence
 
 plot.draw_tree(Sentence(("There", "is"), (2, 0)))
 """
@@ -72,7 +72,7 @@ def test_papermill_shows_the_same(notebook):
     assert shown[0].data["text/plain"] == "   a\n0  1\n1  2"
     assert "image/svg+xml" in shown[1].data
     assert (folder / "00_first.ipynb").exists() and (folder / "00_first.html").exists()
-    assert told[-1] == (6, 6, "from dtglib import plot")
+    assert told[-1] == (6, 6, "from dtglib.pictures import plot")
 
 
 def test_a_progress_bar_is_nothing_that_is_shown(notebook):

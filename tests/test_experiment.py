@@ -5,18 +5,17 @@ import signal
 from pathlib import Path
 
 import pytest
-from reference import imports_of
-from running import PACKAGE, bits, elsewhere, lines, written
+from running import bits, elsewhere, lines, written
 from toys import TINY
 
-from dtglib.code import RUNNING
-from dtglib.errors import UserError
-from dtglib.examples import Examples
-from dtglib.experiment import CODE, prepare, trained
-from dtglib.model import Model
-from dtglib.record import read_record
-from dtglib.settings import read_settings
-from dtglib.treebank import Sentence, sentence_from_rows, write_conllu
+from dtglib.basics.code import RUNNING
+from dtglib.basics.errors import UserError
+from dtglib.basics.record import read_record
+from dtglib.data.treebank import Sentence, sentence_from_rows, write_conllu
+from dtglib.experiments.prepare import prepare, trained
+from dtglib.experiments.settings import read_settings
+from dtglib.families.base import load_model
+from dtglib.training.examples import Examples
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -44,7 +43,7 @@ def test_the_model_is_trained_into_a_folder_of_the_repository_that_holds_it_and_
     folder = trained(settings(repository))
     assert folder.parent == repository / "runs" / "models"
     assert folder.name.startswith("txl-tokens-")
-    model = Model.load(folder)
+    model = load_model(folder)
     assert (model.config.model, model.config.width) == ("txl-tokens", 16)
     assert read_record(folder).about["status"] == "finished"
 
@@ -84,25 +83,18 @@ def test_other_sentences_in_the_same_place_give_another_folder(repository):
     assert len({first, second, third}) == 3
 
 
-def test_other_code_gives_another_folder(repository, monkeypatch):
+@pytest.mark.parametrize("module", ["training/loop", "network/output", "sequences/compile", "families/sequence_model"])
+def test_other_code_gives_another_folder(module, repository, monkeypatch):
     first = trained(settings(repository))
-    monkeypatch.setitem(RUNNING, "train", "of a changed one")
+    monkeypatch.setitem(RUNNING, module, "of a changed one")
     assert trained(settings(repository)) != first
 
 
-# What these do is either in what the model reads, whose checksum counts, or in no number at all.
-CHECKED_BY_ITS_RESULT = {"transitions", "treebank", "projectivity", "conllu_rows"}
-WITHOUT_NUMBERS = {"ahead", "config", "derived", "errors", "files", "jit", "progress", "record", "shapes", "weights"}
-
-
-def test_all_code_that_decides_about_the_numbers_counts():
-    reached, ahead = set(), {"train", "examples", "model"}
-    while ahead:
-        module = ahead.pop()
-        reached.add(module)
-        path = PACKAGE / f"{module}.py"
-        ahead |= (imports_of(path) if path.exists() else set()) - reached
-    assert reached - CHECKED_BY_ITS_RESULT - WITHOUT_NUMBERS == set(CODE)
+def test_code_that_decides_about_no_weight_gives_the_same_folder(repository, monkeypatch):
+    first = trained(settings(repository))
+    for module in ("decode/beam", "evaluate/suites", "pictures/plot", "experiments/tables", "basics/progress"):
+        monkeypatch.setitem(RUNNING, module, "of a changed one")
+    assert trained(settings(repository)) == first
 
 
 def test_a_training_that_was_stopped_goes_on(repository, monkeypatch):
@@ -172,7 +164,7 @@ def test_too_long_sentences_are_named_in_the_first_line_of_metrics(repository):
     (about,) = lines(folder, "about")
     assert about["train"] == "1 sentences, 3 positions; left out: 1 more than 4 positions (There-is-a-difference)"
     assert about["dev"] == "1 sentences, 3 positions; left out: 1 more than 4 positions (There-is-no-difference)"
-    parameters = sum(parameter.numel() for parameter in Model.load(folder).parameters())
+    parameters = sum(parameter.numel() for parameter in load_model(folder).parameters())
     assert (about["parameters"], about["steps"]) == (parameters, 1)
 
 

@@ -4,10 +4,10 @@ import ipywidgets
 import pytest
 from IPython import display as shown_by
 
-from dtglib import explore as exploring
-from dtglib.errors import UserError
-from dtglib.explore import explore, made
-from dtglib.show import show
+from dtglib.basics.errors import UserError
+from dtglib.pictures import widgets as exploring
+from dtglib.pictures.widgets import explore, made
+from dtglib.sequences.describe import show
 
 WORDS, HEADS = ["There", "is", "a", "difference"], (2, 0, 4, 2)
 

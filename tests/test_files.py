@@ -1,18 +1,15 @@
 """Files appear whole or not at all."""
 
-import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from dtglib.errors import UserError
-from dtglib.files import in_turns, only_one_process, repository, sha256, write_atomically
+from dtglib.basics.errors import UserError
+from dtglib.basics.files import repository, sha256, write_atomically
 
 
 def test_a_file_takes_its_name_when_it_is_complete(tmp_path):
@@ -38,7 +35,7 @@ def test_an_exception_leaves_the_old_file_and_nothing_else(tmp_path):
 def test_a_killed_writer_leaves_no_file_of_that_name(tmp_path):
     path = tmp_path / "file.txt"
     program = (
-        "import sys, time\nfrom dtglib.files import write_atomically\n"
+        "import sys, time\nfrom dtglib.basics.files import write_atomically\n"
         "with write_atomically(sys.argv[1]) as file:\n"
         "    file.write('half'); file.flush(); print('now', flush=True); time.sleep(60)\n"
     )
@@ -69,40 +66,6 @@ def test_a_file_where_a_folder_is_needed_is_named(tmp_path):
     within = tmp_path / "taken" / "file.txt"
     with pytest.raises(UserError, match="a file stands where a folder is needed"), write_atomically(within) as file:
         file.write("")
-
-
-@contextlib.contextmanager
-def meanwhile(line: str, folder: Path) -> Iterator[None]:
-    """Another process that has come to the `with` or `for` line, and stays there."""
-    program = f"import sys, pathlib\nfrom dtglib.files import *\n{line}: print('there', flush=True), input()"
-    command = [sys.executable, "-c", program, str(folder)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdout.readline() == "there\n"
-        yield
-        other.communicate("\n")
-
-
-WRITES = "with only_one_process(pathlib.Path(sys.argv[1]), 'tests')"
-IS_AT_IT = "for _ in in_turns({'': pathlib.Path(sys.argv[1])})"
-
-
-@pytest.mark.parametrize("line", [WRITES, IS_AT_IT])
-def test_what_another_process_is_at_comes_when_the_rest_is_done(tmp_path, line):
-    folders = {name: tmp_path / name for name in ("first", "second", "third")}
-    with meanwhile(line, folders["second"]):
-        found = in_turns(folders)
-        assert [next(found) for _ in range(2)] == ["first", "third"]
-        assert next(found) == "second"  # where there is nothing else
-        assert list(in_turns({"second": folders["second"]})) == ["second"]
-    assert list(in_turns(folders)) == list(folders)
-
-
-def test_whoever_is_at_it_may_write_there_and_keeps_nobody_else_from_it(tmp_path):
-    for _ in in_turns({"": tmp_path}):
-        with only_one_process(tmp_path, "is at it"):
-            pass
-        with meanwhile(WRITES, tmp_path):
-            pass
 
 
 def test_the_checksum_is_the_usual_one(tmp_path):

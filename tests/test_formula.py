@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtglib.errors import UserError
+from dtglib.basics.errors import UserError
 from dtglib.evaluate.formula import ALL_REGIONS, MOST_DEEP, Formula, is_finite, parse
 
 VALUES = {"a": 1.0, "b": 2.0, "c": 4.0}  # nats, of each region of a condition

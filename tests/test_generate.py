@@ -7,17 +7,15 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import chisquare
-from toys import in_every_model, small_model
+from toys import SYSTEM_OF, in_every_model, small_model
 
+from dtglib.basics.errors import UserError
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode.beam import Widths, search
-from dtglib.decode.generate import Taste, generate
-from dtglib.decode.stackcache import StackStepper
-from dtglib.errors import UserError
-from dtglib.model import Model
-from dtglib.readings import SYSTEM_OF
-from dtglib.scores import score_words
+from dtglib.decode.sampling import Taste, generate
+from dtglib.evaluate.likelihood import score_words
+from dtglib.network.transformer import Transformer
 from dtglib.transitions.protocol import why_no_tree
-from dtglib.vocab import Vocabulary
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -25,7 +23,7 @@ ALL = Widths(10**6, 10**6, 0)
 A_OR_B = Vocabulary.of_words([["a", "b"]])
 
 
-def short_winded(name: str, speaks: Vocabulary | None = None) -> Model:
+def short_winded(name: str, speaks: Vocabulary | None = None) -> Transformer:
     """A model with random weights that likes arcs and ends: others go on and on."""
     model = small_model(name, speaks)
     words = model.vocabulary.starts_word | model.vocabulary.continues_word
@@ -34,9 +32,9 @@ def short_winded(name: str, speaks: Vocabulary | None = None) -> Model:
     return model
 
 
-def draw(model: Model, count: int, seed: int = 1, most_words: int = 12, taste: Taste = Taste()):  # noqa: B008
+def draw(model: Transformer, count: int, seed: int = 1, most_words: int = 12, taste: Taste = Taste()):  # noqa: B008
     random = torch.Generator().manual_seed(seed)
-    return list(generate(StackStepper(model), model.vocabulary, count, random, most_words, taste))
+    return list(generate(model.stepper(), model.vocabulary, count, random, most_words, taste))
 
 
 @in_every_model
@@ -55,7 +53,7 @@ def test_sentences_come_as_often_as_their_probabilities_say(name):
     model = short_winded(name, A_OR_B)
     spelled = [A_OR_B.entries[number].lstrip("▁") for number in np.flatnonzero(A_OR_B.starts_word)]
     sentences = [words for n in (1, 2, 3) for words in itertools.product(spelled, repeat=n)]
-    found = search(StackStepper(model), A_OR_B, sentences, ALL)
+    found = search(model.stepper(), A_OR_B, sentences, ALL)
     expected = np.exp([one.log_prob for one in found])
     times = Counter(tuple(drawn.words) for drawn in draw(model, 4000, most_words=3))
     counts = np.array([times[words] for words in sentences])
@@ -80,7 +78,7 @@ def test_its_log_probability_is_the_models_own_whatever_the_taste(taste):
 def test_one_derivation_is_no_more_probable_than_all(name):
     model = short_winded(name, A_OR_B)
     for drawn in draw(model, 20, most_words=4):
-        (found,) = search(StackStepper(model), A_OR_B, [drawn.words], ALL)
+        (found,) = search(model.stepper(), A_OR_B, [drawn.words], ALL)
         assert drawn.log_prob <= found.log_prob + 1e-4
         assert drawn.log_prob <= found.log_derivation + 1e-4
         if name == "txl-tokens":

@@ -1,72 +1,81 @@
-"""Data flows one way: which module of dtglib may import which, read from the sources."""
+"""Data flows one way: which room of dtglib may import from which, read from the sources."""
 
 import ast
 
+import pytest
 from reference import imports_of, module_of
 from running import PACKAGE
 
-# From the ground up; a module may import what stands in a line above its own, and its neighbours in its line may not.
-LAYERS = """
-ahead derived errors progress shapes visibility
-files jit
-code
-conllu_rows projectivity text config kept record weights
-transitions
-treebank registry naive schedule
-brackets stats vocab plot download
-compile minilang
-batches structure readings
-attention output proposals
-model processes checkpoint
-show examples tally decode
-train
-explore
-scores
-surprisal
-evaluate
-corpora settings
-networks
-parser_training silver
-experiment
-measured
-syntactic
-ablations
-recording
-execute tables
-forerunner
-reproduce
-commands
-model_commands
-cli
-""".strip().splitlines()
-LEVEL = {module: level for level, line in enumerate(LAYERS) for module in line.split()}
+# In the order of the data, from the ground up: a room imports from the rooms above it in this list, and from itself.
+ROOMS = [
+    "basics",
+    "data",
+    "transitions",
+    "sequences",
+    "pictures",
+    "network",
+    "training",
+    "parsing",
+    "decode",
+    "evaluate",
+    "families",
+    "experiments",
+    "reproduce",
+    "cli",
+]
 
 
-def test_every_module_has_its_place():
-    modules = {module_of(path) for path in PACKAGE.rglob("*.py")} - {"__init__", "__main__"}
-    assert modules == set(LEVEL)
+def test_nothing_stands_beside_the_rooms():
+    entries = {path.name for path in PACKAGE.iterdir() if path.name != "__pycache__"}
+    assert entries == {*ROOMS, "__init__.py", "__main__.py"}
 
 
-def test_modules_import_only_what_stands_below_them():
+@pytest.mark.parametrize("room", ROOMS)
+def test_at_the_door_of_a_room_three_lines_say_what_is_in_it(room):
+    door = ast.get_docstring(ast.parse((PACKAGE / room / "__init__.py").read_text("utf-8")))
+    assert len(door.partition("\n\n")[0].splitlines()) == 3
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_from_rooms_below_it(room):
+    below = ROOMS[: ROOMS.index(room) + 1]
     wrong = [
         f"{module_of(path)} imports {name}"
-        for path in PACKAGE.rglob("*.py")
-        if module_of(path) in LEVEL
-        for name in imports_of(path) - {module_of(path)}
-        if LEVEL[name] >= LEVEL[module_of(path)]
+        for path in (PACKAGE / room).rglob("*.py")
+        for name in imports_of(path)
+        if name.partition("/")[0] not in below
     ]
     assert wrong == []
 
 
-def test_only_plot_draws():
-    drawing = [
-        path.name
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_modules_of_a_room_do_not_import_one_another_in_a_circle(room):
+    left = {module_of(path): imports_of(path) - {module_of(path)} for path in (PACKAGE / room).rglob("*.py")}
+    while ready := [module for module, imported in left.items() if not imported & left.keys()]:
+        for module in ready:
+            del left[module]
+    assert left == {}
+
+
+SHARED_BY_FAMILIES = {"families/base", "families/sequence_model"}
+
+
+def test_no_family_imports_another_one():
+    for path in (PACKAGE / "families").rglob("*.py"):
+        own = "/".join(module_of(path).split("/")[:2])
+        others = {name for name in imports_of(path) if name.startswith("families/") and not name.startswith(own)}
+        assert others <= SHARED_BY_FAMILIES, module_of(path)
+
+
+def test_only_one_room_draws():
+    drawing = {
+        path.relative_to(PACKAGE).parts[0]
         for path in PACKAGE.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Import | ast.ImportFrom)
         and {"matplotlib", "seaborn"} & {name.split(".")[0] for name in _imported(node)}
-    ]
-    assert set(drawing) == {"plot.py"}
+    }
+    assert drawing == {"pictures"}
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:

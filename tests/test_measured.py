@@ -10,21 +10,31 @@ import pytest
 import torch
 from toys import TINY, saved_parser
 
-import dtglib.measured
-from dtglib.code import RUNNING
-from dtglib.corpora import load
-from dtglib.errors import UserError
+import dtglib.experiments.sentence_scores
+from dtglib.basics.code import RUNNING
+from dtglib.basics.errors import UserError
+from dtglib.data.corpora import load
+from dtglib.data.treebank import Sentence
+from dtglib.data.vocabulary import Vocabulary
+from dtglib.evaluate.likelihood import score_many
 from dtglib.evaluate.perplexity import by_trees, exactly, interval_per_word, perplexity
 from dtglib.evaluate.tightness import tightness
-from dtglib.kept import digest_of
-from dtglib.measured import COUNTS, Missing, by_truth, missing, perplexity_row, scores_of, spread, tightness_of
-from dtglib.measured import test_sentences as sentences_to_test
-from dtglib.model import Model, ModelConfig
-from dtglib.proposals.parser import load_parser
-from dtglib.proposals.propose import METHODS, propose
-from dtglib.settings import read_settings
-from dtglib.treebank import Sentence
-from dtglib.vocab import Vocabulary
+from dtglib.experiments.sentence_scores import (
+    COUNTS,
+    Missing,
+    by_truth,
+    missing,
+    perplexity_row,
+    scores_of,
+    spread,
+    tightness_of,
+)
+from dtglib.experiments.sentence_scores import test_sentences as sentences_to_test
+from dtglib.experiments.settings import read_settings
+from dtglib.families.base import build, load_model
+from dtglib.network.transformer import TransformerConfig
+from dtglib.parsing.parser import load_parser
+from dtglib.parsing.propose import METHODS, propose
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -49,7 +59,7 @@ def repository(tmp_path, monkeypatch) -> Path:
 def saved_model(folder: Path, name: str, seed: int = 3) -> Path:
     torch.manual_seed(seed)
     vocabulary = Vocabulary.of_words(WORDS)
-    Model(ModelConfig(model=name, layers=1, width=16, heads=2, inner=32), vocabulary).save(folder)
+    build(TransformerConfig(model=name, layers=1, width=16, heads=2, inner=32), vocabulary).save(folder)
     return folder
 
 
@@ -74,8 +84,7 @@ def no_more(monkeypatch):
         raise AssertionError("it computes again")
 
     def forbid() -> None:
-        monkeypatch.setattr(Model, "load", refuse)
-        monkeypatch.setattr(dtglib.measured, "load_parser", refuse)
+        monkeypatch.setattr(dtglib.experiments.sentence_scores, "load_model", refuse)
 
     return forbid
 
@@ -115,13 +124,13 @@ def test_those_of_the_settings_are_spread_over_the_test_part(repository):
 def test_a_model_with_trees_has_the_bounds_over_the_trees_that_the_parser_proposes(repository, folder):
     found = scores_of(folder / "dtg", SENTENCES, folder / "parser", 20, "sample", 7)
     trees = [t.heads for t in propose(load_parser(folder / "parser"), WORDS, 20, METHODS["sample"], 7)]
-    assert found == list(by_trees(Model.load(folder / "dtg"), WORDS, trees))
+    assert found == list(by_trees(load_model(folder / "dtg"), WORDS, trees))
     assert [score.trees for score in found] == [20, 1, 20]
     assert all(isinstance(score.best, tuple) for score in found)
 
 
 def test_a_model_without_trees_needs_no_parser(repository, folder):
-    assert scores_of(folder / "txl-tokens", SENTENCES) == exactly(Model.load(folder / "txl-tokens"), WORDS)
+    assert scores_of(folder / "txl-tokens", SENTENCES) == exactly(load_model(folder / "txl-tokens"), WORDS)
 
 
 @pytest.mark.parametrize("name", ["dtg", "txl-tokens"])
@@ -140,11 +149,12 @@ def test_after_an_interruption_the_others_are_computed_and_are_the_same(reposito
     path.write_text(head + first)
     asked = []
 
-    def watched(model, sentences, trees):
-        asked.append(sentences)
-        return by_trees(model, sentences, trees)
+    def watched(model, sentences_and_trees):
+        pairs = list(sentences_and_trees)
+        asked.append([words for words, _ in pairs])
+        return score_many(model, pairs)
 
-    monkeypatch.setattr(dtglib.measured, "by_trees", watched)
+    monkeypatch.setattr("dtglib.evaluate.perplexity.score_many", watched)
     assert scores_of(folder / "dtg", SENTENCES, folder / "parser", 5) == whole
     assert asked == [WORDS[1:]]
 
@@ -161,8 +171,7 @@ def test_anything_else_that_is_asked_for_is_computed_for_itself(repository, fold
     for number, each in enumerate(asked, start=1):
         scores_of(*each)
         assert len(files(repository)) == number
-    assert digest_of(RUNNING)[:12] == dtglib.measured._CODE
-    monkeypatch.setattr(dtglib.measured, "_CODE", "of other code")
+    monkeypatch.setitem(RUNNING, "decode/trie", "of other code")
     scores_of(*asked[0])
     assert len(files(repository)) == len(asked) + 1
 
@@ -196,7 +205,7 @@ def test_the_row_of_a_table_counts_the_sentences_that_cannot_be(repository, fold
 
 def test_the_rows_of_a_study_are_those_of_the_function_and_are_computed_once(repository, folder, no_more):
     rows = tightness_of(folder / "dtg", SENTENCES, folder / "parser", trees=40, seed=2)
-    model, arc_scores = Model.load(folder / "dtg"), load_parser(folder / "parser").arc_scores(WORDS)
+    model, arc_scores = load_model(folder / "dtg"), load_parser(folder / "parser").arc_scores(WORDS)
     for number, row in enumerate(rows):
         found = tightness(model, WORDS[number], arc_scores[number], 40, np.random.default_rng([2, number]))
         counts = [1, 2, 3, 4, 5, 10, 20, 30, 40]  # a tenth of the trees is what an evaluation has

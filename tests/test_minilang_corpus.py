@@ -15,17 +15,18 @@ import pytest
 import yaml
 from minilang_samples import SIZES, grammar, split
 
-from dtglib import derived, minilang
-from dtglib.brackets import parse_brackets
-from dtglib.errors import UserError
-from dtglib.minilang import corpus
-from dtglib.minilang.derivation import Structure, spell
-from dtglib.minilang.derivation import sentence as as_sentence
-from dtglib.minilang.templates import evaluation_sentences
-from dtglib.progress import quiet
-from dtglib.projectivity import is_projective
-from dtglib.text import detokenize, tokenize
-from dtglib.treebank import Sentence, Treebank, format_conllu, read_conllu, trees_only, write_conllu
+from dtglib.basics import package_cache
+from dtglib.basics.errors import UserError
+from dtglib.basics.progress import quiet
+from dtglib.data import minilang
+from dtglib.data.brackets import parse_brackets
+from dtglib.data.minilang import corpus
+from dtglib.data.minilang.derivation import Structure, spell
+from dtglib.data.minilang.derivation import sentence as as_sentence
+from dtglib.data.minilang.templates import evaluation_sentences
+from dtglib.data.projectivity import is_projective
+from dtglib.data.tokenize import detokenize, tokenize
+from dtglib.data.treebank import Sentence, Treebank, format_conllu, read_conllu, trees_only, write_conllu
 
 # SHA-256 of the bytes that seed 0 gives on every machine. After a change of grammar, lexicon or templates they differ;
 # renew them, in the same commit as the change, with what this prints: python tests/test_minilang_corpus.py
@@ -251,7 +252,7 @@ def test_an_unknown_split_is_an_error_that_lists_the_known_ones():
 def drawn_anew(monkeypatch, folder) -> None:
     """As in a new process that finds nothing kept."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
-    derived.folder.cache_clear()
+    package_cache.folder.cache_clear()
     corpus._stream.cache_clear()
 
 
@@ -358,7 +359,9 @@ def depth(sentence: Sentence) -> int:
     return max(map(clauses_above, sentence.rows))
 
 
-HELD_OUT = yaml.safe_load((files("dtglib.minilang") / "english" / "holdouts.yaml").read_text("utf-8"))["combination"]
+HELD_OUT = yaml.safe_load((files("dtglib.data.minilang") / "english" / "holdouts.yaml").read_text("utf-8"))[
+    "combination"
+]
 OBJECTS = {(item["verb"], item["object"]) for item in HELD_OUT["objects"]}
 ATTRIBUTES = {(item["noun"], item["attribute"]) for item in HELD_OUT["attributes"]}
 

@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 from minilang_samples import split
 
-from dtglib import minilang
-from dtglib.minilang.templates import Paradigm, Suite, evaluation_sentences
-from dtglib.text import detokenize, tokenize
+from dtglib.data import minilang
+from dtglib.data.minilang.templates import Paradigm, Suite, evaluation_sentences
+from dtglib.data.tokenize import detokenize, tokenize
 
 PARADIGMS = minilang.minimal_pairs()
 SUITES = minilang.suites()

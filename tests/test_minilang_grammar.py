@@ -10,10 +10,10 @@ import pytest
 import yaml
 from minilang_samples import grammar, split
 
-from dtglib import minilang
-from dtglib.minilang.derivation import leaves, sampler
-from dtglib.minilang.lexicon import Features
-from dtglib.text import tokenize
+from dtglib.data import minilang
+from dtglib.data.minilang.derivation import leaves, sampler
+from dtglib.data.minilang.lexicon import Features
+from dtglib.data.tokenize import tokenize
 
 
 def is_accepted(text: str) -> bool:
@@ -256,7 +256,7 @@ def draw_many(category: str, times: int) -> list:
 
 def stated(*path: str) -> dict:
     """What the grammar's file says at some place, read without the package."""
-    text = (files("dtglib.minilang") / "english" / "grammar.yaml").read_text("utf-8")
+    text = (files("dtglib.data.minilang") / "english" / "grammar.yaml").read_text("utf-8")
     return functools.reduce(dict.__getitem__, path, yaml.load(text, Loader=yaml.BaseLoader))
 
 

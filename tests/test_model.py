@@ -21,21 +21,21 @@ import torch
 import yaml
 from reference import PIECE, by_definition, counts_in, of_sentence, pieces_in, sequences_of_moves, system_of
 from torch import Tensor, nn
-from toys import DTG, SMALL, in_every_dtg, in_every_model, small_model, trees, vocabulary, with_both_outputs
+from toys import DTG, READINGS, SMALL, in_every_dtg, in_every_model, small_model, trees, vocabulary, with_both_outputs
 from trees import Heads, random_tree
 
-from dtglib import attention
-from dtglib.attention import sinusoids
-from dtglib.batches import pack, pad
-from dtglib.compile import COMPOSE, NOTHING
-from dtglib.corpora import load
-from dtglib.errors import UserError
-from dtglib.model import REPRESENTATIONS, Batch, Model, ModelConfig, batch_of
-from dtglib.readings import READINGS
-from dtglib.settings import read_size
-from dtglib.structure import dense, flex
+from dtglib.basics.errors import UserError
+from dtglib.data.corpora import load
+from dtglib.data.vocabulary import PAD, REACH, ROOT, Vocabulary, reserved_entries
+from dtglib.experiments.settings import read_size
+from dtglib.families.base import build, load_model
+from dtglib.network import attention
+from dtglib.network.attention import sinusoids
+from dtglib.network.transformer import REPRESENTATIONS, Batch, Transformer, TransformerConfig, batch_of
+from dtglib.sequences.batches import pack, pad
+from dtglib.sequences.compile import COMPOSE, NOTHING
+from dtglib.sequences.structure import dense, flex
 from dtglib.transitions import Action, Kind
-from dtglib.vocab import PAD, REACH, ROOT, Vocabulary, reserved_entries
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -53,7 +53,7 @@ def test_at_paper_size_there_are_252_million_parameters():
     config = read_size("paper").model
     speaks = Vocabulary((*reserved_entries(REACH), *(f"▁{number}" for number in range(32_768))))
     with torch.device("meta"):
-        model = Model(config, speaks)
+        model = build(config, speaks)
     count = sum(parameter.numel() for parameter in model.parameters())
     d, inner = 1024, 4096
     layer = 3 * d * d + d * d + d * d + 2 * d * inner + inner + d + 2 * 2 * d  # q k v, out, places, the two maps, norms
@@ -76,10 +76,10 @@ def test_the_five_models_are_one_body():
 
 
 @pytest.fixture(scope="module")
-def fresh() -> Model:
+def fresh() -> Transformer:
     torch.manual_seed(2)
     speaks = Vocabulary((*reserved_entries(REACH), *(f"▁{number}" for number in range(4000))))
-    return Model(ModelConfig(layers=4, width=256, heads=4, inner=1024, output="factored"), speaks)
+    return build(TransformerConfig(layers=4, width=256, heads=4, inner=1024, output="factored"), speaks)
 
 
 def test_linear_maps_begin_with_the_variance_of_two_by_layers_by_inputs(fresh):
@@ -126,7 +126,7 @@ def test_norms_and_output_biases_begin_neutral(fresh):
 )
 def test_a_config_that_cannot_be_is_refused(wrong, complaint):
     with pytest.raises(UserError, match=complaint):
-        ModelConfig(**wrong)
+        TransformerConfig(**wrong)
 
 
 # ---- What is read
@@ -135,7 +135,7 @@ def test_a_config_that_cannot_be_is_refused(wrong, complaint):
 def embeddings_of(arcs: str, token: int, arc: int) -> list[int]:
     """The ids whose embeddings the model adds up for one position."""
     speaks = Vocabulary.of_words([["is"]])
-    model = Model(ModelConfig(layers=1, width=128, heads=1, inner=1, arcs=arcs), speaks)
+    model = build(TransformerConfig(layers=1, width=128, heads=1, inner=1, arcs=arcs), speaks)
     # Each entry has a place of its own, so that a sum shows what it is the sum of.
     with torch.no_grad():
         model.embedding.weight[:] = torch.eye(128)[: len(speaks)]
@@ -219,12 +219,12 @@ def test_the_loss_is_that_of_the_definitions_one_sentence_at_a_time(name, output
     nats.backward()
     batched = {key: parameter.grad.clone() for key, parameter in model.named_parameters()}
     model.zero_grad()
-    monkeypatch.setattr("dtglib.model.attend", attention.naive)
+    monkeypatch.setattr("dtglib.network.transformer.attend", attention.naive)
     alone = [model.loss(of_sentence(name, vocabulary("pieces"), *trees()[number])) for number in numbers]
     expected = torch.stack([loss for loss, _ in alone]).sum()
     expected.backward()
     assert nats.item() == pytest.approx(expected.item(), rel=1e-5)
-    assert parts["transitions"] == sum(parts["transitions"] for _, parts in alone)
+    assert parts["transition"].events == sum(parts["transition"].events for _, parts in alone)
     for key, parameter in model.named_parameters():
         scale = parameter.grad.abs().max().item()
         torch.testing.assert_close(batched[key], parameter.grad, rtol=0, atol=1e-4 * scale, msg=key)
@@ -250,7 +250,8 @@ def test_the_loss_is_all_nats_together_and_says_what_to_divide_them_by(name):
     log_probs = model.log_probs(batch)
     assert (log_probs < 0).any() and (log_probs <= 0).all()
     assert nats.item() == pytest.approx(-log_probs.sum().item())
-    assert parts == {"transitions": len(log_probs), "positions": batch.token.numel()}
+    assert parts == {"transition": (nats, len(log_probs))}
+    assert batch.positions == batch.token.numel()
 
 
 @in_every_model
@@ -331,7 +332,7 @@ def test_permuting_words_outside_its_operands_changes_no_compose_position_in_the
 
 
 @torch.no_grad()
-def probability_of_all(name: str, model: Model, most_pieces: int) -> tuple[float, float]:
+def probability_of_all(name: str, model: Transformer, most_pieces: int) -> tuple[float, float]:
     """Of all sentences with their trees and orders of transitions, up to so many pieces; and of all longer ones.
 
     What is longer has a next piece at some moment, whatever comes later: at the places where as many have come as may,
@@ -405,11 +406,11 @@ def test_it_learns_thirty_sentences_by_heart(variant):
     batch = batch_of(pad(READINGS[variant["model"]](speaks, sentences), range(30)), dense)
     torch.manual_seed(1)
     # An arc that is read without its head is known from the words below it, which takes a layer for each arc.
-    model = Model(ModelConfig(layers=3, width=32, heads=2, inner=128, **variant), speaks)
+    model = build(TransformerConfig(layers=3, width=32, heads=2, inner=128, **variant), speaks)
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3, weight_decay=0)
     for _ in range(250):
         nats, parts = model.loss(batch)
-        excess = (nats.item() - 30 * math.log(30)) / parts["transitions"]
+        excess = (nats.item() - 30 * math.log(30)) / parts["transition"].events
         assert excess > -1e-6
         if excess < 0.02:
             break
@@ -433,7 +434,7 @@ def saved(tmp_path) -> Path:
 def test_a_model_comes_back_as_it_was_saved(name, output, tmp_path):
     model = small_model(name, output=output)
     model.save(tmp_path)
-    back = Model.load(tmp_path)
+    back = load_model(tmp_path)
     assert (back.config, back.vocabulary.entries) == (model.config, model.vocabulary.entries)
     batch = read(name, range(20))
     assert back.log_probs(batch).equal(model.log_probs(batch))
@@ -442,14 +443,14 @@ def test_a_model_comes_back_as_it_was_saved(name, output, tmp_path):
 def test_a_loaded_model_can_go_on_learning(tmp_path):
     model = small_model("dtg-eager")
     model.save(tmp_path)
-    back = Model.load(tmp_path)
+    back = load_model(tmp_path)
     for each in (model, back):
         optimizer = torch.optim.AdamW(each.parameters(), lr=1e-2)
         each.loss(read("dtg-eager", range(5)))[0].backward()
         optimizer.step()
     for mine, theirs in zip(model.parameters(), back.parameters(), strict=True):
         assert mine.equal(theirs)
-    untouched = Model.load(tmp_path)
+    untouched = load_model(tmp_path)
     assert not any(mine.equal(theirs) for mine, theirs in zip(back.parameters(), untouched.parameters(), strict=True))
 
 
@@ -467,19 +468,19 @@ def test_config_and_vocabulary_are_readable_and_the_weights_are_safetensors(save
 
 def test_loading_draws_no_random_numbers(saved):
     before = torch.get_rng_state()
-    Model.load(saved)
+    load_model(saved)
     assert torch.get_rng_state().equal(before)
 
 
 def test_saving_twice_gives_the_same_bytes(saved, tmp_path):
-    Model.load(saved).save(tmp_path / "again")
+    load_model(saved).save(tmp_path / "again")
     for path in saved.iterdir():
         assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes(), path.name
 
 
 def complaint(folder: Path) -> str:
     with pytest.raises(UserError) as caught:
-        Model.load(folder)
+        load_model(folder)
     return str(caught.value)
 
 
@@ -518,7 +519,7 @@ def test_weights_that_are_something_else_are_refused(saved):
 @pytest.mark.parametrize("words", [["There", "is", "no", "difference"], ["There", "is", "difference"]])
 def test_another_vocabulary_is_refused(saved, words):
     """Of the same size or not."""
-    mine, other = Model.load(saved).vocabulary, Vocabulary.of_words([words])
+    mine, other = load_model(saved).vocabulary, Vocabulary.of_words([words])
     other.save(saved)
     said = complaint(saved)
     assert str(saved) in said and mine.fingerprint in said and other.fingerprint in said
@@ -546,9 +547,9 @@ def test_weights_of_another_model_are_refused(saved, tmp_path):
 
 def test_weights_of_another_vocabulary_of_the_same_size_are_refused(saved, tmp_path):
     """All shapes fit, and the model would speak gibberish."""
-    model = Model.load(saved)
+    model = load_model(saved)
     others = [[entry[1:] + "!" for entry in model.vocabulary.entries[len(model.vocabulary.reserved) :]]]
-    Model(model.config, Vocabulary.of_words(others)).save(tmp_path / "other")
+    build(model.config, Vocabulary.of_words(others)).save(tmp_path / "other")
     shutil.copy(tmp_path / "other" / "model.safetensors", saved)
     assert "belong to another vocabulary" in complaint(saved)
 
@@ -562,7 +563,7 @@ def test_weights_in_another_precision_are_refused(saved):
 
 
 def test_a_loaded_model_drops_nothing_out(saved):
-    assert not Model.load(saved).training
+    assert not load_model(saved).training
 
 
 @pytest.mark.parametrize("line, said", [("layerz: 2", "unknown key layerz"), ("width: broad", "width must be")])

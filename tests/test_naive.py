@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dtglib.naive import COMPOSE, STACK, Naive, as_grid, as_table, simulate, table_rows
+from dtglib.sequences.naive import COMPOSE, STACK, Naive, as_grid, as_table, simulate, table_rows
 from dtglib.transitions import START, SYSTEMS, Action, Kind, State, oracle, take
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import torch
-from toys import in_both_vocabularies, in_every_system, trees, vocabulary
+from toys import READINGS, in_both_vocabularies, in_every_system, trees, vocabulary
 from trees import Heads
 
-from dtglib.compile import NOTHING, Sequences, compile_trees
-from dtglib.output import (
+from dtglib.data.vocabulary import END, PAD, UNKNOWN, Vocabulary
+from dtglib.network.output import (
     CONTINUES,
     ENDS,
     FIRST_ARC,
@@ -27,10 +27,9 @@ from dtglib.output import (
     classes_of,
     legal_log_softmax,
 )
-from dtglib.readings import READINGS
+from dtglib.sequences.compile import NOTHING, Sequences, compile_trees
 from dtglib.transitions import START, SYSTEMS, Action, Kind, State, oracle, take
 from dtglib.transitions.rows import MAY_END
-from dtglib.vocab import END, PAD, UNKNOWN, Vocabulary
 
 WIDTH = 16
 

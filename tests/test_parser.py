@@ -22,17 +22,20 @@ import trees
 from running import lines, written
 from torch.nn.functional import log_softmax
 
-import dtglib.proposals.biaffine
-from dtglib.config import CorpusConfig, RunConfig, read_config
-from dtglib.corpora import load
-from dtglib.errors import UserError
+import dtglib.parsing.biaffine
+from dtglib.basics.config import read_config
+from dtglib.basics.errors import UserError
+from dtglib.basics.record import read_record
+from dtglib.data.corpora import CorpusConfig, load
+from dtglib.data.projectivity import is_projective
+from dtglib.data.treebank import Sentence, Treebank, format_conllu, read_conllu
 from dtglib.evaluate.attachment import attached
-from dtglib.parser_training import ParserSettings, PreparedParser, train_parser_into
-from dtglib.projectivity import is_projective
-from dtglib.proposals.parser import load_parser
-from dtglib.proposals.projective import best_tree, log_partition
-from dtglib.proposals.propose import METHODS, propose
-from dtglib.proposals.trained import (
+from dtglib.experiments.parsers import ParserSettings, PreparedParser, train_parser_into
+from dtglib.experiments.settings import RunConfig
+from dtglib.parsing.parser import load_parser
+from dtglib.parsing.projective import best_tree, log_partition
+from dtglib.parsing.propose import METHODS, propose
+from dtglib.parsing.trained import (
     CONFIG_FILE,
     ENTRIES_FILE,
     NOT_LABELLED,
@@ -42,10 +45,8 @@ from dtglib.proposals.trained import (
     TreebankExamples,
     entries_of,
 )
-from dtglib.record import read_record
-from dtglib.schedule import TrainConfig
-from dtglib.train import Interrupted
-from dtglib.treebank import Sentence, Treebank, format_conllu, read_conllu
+from dtglib.training.loop import Interrupted
+from dtglib.training.schedule import TrainConfig
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -149,7 +150,7 @@ def test_a_score_is_what_supars_own_fields_and_network_give(words):
 def test_a_sentence_scores_the_same_alone_and_among_others_and_the_order_is_kept(at_once, monkeypatch):
     sentences = [*ODD.values(), *(sentence.words for sentence in minilang().sentences), WORDS]
     alone = [untrained().arc_scores([words])[0] for words in sentences]
-    monkeypatch.setattr(dtglib.proposals.biaffine, "SCORES", at_once)
+    monkeypatch.setattr(dtglib.parsing.biaffine, "SCORES", at_once)
     for expected, scores in zip(alone, untrained().arc_scores(sentences), strict=True):
         np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-5)
 
@@ -164,7 +165,7 @@ def test_the_sentences_above_differ_in_their_scores():
 
 
 def test_no_more_arcs_are_scored_at_once_than_memory_is_set_aside_for(monkeypatch):
-    monkeypatch.setattr(dtglib.proposals.biaffine, "SCORES", 100 * len(untrained().labels))
+    monkeypatch.setattr(dtglib.parsing.biaffine, "SCORES", 100 * len(untrained().labels))
     asked = []
     scores = Trained.scores
 
@@ -267,7 +268,7 @@ def test_the_loss_is_the_cross_entropy_of_every_head_and_of_the_label_of_its_arc
     nats, parts = untrained().loss(gold(untrained(), *sentences))
     expected, words = by_definition(untrained(), sentences)
     assert nats.item() == pytest.approx(expected, rel=1e-5)
-    assert parts["transitions"] == words
+    assert [part.events for part in parts.values()] == [words, words]
 
 
 def test_a_label_that_was_never_seen_costs_nothing_and_one_that_was_does():
@@ -293,8 +294,10 @@ def test_padding_costs_nothing_and_teaches_nothing():
 
 
 def test_positions_are_counted_with_their_padding():
-    _, parts = untrained().loss(gold(untrained(), NO_LABELS, MULTI_ROOT))
-    assert parts == {"transitions": 7, "positions": 2 * 5}
+    batch = gold(untrained(), NO_LABELS, MULTI_ROOT)
+    _, parts = untrained().loss(batch)
+    assert [part.events for part in parts.values()] == [7, 7]
+    assert batch.positions == 2 * 5
 
 
 def test_an_entry_is_known_by_the_words_characters_and_labels_of_the_treebank():
@@ -364,7 +367,7 @@ def test_it_learns_its_sentences(by_heart):
 def test_the_loss_that_is_recorded_is_that_of_a_word(by_heart):
     (dev,) = [line for line in lines(Path(by_heart.name), "dev") if line["is_best"]][-1:]
     nats, words = by_definition(by_heart, minilang(24).sentences)
-    assert dev["nats_per_transition"] == pytest.approx(nats / words, rel=1e-3)
+    assert dev["nats_per_head"] + dev["nats_per_label"] == pytest.approx(nats / words, rel=1e-3)
     assert nats / words < 0.1
 
 
@@ -381,7 +384,7 @@ def test_the_loss_that_is_recorded_is_that_of_a_word(by_heart):
 )
 def test_it_learns_from_every_kind_of_treebank(known, tmp_path):
     folder = learn(tmp_path / "run", known, how=replace(LEARNING, epochs=10, evaluate_every=5))
-    losses = [line["nats_per_transition"] for line in lines(folder, "train")]
+    losses = [line["nats_per_head"] + line["nats_per_label"] for line in lines(folder, "train")]
     assert losses[-1] < 0.9 * losses[0]
     (parsed,) = load_parser(folder).parse([Sentence(WORDS)])
     assert set(parsed.labels) <= set(entries_of(known, 1)["labels"])

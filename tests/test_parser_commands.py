@@ -1,6 +1,5 @@
 """From configs to parsers, and from a shell to trees: train-parser, parse and trees, and how they take mistakes."""
 
-import ast
 import itertools
 import json
 import math
@@ -15,23 +14,22 @@ from pathlib import Path
 import pytest
 import trees
 import yaml
-from running import CONFIGS, PACKAGE, assert_one_line, lines, raw, written
+from running import CONFIGS, assert_one_line, lines, raw, written
 from toys import DIFFERENCE, TINY, TINY_PARSER
 
-from dtglib.cli import main
-from dtglib.code import RUNNING
-from dtglib.config import RunConfig
-from dtglib.corpora import load
-from dtglib.errors import UserError
+from dtglib.basics.code import RUNNING
+from dtglib.basics.errors import UserError
+from dtglib.basics.record import read_record
+from dtglib.cli.main import main
+from dtglib.data.corpora import load
+from dtglib.data.projectivity import is_projective
+from dtglib.data.treebank import Sentence, read_conllu, write_conllu
 from dtglib.evaluate.attachment import attached, every_word, is_no_punctuation
-from dtglib.parser_training import CODE, ParserSettings, read_parser, read_parser_settings, trained_parser
-from dtglib.projectivity import is_projective
-from dtglib.proposals.parser import load_parser
-from dtglib.proposals.propose import METHODS, propose
-from dtglib.proposals.trained import WEIGHTS_FILE, Trained, TreebankExamples
-from dtglib.record import read_record
-from dtglib.settings import read_settings, read_size
-from dtglib.treebank import Sentence, read_conllu, write_conllu
+from dtglib.experiments.parsers import ParserSettings, read_parser, read_parser_settings, trained_parser
+from dtglib.experiments.settings import RunConfig, read_settings, read_size
+from dtglib.parsing.parser import load_parser
+from dtglib.parsing.propose import METHODS, propose
+from dtglib.parsing.trained import WEIGHTS_FILE, Trained, TreebankExamples
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -79,7 +77,7 @@ def test_train_parser_prints_what_it_reads_and_how_good_the_parser_is(tiny, tmp_
     train, dev, best = out.splitlines()
     assert re.fullmatch(r"train: 16 sentences, \d+ words", train)
     assert re.fullmatch(r"dev: 6 sentences, \d+ words", dev)
-    nats = min(line["nats_per_transition"] for line in lines(tmp_path / "run", "dev"))
+    nats = min(line["nats_per_head"] + line["nats_per_label"] for line in lines(tmp_path / "run", "dev"))
     assert best == f"{tmp_path}/run: {nats:.4f} nats a word (its head and label) on dev, at its best"
     assert err == ""
     assert load_parser(tmp_path / "run").config.lstm_width == 8
@@ -259,7 +257,7 @@ def test_a_split_of_a_corpus_and_its_first_sentences_are_parsed(parser, corpus, 
 
 
 def test_parsing_shows_how_far_it_is(parser, corpus, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("dtglib.progress.SECONDS_BEFORE_A_BAR", 0)
+    monkeypatch.setattr("dtglib.basics.progress.SECONDS_BEFORE_A_BAR", 0)
     monkeypatch.delenv("CI", raising=False)
     assert command("parse", "--parser", parser, corpus / "dev.conllu", "--out", tmp_path / "o.conllu") == 0
     assert re.search(r"parsing: 100%.* 6/6 \[", capsys.readouterr().err)
@@ -508,7 +506,9 @@ def test_parse_that_is_interrupted_says_so_and_leaves_the_old_file(parser, text,
     assert (tmp_path / "o.conllu").read_text() == DIFFERENCE
 
 
-WITHOUT_SUPAR = "import sys; sys.modules['supar'] = None; from dtglib.cli import main; sys.exit(main(sys.argv[1:]))"
+WITHOUT_SUPAR = (
+    "import sys; sys.modules['supar'] = None; from dtglib.cli.main import main; sys.exit(main(sys.argv[1:]))"
+)
 
 
 @pytest.mark.parametrize("name", ["parse", "trees", "train-parser"])
@@ -654,34 +654,12 @@ def test_other_sentences_in_the_same_place_train_another_parser(repository, corp
 
 def test_other_code_trains_another_parser(repository, monkeypatch):
     first = trained_parser("tiny", settings(repository))
-    monkeypatch.setitem(RUNNING, "train", "of a changed one")
+    monkeypatch.setitem(RUNNING, "training/loop", "of a changed one")
     assert trained_parser("tiny", settings(repository)) != first
 
 
-# What these do is either in what the parser reads, whose checksum counts, or in no number of its weights.
-WITHOUT_NUMBERS = {
-    *("ahead", "config", "errors", "files", "progress", "record", "shapes", "weights"),
-    *("conllu_rows", "projectivity", "proposals/projective"),
-    # batches.py needs them for the language models.
-    *("compile", "derived", "jit", "vocab"),
-    *(f"transitions/{path.stem}" for path in (PACKAGE / "transitions").glob("*.py")),
-}
-
-
-def imported_by(module: str) -> set[str]:
-    """The modules of dtglib that one imports, as paths below the package."""
-    names = set()
-    for node in ast.walk(ast.parse((PACKAGE / f"{module}.py").read_text("utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "dtglib":
-            folder = node.module.removeprefix("dtglib").removeprefix(".").replace(".", "/")
-            names |= {folder, *(f"{folder}/{alias.name}" for alias in node.names)}
-    return {name.lstrip("/") for name in names if (PACKAGE / f"{name.lstrip('/')}.py").is_file()}
-
-
-def test_all_code_that_decides_about_a_parsers_weights_counts():
-    reached, ahead = set(), {"train", "proposals/trained"}
-    while ahead:
-        module = ahead.pop()
-        reached.add(module)
-        ahead |= imported_by(module) - reached
-    assert reached - WITHOUT_NUMBERS == set(CODE)
+def test_code_that_decides_about_no_weight_trains_no_other_parser(repository, monkeypatch):
+    first = trained_parser("tiny", settings(repository))
+    for module in ("decode/beam", "pictures/plot", "experiments/tables", "basics/progress", "families/dtg"):
+        monkeypatch.setitem(RUNNING, module, "of a changed one")
+    assert trained_parser("tiny", settings(repository)) == first

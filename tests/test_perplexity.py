@@ -12,23 +12,22 @@ import numpy as np
 import pytest
 import torch
 import trees
-from toys import PIECES, SENTENCES, TINY
+from toys import PIECES, READINGS, SENTENCES, SYSTEM_OF, TINY
 
-from dtglib.batches import pad
-from dtglib.config import EvaluationConfig, as_dict, read_config
-from dtglib.errors import UserError
+from dtglib.basics.config import as_dict, read_config
+from dtglib.basics.errors import UserError
+from dtglib.data.projectivity import is_projective
+from dtglib.data.treebank import Sentence
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.bootstrap import ratio_interval
+from dtglib.evaluate.likelihood import all_trees, score_trees
 from dtglib.evaluate.perplexity import SentenceScore, by_trees, exactly, interval_per_word, perplexity
-from dtglib.experiment import CODE, identity_of, prepare
-from dtglib.model import Model, ModelConfig, batch_of
-from dtglib.networks import folder_of
-from dtglib.projectivity import is_projective
-from dtglib.readings import READINGS, SYSTEM_OF
-from dtglib.scores import all_trees, score_trees
-from dtglib.settings import Settings, read_settings, read_size
-from dtglib.structure import dense
-from dtglib.treebank import Sentence
-from dtglib.vocab import Vocabulary
+from dtglib.experiments.prepare import folder_for, identity_of, prepare
+from dtglib.experiments.settings import EvaluationConfig, Settings, read_settings, read_size
+from dtglib.families.base import build
+from dtglib.network.transformer import Transformer, TransformerConfig, batch_of
+from dtglib.sequences.batches import pad
+from dtglib.sequences.structure import dense
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -42,9 +41,9 @@ def pieces() -> Vocabulary:
 
 
 @cache
-def model(name: str, vocabulary: Vocabulary | None = None) -> Model:
+def model(name: str, vocabulary: Vocabulary | None = None) -> Transformer:
     torch.manual_seed(3)
-    return Model(ModelConfig(model=name, layers=2, width=16, heads=2, inner=32), vocabulary or pieces()).eval()
+    return build(TransformerConfig(model=name, layers=2, width=16, heads=2, inner=32), vocabulary or pieces()).eval()
 
 
 def score(words: int, pieces: int, log_prob: float) -> SentenceScore:
@@ -123,7 +122,7 @@ def test_and_nothing_is_computed_that_is_no_number():
 # ---- TXL (tokens)
 
 
-def by_itself(words: tuple[str, ...], of: Model) -> np.ndarray:
+def by_itself(words: tuple[str, ...], of: Transformer) -> np.ndarray:
     """The log-probability of each piece of a sentence that is alone in its batch, and of its end."""
     sequences = READINGS["txl-tokens"](of.vocabulary, [(words, None)])
     with torch.no_grad():
@@ -293,7 +292,9 @@ DECIDES_NOTHING = OF_EVALUATION | {"test_sentences", "parsed_by", "strong_parser
 def changed(config: object, name: str) -> object:
     """The same settings but for one, which has another value of its kind."""
     value, kind = getattr(config, name), typing.get_type_hints(type(config))[name]
-    if typing.get_origin(kind) is typing.Literal:
+    if name == "model":
+        other = "txl-trans"
+    elif typing.get_origin(kind) is typing.Literal:
         other = next(choice for choice in typing.get_args(kind) if choice != value)
     elif kind in (str, str | None):
         other = f"{value} too"
@@ -308,7 +309,7 @@ def test_every_setting_decides_which_model_is_found_but_for_those_of_its_test(se
     prepared = prepare(settings)
 
     def folder(these: Settings) -> object:
-        return folder_of("models", "txl-tokens", identity_of(these, prepared), CODE)
+        return folder_for(these, prepared)
 
     before = folder(settings)
     for kind, config in settings._asdict().items():

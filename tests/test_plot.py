@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from matplotlib.patches import FancyArrowPatch
 
-from dtglib import plot
-from dtglib.errors import UserError
-from dtglib.treebank import Edge, Sentence
+from dtglib.basics.errors import UserError
+from dtglib.data.treebank import Edge, Sentence
+from dtglib.pictures import plot
 
 matplotlib.use("agg")
 

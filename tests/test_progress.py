@@ -1,6 +1,6 @@
 """Bars for people, silence for machines."""
 
-from dtglib import progress
+from dtglib.basics import progress
 
 
 def test_a_bar_hands_every_item_on(monkeypatch):

@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import chisquare
 from trees import Heads, all_trees, random_tree
 
-from dtglib.proposals.projective import (
+from dtglib.parsing.projective import (
     best_tree,
     best_trees,
     different_samples,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import all_trees_crossing_or_not, ancestors, crossings, spans_only_descendants
 
-from dtglib.projectivity import crossing_arcs, is_projective, projectivize
+from dtglib.data.projectivity import crossing_arcs, is_projective, projectivize
 
 
 @st.composite

@@ -22,12 +22,12 @@ from supar.utils import Config
 from supar.utils.field import Field, SubwordField
 from supar.utils.transform import CoNLL
 
-import dtglib.proposals.published
-from dtglib.corpora import load
-from dtglib.errors import UserError
-from dtglib.proposals.parser import load_parser
-from dtglib.proposals.published import NAMES, load_published
-from dtglib.treebank import Sentence, write_conllu
+import dtglib.parsing.published
+from dtglib.basics.errors import UserError
+from dtglib.data.corpora import load
+from dtglib.data.treebank import Sentence, write_conllu
+from dtglib.parsing.parser import load_parser
+from dtglib.parsing.published import NAMES, load_published
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -322,7 +322,7 @@ def test_a_published_parser_is_fetched_from_where_supar_publishes_it(saved, monk
         asked.append(url)
         return str(saved)
 
-    monkeypatch.setattr(dtglib.proposals.published, "download", download)
+    monkeypatch.setattr(dtglib.parsing.published, "download", download)
     parser = load_parser("biaffine-dep-en")
     assert asked == ["https://github.com/yzhangcs/parser/releases/download/v1.1.0/ptb.biaffine.dep.lstm.char.zip"]
     assert parser.name == "biaffine-dep-en"
@@ -345,7 +345,7 @@ def test_without_a_network_a_published_name_is_an_error_that_names_the_way_out(t
     def download(url):
         raise trouble
 
-    monkeypatch.setattr(dtglib.proposals.published, "download", download)
+    monkeypatch.setattr(dtglib.parsing.published, "download", download)
     complaint = refused_in_one_line("biaffine-dep-roberta-en", "biaffine-dep-roberta-en: could not be fetched (")
     assert "train one of your own with `dtglib train-parser`" in complaint
 
@@ -353,7 +353,7 @@ def test_without_a_network_a_published_name_is_an_error_that_names_the_way_out(t
 def test_a_published_file_that_arrived_in_halves_is_refused(saved, tmp_path, monkeypatch):
     half = tmp_path / "half.zip"
     half.write_bytes(saved.read_bytes()[:1000])
-    monkeypatch.setattr(dtglib.proposals.published, "download", lambda url: str(half))
+    monkeypatch.setattr(dtglib.parsing.published, "download", lambda url: str(half))
     refused_in_one_line("biaffine-dep-en", "half.zip: not a file of supar's")
 
 

@@ -2,22 +2,31 @@
 
 from collections.abc import Sequence as Row
 from functools import cache
-from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
-from toys import EXAMPLE, PIECES, SENTENCES, VOCABULARY, compiled, in_every_system, random_sentences
+from toys import (
+    EXAMPLE,
+    PIECES,
+    READINGS,
+    SENTENCES,
+    SYSTEM_OF,
+    VOCABULARY,
+    compiled,
+    in_every_system,
+    random_sentences,
+)
 from trees import THERE_IS_A_DIFFERENCE, Heads
 
-from dtglib.batches import pack, pad
-from dtglib.compile import COMPOSE, NOTHING, STACK, Compiled, Sequences, compile_trees
-from dtglib.errors import UserError
-from dtglib.model import ModelConfig
-from dtglib.readings import READINGS, SYSTEM_OF, causal
-from dtglib.structure import dense, vectors_of
+from dtglib.basics.errors import UserError
+from dtglib.data.vocabulary import END, ROOT, Vocabulary
+from dtglib.families.base import titles
+from dtglib.sequences.batches import pack, pad
+from dtglib.sequences.compile import COMPOSE, NOTHING, STACK, Compiled, Sequences, compile_trees
+from dtglib.sequences.readings import causal
+from dtglib.sequences.structure import dense, vectors_of
 from dtglib.transitions import SYSTEMS
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE, MAY_POP
-from dtglib.vocab import END, ROOT, Vocabulary
 
 MANY = random_sentences(4, 24)
 SHORT = random_sentences(5, 8, most_words=9)
@@ -146,7 +155,7 @@ def test_every_position_of_a_baseline_predicts_something(model):
 
 
 def test_there_is_a_reading_for_every_model():
-    assert set(READINGS) == set(get_args(get_type_hints(ModelConfig)["model"]))
+    assert set(READINGS) == set(titles("dtg"))
 
 
 @pytest.mark.parametrize("model", ["dtg", "dtg-eager", "dtg-swift"])

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 import yaml
 
-from dtglib import record
-from dtglib.errors import UserError
-from dtglib.record import Run, read_record, without_folders
+from dtglib.basics import record
+from dtglib.basics.errors import UserError
+from dtglib.basics.record import Run, read_record, without_folders
 
 QUESTION = "Is there a difference?"
 
@@ -57,16 +57,15 @@ def test_the_circumstances_are_recorded(tmp_path):
 
 
 def test_the_peak_of_memory_is_in_bytes():
-    program = (
-        "from dtglib.record import peak_memory; p = peak_memory(); x = bytearray(300_000_000); print(peak_memory() - p)"
-    )
+    program = "from dtglib.basics.record import peak_memory; p = peak_memory(); x = bytearray(300_000_000); "
+    program += "print(peak_memory() - p)"
     grown = int(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout)
     assert 200_000_000 < grown < 400_000_000
 
 
 def test_the_peak_of_memory_is_not_that_of_the_process_that_started_this_one():
     held = bytearray(b"x" * 300_000_000)
-    program = "from dtglib.record import peak_memory; print(peak_memory())"
+    program = "from dtglib.basics.record import peak_memory; print(peak_memory())"
     peak = int(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout)
     assert peak < len(held)
 
@@ -78,7 +77,7 @@ def test_a_package_that_is_missing_is_said_to_be(monkeypatch):
 
 def test_torch_is_not_imported_for_the_record(tmp_path):
     program = (
-        "import sys; from dtglib.record import Run\n"
+        "import sys; from dtglib.basics.record import Run\n"
         "with Run(sys.argv[1], 'q', {}): pass\n"
         "sys.exit('torch' in sys.modules)"
     )
@@ -165,25 +164,25 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def test_the_commit_is_recorded(checkout):
-    assert record.code() == {"commit": git(checkout, "rev-parse", "HEAD"), "changed": False}
+    assert record.commit_of_package() == {"commit": git(checkout, "rev-parse", "HEAD"), "changed": False}
 
 
 def test_results_that_are_not_committed_yet_are_no_change_of_the_code(checkout):
     (checkout / "results").mkdir()
     (checkout / "results" / "new.json").write_text("{}")
-    assert record.code()["changed"] is False
+    assert record.commit_of_package()["changed"] is False
 
 
 @pytest.mark.parametrize("name", ["record.py", "new.py"])
 def test_changed_or_new_code_is_recorded_as_such(checkout, name):
     (checkout / "dtglib" / name).write_text("1")
-    assert record.code()["changed"] is True
+    assert record.commit_of_package()["changed"] is True
 
 
 def test_outside_a_git_checkout_the_commit_is_said_to_be_unknown(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "__file__", str(tmp_path / "record.py"))
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert record.code() == {"commit": "unknown, not a git checkout", "changed": None}
+    assert record.commit_of_package() == {"commit": "unknown, not a git checkout", "changed": None}
 
 
 def test_the_commit_of_a_repository_that_we_are_only_installed_in_is_not_ours(checkout, monkeypatch):
@@ -191,12 +190,12 @@ def test_the_commit_of_a_repository_that_we_are_only_installed_in_is_not_ours(ch
     installed.mkdir()
     (installed / "record.py").write_text("")
     monkeypatch.setattr(record, "__file__", str(installed / "record.py"))
-    assert record.code()["commit"] == "unknown, not a git checkout"
+    assert record.commit_of_package()["commit"] == "unknown, not a git checkout"
 
 
 def test_without_git_the_commit_is_unknown(monkeypatch):
     monkeypatch.setenv("PATH", "")
-    assert record.code()["commit"].startswith("unknown")
+    assert record.commit_of_package()["commit"].startswith("unknown")
 
 
 # How a run ends
@@ -227,7 +226,7 @@ def test_a_run_says_that_it_is_running_and_its_metrics_can_be_read(tmp_path):
 @pytest.mark.alone
 def test_a_killed_run_does_not_say_finished_and_its_whole_lines_can_be_read(tmp_path):
     program = (
-        "import sys; from dtglib.record import Run\n"
+        "import sys; from dtglib.basics.record import Run\n"
         "with Run(sys.argv[1], 'q', {'a': 1}) as run:\n"
         "    for step in range(10**9): run.metric(step=step, text='x' * 1000)"
     )

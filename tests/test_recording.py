@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from toys import TINY, TINY_PARSER
 
-from dtglib.ablations import QUESTIONS
-from dtglib.errors import UserError
-from dtglib.measured import perplexity_row, scores_of
-from dtglib.measured import test_sentences as sentences_to_test
-from dtglib.record import Record, read_record
-from dtglib.recording import record_evaluation
-from dtglib.settings import read_size
+from dtglib.basics.errors import UserError
+from dtglib.basics.record import Record, read_record
+from dtglib.experiments.ablations import QUESTIONS
+from dtglib.experiments.recording import record_evaluation
+from dtglib.experiments.sentence_scores import perplexity_row, scores_of
+from dtglib.experiments.sentence_scores import test_sentences as sentences_to_test
+from dtglib.experiments.settings import read_size
 
 SIZE = (
     TINY.replace("epochs: 3", "epochs: 1")
@@ -121,7 +121,7 @@ def test_a_finished_record_is_not_written_over(record, repository):
 
 
 def test_a_model_that_there_is_not_is_named_before_anything_is_written(repository):
-    with pytest.raises(UserError, match=r"there is no model 'dtk'; there is dtg, .*txl-tokens"):
+    with pytest.raises(UserError, match=r"there is no model 'dtk'; models are txl-tokens, .*dtg"):
         record_evaluation("smoke", [1], ["dtg", "dtk"], repository / "elsewhere")
     assert not (repository / "elsewhere").exists()
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dtglib.registry import RECIPES, Entry, digest, read_registry, trees_digest
+from dtglib.data.registry import RECIPES, Entry, digest, read_registry, trees_digest
 
 OFFICIAL = b"""\
 # newdoc id = weblog

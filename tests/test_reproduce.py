@@ -7,10 +7,10 @@ import sys
 import nbformat
 import pytest
 
-from dtglib.cli import main
-from dtglib.errors import UserError
-from dtglib.record import read_record
-from dtglib.reproduce import RECORDED_TIMES, reproduce
+from dtglib.basics.errors import UserError
+from dtglib.basics.record import read_record
+from dtglib.cli.main import main
+from dtglib.reproduce.run import RECORDED_TIMES, reproduce
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_a_half_without_its_notebook_and_a_broken_notebook_are_named(repository)
 
 def test_a_corpus_that_is_not_at_hand_stops_the_notebook_that_wants_it(repository, monkeypatch):
     monkeypatch.delenv("BLLIP", raising=False)
-    write_notebook(repository, "from dtglib.corpora import load; load('bllip', 'train')")
+    write_notebook(repository, "from dtglib.data.corpora import load; load('bllip', 'train')")
     with pytest.raises(UserError, match="UserError: bllip: set BLLIP to your copy of LDC2000T43"):
         reproduce("smoke")
 

@@ -15,15 +15,16 @@ import numpy as np
 import pytest
 import torch
 
-from dtglib.errors import UserError
+from dtglib.basics.errors import UserError
+from dtglib.data.treebank import Sentence
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.attachment import attached, every_word, is_no_punctuation
+from dtglib.evaluate.likelihood import score_trees
 from dtglib.evaluate.perplexity import by_trees
 from dtglib.evaluate.rerank import reranked
-from dtglib.model import Model, ModelConfig
-from dtglib.proposals.projective import Trees, best_trees
-from dtglib.scores import score_trees
-from dtglib.treebank import Sentence
-from dtglib.vocab import Vocabulary
+from dtglib.families.base import build
+from dtglib.network.transformer import TransformerConfig
+from dtglib.parsing.projective import Trees, best_trees
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -293,7 +294,7 @@ def test_what_a_model_likes_best_is_what_it_chooses():
     """From log p(words, tree) to the table: the choices are the best trees of evaluate.perplexity."""
     torch.manual_seed(3)
     vocabulary = Vocabulary.of_words([DIFFERENCE.words, YES.words])
-    model = Model(ModelConfig(model="dtg", layers=1, width=16, heads=2, inner=32), vocabulary).eval()
+    model = build(TransformerConfig(model="dtg", layers=1, width=16, heads=2, inner=32), vocabulary).eval()
     sentences = [DIFFERENCE, YES]
     scores = list(by_trees(model, [s.words for s in sentences], [proposed.heads for proposed in PROPOSED]))
     log_probs = [score_trees(model, s.words, t.heads).log_probs for s, t in zip(sentences, PROPOSED, strict=True)]

@@ -22,13 +22,13 @@ from jupyter_client.kernelspec import KernelSpecManager
 from running import wait_for
 from toys import TINY, TINY_PARSER
 
-import dtglib.train
-from dtglib.cli import main
-from dtglib.corpora import load
-from dtglib.experiment import trained
-from dtglib.record import read_about, read_record
-from dtglib.settings import read_size
-from dtglib.treebank import write_conllu
+import dtglib.training.loop
+from dtglib.basics.record import read_about, read_record
+from dtglib.cli.main import main
+from dtglib.data.corpora import load
+from dtglib.data.treebank import write_conllu
+from dtglib.experiments.prepare import trained
+from dtglib.experiments.settings import read_size
 
 SIZE = TINY.replace("minilang", "../corpus").replace("epochs: 3", "epochs: 12")
 
@@ -36,13 +36,13 @@ PRINTS = "print('x' * 8000)"
 RAN = "with open('../ran', 'a') as ran:\n    print('{name}', file=ran)"  # notes that the notebook came to its end
 TRAINS = """import os
 from pathlib import Path
-from dtglib.experiment import trained
-from dtglib.settings import read_size
+from dtglib.experiments.prepare import trained
+from dtglib.experiments.settings import read_size
 Path("../pid").write_text(str(os.getpid()))
 folder = trained(read_size(size))"""
-SCORES = """from dtglib.corpora import load
-from dtglib.measured import scores_of
-from dtglib.parser_training import trained_parser
+SCORES = """from dtglib.data.corpora import load
+from dtglib.experiments.sentence_scores import scores_of
+from dtglib.experiments.parsers import trained_parser
 parser = trained_parser("weak", read_size(size))
 for score in scores_of(folder, load("../corpus", "dev").sentences, parser, 3):
     print(score)"""
@@ -171,6 +171,7 @@ def closed(repository: Path) -> Iterator[None]:
         path.chmod(path.stat().st_mode | 0o200)
 
 
+@pytest.mark.slow
 def test_so_it_does_where_the_repository_was_closed_after_a_first_run(repository):
     write_notebook(repository, "00_first", PRINTS)
     before = without_privileges()
@@ -283,7 +284,7 @@ def test_after_a_killed_kernel_and_a_stopped_command_the_model_is_the_same(repos
 
 
 @pytest.mark.alone
-def test_a_kernel_that_dies_while_it_starts_is_reported(repository, monkeypatch, capsys):
+def test_a_kernel_that_dies_while_it_starts_is_reported(repository, monkeypatch, capsys, one_thread):  # so: no pool
     found = KernelSpecManager.get_kernel_spec
 
     def dying(self, name):
@@ -315,26 +316,27 @@ def test_after_a_stopped_script_the_model_is_the_same(repository, undisturbed):
     assert ran(repository) == ["01_second"]
 
 
-WAITS = "import time, pathlib\ntime.sleep(0 if pathlib.Path('../stopped').exists() else 60)"
-
-
 @pytest.mark.slow
 @pytest.mark.alone
-def test_what_another_core_was_training_when_the_command_was_stopped_goes_on(repository, undisturbed):
-    write_notebook(repository, "00_first", WAITS)
+def test_what_a_worker_was_training_when_the_command_was_stopped_goes_on(repository, undisturbed):
     write_notebook(repository, "01_second", TRAINS)
+
+    def of_dtg(name: str) -> list[Path]:
+        return list(repository.glob(f"runs/models/dtg-{12 * '?'}/{name}"))
+
     process = start(repository, OMP_NUM_THREADS="2")
-    training = pid_in_training(repository)
+    wait_for(lambda: of_dtg("checkpoint.safetensors"))
     process.send_signal(signal.SIGTERM)
     assert end(process)[0] == 130
-    assert not is_alive(training)
-    (folder,) = (repository / "runs" / "models").iterdir()
+    (folder,) = of_dtg("")
     assert read_about(folder)["status"] == "interrupted"
     steps = [line["step"] for line in read_record(folder).metrics if line["part"] == "train"]
 
-    (repository / "stopped").write_text("")
-    assert run(repository, OMP_NUM_THREADS="2")[0] == 0
-    assert model(repository) == undisturbed
+    process = start(repository, OMP_NUM_THREADS="2")
+    wait_for(lambda: read_about(folder)["status"] == "finished")
+    process.send_signal(signal.SIGTERM)
+    assert end(process)[0] == 130
+    assert (folder / "model.safetensors").read_bytes() == undisturbed
     found = [line["step"] for line in read_record(folder).metrics if line["part"] == "train"]
     assert found[: len(steps)] == steps and len(steps) < len(found) == len(set(found))
 
@@ -399,7 +401,7 @@ def test_without_network_and_public_data_the_whole_works(repository, tmp_path):
 
 def test_public_data_that_are_not_there_stop_only_the_notebook_that_wants_them(repository):
     write_notebook(repository, "00_first", PRINTS)
-    write_notebook(repository, "01_second", "from dtglib.corpora import load\nload('ud-english', 'train')")
+    write_notebook(repository, "01_second", "from dtglib.data.corpora import load\nload('ud-english', 'train')")
     code, _, said = run(repository, *SCRIPTS, DTG_DATA="/nowhere")
     assert code == 2
     assert re.match(r"dtglib: 01_second\.py, line \d+, cell 2: UserError: .*/nowhere", said)
@@ -430,14 +432,14 @@ def stopped(finished, tmp_path_factory) -> Path:
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        save, saved = dtglib.train.save_checkpoint, itertools.count(1)
+        save, saved = dtglib.training.loop.save_checkpoint, itertools.count(1)
 
         def save_and_stop(*arguments) -> None:
             save(*arguments)
             if next(saved) == 4:
                 raise KeyboardInterrupt
 
-        patch.setattr(dtglib.train, "save_checkpoint", save_and_stop)
+        patch.setattr(dtglib.training.loop, "save_checkpoint", save_and_stop)
         assert reproduce_in(folder) == 130
     return folder
 

@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch import nn
 
-from dtglib.batches import by_length
-from dtglib.errors import UserError
-from dtglib.schedule import Step, TrainConfig, all_steps, make_optimizer, rate_at
+from dtglib.basics.errors import UserError
+from dtglib.sequences.batches import by_length
+from dtglib.training.schedule import Step, TrainConfig, all_steps, make_optimizer, rate_at
 
 RATES = TrainConfig(learning_rate=1.0, first_rate=0.1, last_rate=0.01, warmup_steps=10)
 LENGTHS = np.random.default_rng(3).integers(5, 40, 50)

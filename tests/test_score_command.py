@@ -8,17 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from toys import SYSTEM_OF
 
-from dtglib.cli import main
-from dtglib.corpora import load
+from dtglib.cli.main import main
+from dtglib.data.corpora import load
+from dtglib.data.treebank import Treebank
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.perplexity import by_trees, exactly, perplexity
-from dtglib.model import Model, ModelConfig
-from dtglib.proposals.parser import load_parser
-from dtglib.proposals.propose import METHODS, propose
-from dtglib.proposals.trained import ParserConfig, Trained, entries_of
-from dtglib.readings import SYSTEM_OF
-from dtglib.treebank import Treebank
-from dtglib.vocab import Vocabulary
+from dtglib.families.base import build, load_model
+from dtglib.network.transformer import TransformerConfig
+from dtglib.parsing.parser import load_parser
+from dtglib.parsing.propose import METHODS, propose
+from dtglib.parsing.trained import ParserConfig, Trained, entries_of
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -50,7 +51,7 @@ def folder(tmp_path_factory, treebank, vocabulary) -> Path:
     torch.manual_seed(5)
     Trained("x", ParserConfig(**small), entries_of(treebank, 1)).save(folder / "parser")
     for name in MODELS:
-        Model(ModelConfig(model=name, layers=1, width=16, heads=2, inner=32), vocabulary).save(folder / name)
+        build(TransformerConfig(model=name, layers=1, width=16, heads=2, inner=32), vocabulary).save(folder / name)
     return folder
 
 
@@ -73,7 +74,7 @@ def as_json(capsys, folder: Path, name: str, file: object, *more: object) -> dic
 
 def by_hand(folder: Path, name: str, count: int = 300, method: str = "sample", seed: int = 1) -> list:
     """What the functions of the package say."""
-    model = Model.load(folder / name)
+    model = load_model(folder / name)
     if name not in SYSTEM_OF:
         return exactly(model, WORDS)
     proposed = propose(load_parser(folder / "parser"), WORDS, count, METHODS[method], seed)
@@ -213,8 +214,8 @@ def test_characters_that_nobody_knows_are_scored_in_bytes(name, folder, tmp_path
 def test_a_vocabulary_of_words_takes_them_for_its_unknown_word(folder, tmp_path, capsys):
     torch.manual_seed(5)
     vocabulary = Vocabulary.of_words([["There", "is"]])
-    config = ModelConfig(model="dtg", layers=1, width=16, heads=2, inner=32)
-    Model(config, vocabulary).save(tmp_path / "words")
+    config = TransformerConfig(model="dtg", layers=1, width=16, heads=2, inner=32)
+    build(config, vocabulary).save(tmp_path / "words")
     path = tmp_path / "strange.txt"
     path.write_text("There is\n日本語 😀\n∮ ∮\n")
     arguments = ["--model", tmp_path / "words", "--parser", folder / "parser", path, "--json"]
@@ -239,7 +240,9 @@ def test_300_words_are_scored(name, folder, tmp_path, capsys):
 def short_of_reach(tmp_path) -> Path:
     """A model of arc-swift that can draw no arc beyond the next word."""
     vocabulary = Vocabulary.of_words([["There", "is"]], reach=1)
-    Model(ModelConfig(model="dtg-swift", layers=1, width=16, heads=2, inner=32), vocabulary).save(tmp_path / "short")
+    build(TransformerConfig(model="dtg-swift", layers=1, width=16, heads=2, inner=32), vocabulary).save(
+        tmp_path / "short"
+    )
     return tmp_path / "short"
 
 

@@ -7,15 +7,24 @@ import numpy as np
 import pytest
 import torch
 import trees
+from toys import READINGS, SYSTEM_OF
 
-from dtglib.batches import pad
-from dtglib.errors import UserError
-from dtglib.model import Model, ModelConfig, batch_of
-from dtglib.proposals.projective import samples
-from dtglib.readings import READINGS, SYSTEM_OF
-from dtglib.scores import Estimate, Scored, all_trees, importance_estimate, score_many, score_trees, score_words
-from dtglib.structure import dense
-from dtglib.vocab import Vocabulary
+from dtglib.basics.errors import UserError
+from dtglib.data.vocabulary import Vocabulary
+from dtglib.evaluate.likelihood import (
+    Estimate,
+    Scored,
+    all_trees,
+    importance_estimate,
+    score_many,
+    score_trees,
+    score_words,
+)
+from dtglib.families.base import build
+from dtglib.network.transformer import Transformer, TransformerConfig, batch_of
+from dtglib.parsing.projective import samples
+from dtglib.sequences.batches import pad
+from dtglib.sequences.structure import dense
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -23,10 +32,10 @@ WORDS = ["There", "is", "a", "difference"]
 
 
 @cache
-def model(name: str) -> Model:
+def model(name: str) -> Transformer:
     torch.manual_seed(3)
     vocabulary = Vocabulary.of_words([WORDS])
-    return Model(ModelConfig(model=name, layers=2, width=16, heads=2, inner=32), vocabulary).eval()
+    return build(TransformerConfig(model=name, layers=2, width=16, heads=2, inner=32), vocabulary).eval()
 
 
 def by_itself(name: str, words: list[str], heads: tuple[int, ...] | None) -> float:
@@ -131,10 +140,10 @@ def reach_of(heads: tuple[int, ...]) -> int:
 
 
 @cache
-def short_of_reach(name: str, reach: int) -> Model:
+def short_of_reach(name: str, reach: int) -> Transformer:
     torch.manual_seed(3)
     vocabulary = Vocabulary.of_words([WORDS], reach)
-    return Model(ModelConfig(model=name, layers=1, width=16, heads=2, inner=32), vocabulary).eval()
+    return build(TransformerConfig(model=name, layers=1, width=16, heads=2, inner=32), vocabulary).eval()
 
 
 def test_in_there_is_a_difference_the_last_arc_reaches_over_one_word_if_a_hangs_from_is():
@@ -213,9 +222,11 @@ def test_who_has_trees_is_not_asked_without_them_nor_the_other_way_round():
 # ---- Weights that are no numbers
 
 
-def broken(name: str) -> Model:
+def broken(name: str) -> Transformer:
     torch.manual_seed(3)
-    made = Model(ModelConfig(model=name, layers=1, width=16, heads=2, inner=32), Vocabulary.of_words([WORDS])).eval()
+    made = build(
+        TransformerConfig(model=name, layers=1, width=16, heads=2, inner=32), Vocabulary.of_words([WORDS])
+    ).eval()
     with torch.no_grad():
         made.embedding.weight.fill_(np.nan)
     return made

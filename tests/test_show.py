@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from dtglib.cli import main
-from dtglib.errors import UserError
-from dtglib.show import as_json, as_rows, show
+from dtglib.basics.errors import UserError
+from dtglib.cli.main import main
+from dtglib.sequences.describe import as_json, as_rows, show
 
 DIFFERENCE = (["There", "is", "a", "difference"], [2, 0, 4, 2])
 COMMAND = ["structure", "--words", "There is a difference", "--heads", "2 0 4 2", "--system"]
@@ -47,7 +47,7 @@ def test_a_word_of_several_pieces_is_seen_and_goes_as_a_whole():
 def test_the_json_has_the_promised_keys_and_null_where_nothing_is_visible(capsys):
     assert main([*COMMAND, "arc-eager", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    keys = "actions inputs kind last height settled top floor head_first head_last visible relpos targets"
+    keys = "actions inputs kind last height level settled top floor head_first head_last visible relpos targets"
     assert list(printed) == keys.split()
     assert printed == as_json(show("arc-eager", *DIFFERENCE))
     for visible, relpos in zip(printed["visible"], printed["relpos"], strict=True):

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dtglib import silver
-from dtglib.code import RUNNING
-from dtglib.experiment import read_corpus
-from dtglib.proposals.parser import known_as
-from dtglib.proposals.projective import best_tree
-from dtglib.settings import read_settings
-from dtglib.silver import parsed
-from dtglib.treebank import Sentence, Treebank
+from dtglib.basics.code import RUNNING
+from dtglib.data.treebank import Sentence, Treebank
+from dtglib.experiments import silver
+from dtglib.experiments.prepare import read_corpus
+from dtglib.experiments.settings import read_settings
+from dtglib.experiments.silver import parsed
+from dtglib.parsing.parser import known_as
+from dtglib.parsing.projective import best_tree
 
 SENTENCES = [
     Sentence(("There", "is", "a", "difference"), (2, 0, 4, 2), ("expl", "root", "det", "nsubj"), id="a"),
@@ -59,13 +59,13 @@ def test_a_corpus_is_parsed_once_and_another_one_or_by_another_parser_or_other_c
     parsed(treebank, "somebody else's")
     parsed(Treebank(SENTENCES[:1], Counter()), "somebody's")
     assert Parser.asked == 5
-    monkeypatch.setitem(RUNNING, "proposals/projective", "of other code")
+    monkeypatch.setitem(RUNNING, "parsing/projective", "of other code")
     parsed(treebank, "somebody's")
     assert Parser.asked == 7
 
 
 def test_what_was_stopped_goes_on(monkeypatch):
-    monkeypatch.setattr(silver, "AT_ONCE", 1)
+    monkeypatch.setattr(silver, "BATCH", 1)
     whole = parsed(Treebank(SENTENCES * 2, Counter()), "one")
 
     class Stopped(Parser):

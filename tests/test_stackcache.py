@@ -16,17 +16,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import by_definition, legal_bits, system_of
 from torch import Tensor
-from toys import SENTENCES, in_every_dtg, in_every_model, small_model, vocabulary
+from toys import READINGS, SENTENCES, SYSTEM_OF, in_every_dtg, in_every_model, small_model, vocabulary
 from trees import Heads, projective_trees, random_tree
 
-from dtglib.batches import pad
-from dtglib.compile import COMPOSE, NOTHING
-from dtglib.decode.alive import CONTINUE
-from dtglib.decode.stackcache import Hypotheses, Moves, StackStepper, fork, together
-from dtglib.model import REPRESENTATIONS, Batch, Model, batch_of
-from dtglib.output import Legal
-from dtglib.readings import READINGS, SYSTEM_OF
-from dtglib.structure import dense
+from dtglib.data.vocabulary import Vocabulary
+from dtglib.decode.stack_rows import CONTINUE
+from dtglib.decode.stack_stepper import Hypotheses, StackStepper
+from dtglib.network.output import Legal
+from dtglib.network.transformer import REPRESENTATIONS, Batch, Transformer, batch_of
+from dtglib.sequences.batches import pad
+from dtglib.sequences.compile import COMPOSE, NOTHING
+from dtglib.sequences.structure import dense
 from dtglib.transitions import START, Action, Kind, oracle, take
 
 SAME = {"atol": 1e-4, "rtol": 0}
@@ -137,7 +137,7 @@ def random_walk(name: str, random: Random, most_words: int, length: int, begin: 
 
 
 @torch.no_grad()
-def full_pass(model: Model, batch: Batch) -> list[Tensor]:
+def full_pass(model: Transformer, batch: Batch) -> list[Tensor]:
     """For each row of a batch the log-probabilities of all that may come next, position by position."""
     x = model(batch).flatten(0, 1)[batch.predicts]
     found = model.output(x, model.embedding.weight, batch.legal)
@@ -145,12 +145,12 @@ def full_pass(model: Model, batch: Batch) -> list[Tensor]:
     return [found[rows == row] for row in range(len(batch.token))]
 
 
-def of_oracles(model: Model, pairs: list[tuple[list[str], Heads]]) -> list[Tensor]:
+def of_oracles(model: Transformer, pairs: list[tuple[list[str], Heads]]) -> list[Tensor]:
     sequences = READINGS[model.config.model](model.vocabulary, pairs)
     return full_pass(model, batch_of(pad(sequences, range(len(pairs))), dense))
 
 
-def of_walk(model: Model, walk: Walk) -> Tensor:
+def of_walk(model: Transformer, walk: Walk) -> Tensor:
     batch = by_definition(model.config.model, model.vocabulary, torch.tensor([walk.ids]), walk.counts, walk.actions)
     return full_pass(model, batch)[0]
 
@@ -165,12 +165,20 @@ def moved(
     symbols: Sequence[Symbol],
     waiting: Sequence[Hypotheses] = (),
 ) -> Hypotheses:
-    kind, reach, piece = (np.array(column, np.int32) for column in zip(*symbols, strict=True))
-    return stepper.step(hypotheses, Moves(np.array(rows), kind, reach, piece), waiting)
+    ids = np.array([id_of(stepper.model.vocabulary, symbol) for symbol in symbols])
+    return stepper.step(hypotheses, np.array(rows), ids, waiting)
+
+
+def id_of(speaks: Vocabulary, symbol: Symbol) -> int:
+    """The entry of the vocabulary for a move."""
+    if symbol.kind in (Kind.GEN, CONTINUE):
+        return symbol.piece
+    reach = f"[{symbol.reach}]" if symbol.reach > 1 else ""
+    return speaks.transition(f"{Kind(symbol.kind).name}{reach}")
 
 
 def begin(stepper: StackStepper, count: int, most_words: int = 12) -> Hypotheses:
-    return fork(stepper.init(most_words), np.zeros(count, np.int64))
+    return stepper.choose(stepper.init(most_words), np.zeros(count, np.int64))
 
 
 def stepped(stepper: StackStepper, scripts: Sequence[Sequence[Symbol]], most_words: int = 12) -> list[Tensor]:
@@ -194,12 +202,12 @@ def stepped_in_turns(stepper: StackStepper, scripts: Sequence[Sequence[Symbol]],
         going = random.sample(unfinished, random.randint(1, len(unfinished)))
         waits = [row for row in range(len(numbers)) if row not in going]
         random.shuffle(waits)
-        others = [fork(hypotheses, np.array(part)) for part in (waits[::2], waits[1::2]) if part]
+        others = [stepper.choose(hypotheses, np.array(part)) for part in (waits[::2], waits[1::2]) if part]
         symbols = [scripts[numbers[row]][len(said[numbers[row]]) - 1] for row in going]
         new = moved(stepper, hypotheses, going, symbols, others)
         for row, found in zip(going, stepper.log_probs(new), strict=True):
             said[numbers[row]].append(found)
-        hypotheses = together([new, *others])
+        hypotheses = stepper.join([new, *others])
         numbers = [numbers[row] for row in [*going, *waits[::2], *waits[1::2]]]
     return [torch.stack(rows) for rows in said]
 
@@ -321,7 +329,7 @@ def test_fork_copies(name):
     stepper = StackStepper(small_model(name))
     word = Symbol(Kind.GEN, 1, int(vocabulary("pieces").starts_word.nonzero()[0][0]))
     hypotheses = moved(stepper, begin(stepper, 1), [0], [word])
-    copies = fork(hypotheses, np.array([0, 0, 0]))
+    copies = stepper.choose(hypotheses, np.array([0, 0, 0]))
     assert len(copies) == 3
     before = [column.copy() for column in (*hypotheses.states, *hypotheses.cache)]
     for column in (*copies.states, *copies.cache):
@@ -343,12 +351,12 @@ def test_together_is_undone_by_fork(name):
         for symbol in random_walk(name, random, 12, length).symbols:
             hypotheses = moved(stepper, hypotheses, [0, 1], [symbol, symbol], sets)
         sets.append(hypotheses)
-    joined = together(sets)
+    joined = stepper.join(sets)
     assert len(joined) == 6
     apart = torch.cat([stepper.log_probs(part) for part in sets])
     torch.testing.assert_close(stepper.log_probs(joined), apart, rtol=0, atol=1e-5)
     for number, part in enumerate(sets):
-        back = fork(joined, np.array([2 * number, 2 * number + 1]))
+        back = stepper.choose(joined, np.array([2 * number, 2 * number + 1]))
         filled = int(part.cache.filled[0])
         assert (back.cache.slot[:, :filled] == part.cache.slot[:, :filled]).all()
         assert (back.cache.filled == part.cache.filled).all() and (back.begun == part.begun).all()

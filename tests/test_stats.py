@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 import pytest
 
-from dtglib.stats import has_several_heads, length_quantiles, stats_of
-from dtglib.treebank import Edge, Sentence, Treebank, read_conllu, sentence_from_rows
+from dtglib.data.statistics import has_several_heads, length_quantiles, stats_of
+from dtglib.data.treebank import Edge, Sentence, Treebank, read_conllu, sentence_from_rows
 
 COMPARED = ("sentences", "tokens", "words", "fused", "projective", "sents_multihead", "empty_nodes")
 

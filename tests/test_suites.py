@@ -12,9 +12,11 @@ from statistics import mean
 import pytest
 from toys import in_every_model, small_model
 
-from dtglib import minilang
+from dtglib.basics.errors import UserError
+from dtglib.data import minilang
+from dtglib.data.tokenize import tokenize
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode.beam import Widths
-from dtglib.errors import UserError
 from dtglib.evaluate.suites import (
     Item,
     Suite,
@@ -26,11 +28,9 @@ from dtglib.evaluate.suites import (
     predictions,
     read_suite,
     read_suites,
-    score,
+    scores_by_suite,
 )
-from dtglib.surprisal import of_beginnings, surprisals
-from dtglib.text import tokenize
-from dtglib.vocab import Vocabulary
+from dtglib.evaluate.surprisal import of_beginnings, surprisals
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -107,7 +107,7 @@ def rows_of(*suites: Suite, model: Callable = in_place, first: int = 0) -> list[
 
 
 def scores_of(*suites: Suite, model: Callable = in_place, knows: Callable | None = None) -> list[dict]:
-    return score(suites, rows_of(*suites, model=model), knows)
+    return scores_by_suite(suites, rows_of(*suites, model=model), knows)
 
 
 def write(folder: Path, written: object, name: str = "mine.json") -> Path:

@@ -16,6 +16,7 @@ from reference import SAME, listed
 from toys import (
     ALL,
     LONG_WORD,
+    READINGS,
     WORDS,
     in_both_vocabularies,
     in_every_model,
@@ -26,13 +27,12 @@ from toys import (
     vocabulary,
 )
 
-from dtglib.corpora import load
+from dtglib.basics.errors import UserError
+from dtglib.data.corpora import load
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode.beam import Widths
-from dtglib.errors import UserError
-from dtglib.model import Model
-from dtglib.readings import READINGS
-from dtglib.scores import score_words
-from dtglib.surprisal import (
+from dtglib.evaluate.likelihood import score_words
+from dtglib.evaluate.surprisal import (
     Surprisal,
     is_known,
     of_beginnings,
@@ -42,7 +42,7 @@ from dtglib.surprisal import (
     surprisals,
     word_frame,
 )
-from dtglib.vocab import Vocabulary
+from dtglib.network.transformer import Transformer
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -50,7 +50,7 @@ NARROW = Widths(10, 10)
 NO_TRANSITIONS = Widths(1, 1, 0, 0)  # words may come, but no arc between them, and so no end
 
 
-def surprisal_of(model: Model, words: list[str], widths: Widths = NARROW) -> Surprisal:
+def surprisal_of(model: Transformer, words: list[str], widths: Widths = NARROW) -> Surprisal:
     (found,) = surprisals(model, [words], widths)
     return found
 

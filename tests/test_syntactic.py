@@ -3,6 +3,7 @@
 Runs of the commands are in a scratch folder, so that nothing lands in the runs/ of the real repository.
 """
 
+import functools
 import json
 import math
 from collections.abc import Sequence
@@ -12,29 +13,36 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from toys import saved_parser, small_model
+from toys import SYSTEM_OF, saved_parser, small_model
 
-import dtglib.syntactic
-from dtglib import minilang
-from dtglib.cli import main
+import dtglib.experiments.syntax_scores
+from dtglib.basics.errors import UserError
+from dtglib.cli.main import main
+from dtglib.data import minilang
+from dtglib.data.treebank import Sentence
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode import beam
 from dtglib.decode.beam import Widths, search
-from dtglib.decode.stackcache import StackStepper
-from dtglib.errors import UserError
 from dtglib.evaluate import blimp, suites
 from dtglib.evaluate.blimp import Pair, Paradigm, read_pairs
-from dtglib.evaluate.suites import averages, read_suites
-from dtglib.evaluate.suites import score as score_suites
-from dtglib.model import Model
-from dtglib.proposals.parser import load_parser
-from dtglib.proposals.projective import best_trees, how_many
-from dtglib.readings import SYSTEM_OF
-from dtglib.scores import all_trees, score_trees, score_words
-from dtglib.settings import read_settings
-from dtglib.surprisal import surprisals
-from dtglib.syntactic import ByBeam, ByTrees, Exactly, pair_rows, pairs_of, parses, suite_rows, suites_of, widths_of
-from dtglib.treebank import Sentence
-from dtglib.vocab import Vocabulary
+from dtglib.evaluate.likelihood import all_trees, score_trees, score_words
+from dtglib.evaluate.suites import averages, read_suites, scores_by_suite
+from dtglib.evaluate.surprisal import surprisals
+from dtglib.experiments.settings import read_settings
+from dtglib.experiments.syntax_scores import (
+    ByBeam,
+    ByTrees,
+    Directly,
+    pair_rows,
+    pairs_of,
+    parses,
+    suite_rows,
+    suites_of,
+    widths_of,
+)
+from dtglib.families.base import load_model
+from dtglib.parsing.parser import load_parser
+from dtglib.parsing.projective import best_trees, how_many
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -109,7 +117,7 @@ def few_at_once(monkeypatch):
     """Two pairs or one item are tried together, so that what is interrupted goes on with others than the first."""
     monkeypatch.setattr(beam, "FEWEST", 4)
     monkeypatch.setattr(beam, "MOST", 4)
-    for way in (ByTrees, Exactly):
+    for way in (ByTrees, Directly):
         monkeypatch.setattr(way, "at_once", 4)
 
 
@@ -121,9 +129,7 @@ def no_more(monkeypatch):
         raise AssertionError("it computes again")
 
     def forbid() -> None:
-        monkeypatch.setattr(Model, "log_probs", refuse)
-        for name in ("search", "of_beginnings", "score_many", "score_words", "load_parser"):
-            monkeypatch.setattr(dtglib.syntactic, name, refuse)
+        monkeypatch.setattr(dtglib.experiments.syntax_scores, "load_model", refuse)
 
     return forbid
 
@@ -167,7 +173,7 @@ def cut(path: Path, rows: int) -> None:
 
 def ways_of(name: str, folder: Path) -> list:
     if name not in SYSTEM_OF:
-        return [Exactly(), ByBeam(BEAM)]
+        return [Directly(), ByBeam(BEAM)]
     return [ByBeam(BEAM), ByTrees(folder / "parser", 5), ByTrees(folder / "parser", 5, "best")]
 
 
@@ -177,16 +183,16 @@ def ways_of(name: str, folder: Path) -> list:
 @in_every_model
 def test_a_row_has_what_the_way_to_log_p_says(name, folder, pairs_file):
     (paradigm,) = tested = read_pairs(pairs_file)
-    model = Model.load(folder / name)
+    model = load_model(folder / name)
     sentences = [words for pair in paradigm.pairs for words in (pair.good, pair.bad)]
-    expected = {"ByBeam": [one.log_prob for one in search(StackStepper(model), model.vocabulary, sentences, BEAM)]}
+    expected = {"ByBeam": [one.log_prob for one in search(model.stepper(), model.vocabulary, sentences, BEAM)]}
     if name in SYSTEM_OF:
         scores = load_parser(folder / "parser").arc_scores(sentences)
         trees = [best_trees(arcs, 5).heads for arcs in scores]
         bounds = [score_trees(model, words, heads).bound for words, heads in zip(sentences, trees, strict=True)]
         way, expected["ByTrees"] = ByTrees(folder / "parser", 5, "best"), bounds
     else:
-        way, expected["Exactly"] = Exactly(), score_words(model, sentences).tolist()
+        way, expected["Directly"] = Directly(), score_words(model, sentences).tolist()
     for one in (ByBeam(BEAM), way):
         rows = pair_rows(folder / name, tested, one)
         assert [row["pair"] for row in rows] == list(range(len(PAIRS)))
@@ -197,7 +203,7 @@ def test_a_row_has_what_the_way_to_log_p_says(name, folder, pairs_file):
 @pytest.mark.parametrize("name", SYSTEM_OF)
 def test_with_all_trees_of_short_sentences_the_bound_is_the_sum_over_trees_and_a_wide_beam_has_no_less(name, folder):
     """The beam also counts derivations that no oracle takes."""
-    model = Model.load(folder / name)
+    model = load_model(folder / name)
     sentences = [["They", "think", "."], ["There", "is", "a", "key"], ["keys"]]
     bounds = list(ByTrees(folder / "parser", how_many(4)).log_probs(model)(sentences))
     exact = [score_trees(model, words, all_trees(len(words))).bound for words in sentences]
@@ -230,7 +236,7 @@ def test_identical_sentences_tie_in_every_way_wherever_they_stand(name, folder):
 
 
 def test_trees_are_drawn_by_the_words_and_the_seed_alone(folder):
-    model, words, other = Model.load(folder / "dtg"), ["There", "is", "a", "key", "there", "."], ["They", "think"]
+    model, words, other = load_model(folder / "dtg"), ["There", "is", "a", "key", "there", "."], ["They", "think"]
 
     def bounds(sentences: Sequence[Sequence[str]], seed: int = 1) -> list[float]:
         return list(ByTrees(folder / "parser", 3, seed=seed).log_probs(model)(sentences))
@@ -247,7 +253,7 @@ def test_trees_are_drawn_by_the_words_and_the_seed_alone(folder):
 @in_every_model
 def test_pairs_are_scored_once_and_the_rest_after_an_interruption(name, folder, pairs_file, repository, no_more):
     tested = read_pairs(pairs_file)
-    way = ways_of(name, folder)[-1] if name != "txl-tokens" else Exactly()
+    way = ways_of(name, folder)[-1] if name != "txl-tokens" else Directly()
     whole = pair_rows(folder / name, tested, way)
     (path,) = kept(repository)
     before = path.read_bytes()
@@ -286,8 +292,8 @@ def test_whatever_else_is_asked_for_is_computed_for_itself(folder, pairs_file, r
         ("dtg", tested, ByBeam(BEAM._replace(within=9.0))), ("txl-trans", tested, ByBeam(BEAM)),
         ("dtg", tested, ByTrees(folder / "parser", 2)), ("dtg", tested, ByTrees(folder / "parser", 3)),
         ("dtg", tested, ByTrees(folder / "parser", 2, "best")), ("dtg", tested, ByTrees(folder / "parser", 2, seed=2)),
-        ("txl-tokens", tested, Exactly()), ("txl-tokens", tested, ByBeam(BEAM)),
-        ("txl-tokens", read_pairs(pairs_file, 0.5), Exactly()),
+        ("txl-tokens", tested, Directly()), ("txl-tokens", tested, ByBeam(BEAM)),
+        ("txl-tokens", read_pairs(pairs_file, 0.5), Directly()),
     ]  # fmt: skip
     for number, (name, paradigms, way) in enumerate(asked, start=1):
         pair_rows(folder / name, paradigms, way)
@@ -334,7 +340,7 @@ def test_a_size_says_which_pairs_and_items_are_tried_and_how_wide_the_beam_is(na
     settings = read_settings(repository / "configs" / "tiny.yaml")
     assert widths_of(settings) == Widths(3, 3, within=4.0)
     pairs = pairs_of(settings, folder / name)
-    assert pairs["log p"] == ("ByBeam" if name == "dtg" else "Exactly")
+    assert pairs["log p"] == ("ByBeam" if name == "dtg" else "Directly")
     assert (pairs["pairs"], len(pairs["paradigms"])) == (49, 49)
     if name == "dtg":
         return
@@ -353,7 +359,7 @@ def surprisal(capsys, folder: Path, name: str, text: object, *more: object) -> d
 @in_every_model
 def test_surprisals_as_json_are_those_of_the_function(name, folder, capsys):
     (found,) = surprisal(capsys, folder, name, SENTENCE)["sentences"]
-    (expected,) = surprisals(Model.load(folder / name), [SENTENCE.split()], BEAM)
+    (expected,) = surprisals(load_model(folder / name), [SENTENCE.split()], BEAM)
     assert found == {
         "words": SENTENCE.split(),
         "surprisals": pytest.approx(expected.of_words.tolist()),
@@ -400,7 +406,7 @@ def test_a_file_has_a_sentence_a_line_and_text_is_taken_apart_as_in_treebanks(fo
 def deaf(folder, tmp_path) -> Path:
     """Models that can never say "cabinet"."""
     for name in ("dtg", "txl-tokens"):
-        model = Model.load(folder / name)
+        model = load_model(folder / name)
         with torch.no_grad():
             model.output.bias[model.vocabulary.encode(["cabinet"]).ids[0]] = -torch.inf
         model.save(tmp_path / name)
@@ -427,7 +433,7 @@ def test_a_search_that_dies_is_said_with_the_number_and_the_word(name, deaf, tmp
 
 def test_a_search_that_dies_at_the_end_says_so(folder, capsys, monkeypatch):
     """Without transitions words come, but no end."""
-    monkeypatch.setattr("dtglib.model_commands._widths", lambda options: Widths(1, 1, 0, 0))
+    monkeypatch.setattr("dtglib.cli.scoring.widths_from", lambda options: Widths(1, 1, 0, 0))
     assert command("surprisal", "--model", folder / "dtg", "The keys .", "--json") == 0
     out, err = capsys.readouterr()
     (found,) = read_json(out)["sentences"]
@@ -459,7 +465,7 @@ def test_an_empty_file_is_named(folder, tmp_path, capsys):
 @in_every_model
 def test_pairs_as_json_are_counted_as_the_rows_say(name, folder, pairs_file, capsys):
     found = as_json(capsys, "blimp", "--model", folder / name, pairs_file, "--beam", 5)
-    way = ByBeam(BEAM) if name in SYSTEM_OF else Exactly()
+    way = ByBeam(BEAM) if name in SYSTEM_OF else Directly()
     rows = pair_rows(folder / name, read_pairs(pairs_file), way)
     right = sum(row["good"] > row["bad"] for row in rows) / len(PAIRS)
     assert (found["log p"], found["fraction"], found["model"]) == (type(way).__name__, 1.0, str(folder / name))
@@ -534,7 +540,7 @@ def test_pairs_are_written_as_tables_that_say_the_same(folder, pairs_file, tmp_p
 def test_suites_as_json_are_scored_as_the_rows_say(name, folder, suite_file, capsys):
     found = as_json(capsys, "suites", "--model", folder / name, suite_file, "--beam", 5)
     tested = read_suites(suite_file)
-    scores = score_suites(tested, suite_rows(folder / name, tested, BEAM))
+    scores = scores_by_suite(tested, suite_rows(folder / name, tested, BEAM))
     assert (found["beam_width"], found["word_beam_width"], found["within"]) == (5, 5, None)
     assert [row["score"] for row in found["suites"]] == [row["score"] for row in scores]
     assert found["averages"] == averages(scores)
@@ -594,6 +600,7 @@ def test_a_call_that_was_stopped_is_taken_up_by_the_next(
     rows.unlink()
     real, asked = {"blimp": blimp.pair_rows, "suites": suites.item_rows}[what], []
 
+    @functools.wraps(real)
     def stopped(tested, says, first, at_once):
         asked.append(first)
         for number, row in enumerate(real(tested, says, first, at_once)):
@@ -671,7 +678,7 @@ def test_an_option_that_makes_no_sense_is_refused(what, option, folder, capsys):
 
 
 def test_weights_that_are_no_numbers_are_one_line(folder, pairs_file, suite_file, tmp_path, capsys):
-    model = Model.load(folder / "dtg")
+    model = load_model(folder / "dtg")
     with torch.no_grad():
         model.embedding.weight.fill_(torch.nan)
     model.save(tmp_path / "broken")

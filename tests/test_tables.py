@@ -5,10 +5,18 @@ from pathlib import Path
 import pytest
 from scipy.stats import ttest_rel
 
-from dtglib.errors import UserError
-from dtglib.files import repository
-from dtglib.record import Run
-from dtglib.tables import as_markdown, beside_the_paper, circuit_scores, in_words, measured_values, orderings, paper
+from dtglib.basics.errors import UserError
+from dtglib.basics.files import repository
+from dtglib.basics.record import Run
+from dtglib.experiments.tables import (
+    as_markdown,
+    beside_the_paper,
+    circuit_scores,
+    in_words,
+    measured_values,
+    orderings,
+    paper,
+)
 
 SG, PAIRS = "mean of 6 circuits of 21 suites", "all pairs"
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dtglib.text import detokenize, tokenize
+from dtglib.data.tokenize import detokenize, tokenize
 
 
 @pytest.mark.parametrize(

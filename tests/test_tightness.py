@@ -9,13 +9,14 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
+from toys import SYSTEM_OF
 
+from dtglib.data.vocabulary import Vocabulary
+from dtglib.evaluate.likelihood import Estimate, all_trees, score_trees
 from dtglib.evaluate.tightness import FLATTENED, Tightness, tightness
-from dtglib.model import Model, ModelConfig
-from dtglib.proposals.projective import best_trees, different_samples, samples
-from dtglib.readings import SYSTEM_OF
-from dtglib.scores import Estimate, all_trees, score_trees
-from dtglib.vocab import Vocabulary
+from dtglib.families.base import build
+from dtglib.network.transformer import Transformer, TransformerConfig
+from dtglib.parsing.projective import best_trees, different_samples, samples
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -26,10 +27,10 @@ of_every_model = pytest.mark.parametrize("name", SYSTEM_OF)
 
 
 @cache
-def model(name: str, reach: int = 31) -> Model:
+def model(name: str, reach: int = 31) -> Transformer:
     torch.manual_seed(3)
     vocabulary = Vocabulary.of_words([LONGER], reach)
-    return Model(ModelConfig(model=name, layers=2, width=16, heads=2, inner=32), vocabulary).eval()
+    return build(TransformerConfig(model=name, layers=2, width=16, heads=2, inner=32), vocabulary).eval()
 
 
 def arc_scores(words: list[str], spread: float = 1.0) -> np.ndarray:

@@ -24,16 +24,17 @@ from running import WEIGHTS_FILE, bits, elsewhere, lines, tensors, wait_for, wri
 from torch import Tensor, nn
 from toys import CONFIG, CPU, TINY, Bad, Bigrams, Ends, Fragile, Letters, run
 
-import dtglib.progress
-import dtglib.train
-from dtglib.checkpoint import FILE as CHECKPOINT_FILE
-from dtglib.cli import main
-from dtglib.errors import UserError
-from dtglib.examples import Examples
-from dtglib.processes import has_bfloat16_units
-from dtglib.record import read_record
-from dtglib.schedule import TrainConfig, all_steps, rate_at
-from dtglib.train import Interrupted
+import dtglib.basics.progress
+import dtglib.training.loop
+from dtglib.basics.errors import UserError
+from dtglib.basics.record import read_record
+from dtglib.cli.main import main
+from dtglib.network.transformer import Part
+from dtglib.training.checkpoint import FILE as CHECKPOINT_FILE
+from dtglib.training.distributed import has_bfloat16_units
+from dtglib.training.examples import Examples
+from dtglib.training.loop import Interrupted
+from dtglib.training.schedule import TrainConfig, all_steps, rate_at
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -191,7 +192,7 @@ def test_a_line_of_metrics_is_about_the_steps_since_the_last_one(tmp_path):
     for part, sentences in (("train", data), ("dev", held_out)):
         nats, parts = model.loss(sentences.batch(range(len(sentences.names)), 0, CPU))
         for line in lines(tmp_path, part):
-            assert line["nats_per_transition"] == pytest.approx(nats.item() / parts["transitions"], rel=1e-6)
+            assert line["nats_per_transition"] == pytest.approx(nats.item() / parts["transition"].events, rel=1e-6)
             assert line["nats_per_sentence"] == pytest.approx(nats.item() / len(sentences.names), rel=1e-6)
     padded = sum(len(b) * data.lengths[b].max() for b in map(np.array, data.taken[:6]))
     assert lines(tmp_path, "train")[0]["padding"] == pytest.approx(1 - data.lengths.sum() / padded)
@@ -206,7 +207,7 @@ def test_the_rate_and_the_norm_of_the_gradient_are_recorded(tmp_path):
 
 
 def test_a_bar_shows_the_loss_the_speed_and_when_it_will_be_over(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(dtglib.progress, "SECONDS_BEFORE_A_BAR", 0)
+    monkeypatch.setattr(dtglib.basics.progress, "SECONDS_BEFORE_A_BAR", 0)
     monkeypatch.delenv("CI", raising=False)
     run(tmp_path / "toy")
     last = capsys.readouterr().err.split("\r")[-1]
@@ -223,12 +224,14 @@ class Scripted(Bigrams):
         super().__init__()
         self.script, self.states = list(script), []
 
-    def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, float]]:
+    def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, Part]]:
         nats, parts = super().loss(batch)
         if self.training:
             return nats, parts
         self.states.append({name: tensor.clone() for name, tensor in self.state_dict().items()})
-        return torch.tensor(self.script.pop(0) * parts["transitions"]), parts
+        events = parts["transition"].events
+        nats = torch.tensor(self.script.pop(0) * events)
+        return nats, {"transition": Part(nats.float(), events)}
 
 
 ONE_HELD_OUT_BATCH = replace(CONFIG, epochs=1, evaluate_every=1)
@@ -278,7 +281,7 @@ def test_nothing_is_dropped_out_in_evaluation(tmp_path):
     model = run(tmp_path, replace(CONFIG, evaluate_every=None, epochs=1))
     model.eval()
     nats, parts = model.loss(Letters(8, seed=9).batch(range(8), 0, CPU))
-    assert lines(tmp_path, "dev")[-1]["nats_per_transition"] == pytest.approx(nats.item() / parts["transitions"])
+    assert lines(tmp_path, "dev")[-1]["nats_per_transition"] == pytest.approx(nats.item() / parts["transition"].events)
 
 
 # ---- Interrupted
@@ -346,7 +349,7 @@ def test_a_signal_that_comes_after_the_last_step_is_not_lost_and_the_training_is
 def test_a_long_epoch_is_saved_on_the_way_and_goes_on_with_the_same_lines(tmp_path, monkeypatch):
     config = replace(CONFIG, epochs=5, evaluate_every=1000)
     run(tmp_path / "whole", config)
-    monkeypatch.setattr(dtglib.train, "CHECKPOINT_SECONDS", 0)
+    monkeypatch.setattr(dtglib.training.loop, "CHECKPOINT_SECONDS", 0)
     with pytest.raises(RuntimeError):
         run(tmp_path / "ended", config, data=Ends(19))
     rest = Letters()
@@ -552,7 +555,7 @@ class Watched(Bigrams):
         super().__init__(dropout=0)
         self.products = set()
 
-    def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, float]]:
+    def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, Part]]:
         self.products.add((self.training, str(self.out(self.embedding.weight).dtype)))
         return super().loss(batch)
 

@@ -11,11 +11,11 @@ from numba import njit
 from reference import all_trees_crossing_or_not, crossings
 from trees import THERE_IS_A_DIFFERENCE, all_trees, projective_trees, random_tree
 
-from dtglib.errors import UserError
+from dtglib.basics.errors import UserError
+from dtglib.data.treebank import read_conllu, trees_only
 from dtglib.transitions import START, SYSTEMS, Action, IllegalAction, Kind, State, batch, oracle, replay, take
-from dtglib.transitions.protocol import as_tree, why_no_tree
-from dtglib.transitions.rows import MAY_GENERATE, MOST_REACH, first_without_tree
-from dtglib.treebank import read_conllu, trees_only
+from dtglib.transitions.protocol import Tree, as_tree, why_no_tree
+from dtglib.transitions.rows import MAY_GENERATE, MOST_REACH, first_without_tree, row_after, row_of
 
 UD_ENGLISH = ("Atis", "CHILDES", "EWT", "GUM", "LinES", "ParTUT")
 
@@ -409,6 +409,20 @@ def test_a_batch_allows_and_does_what_each_of_its_states_allows_and_does(system)
     assert any(state.done for state in walk.states) and max(len(state.heads) for state in walk.states) == 25
 
 
+def test_an_action_closes_a_state_of_a_batch_if_no_word_may_come_after_it(system):
+    walk, closing = Walk(system, walkers=100, most_words=12, seed=2), 0
+    for _ in range(40):
+        found = batch.closing(system, walk.rows)
+        for row, state in enumerate(walk.states):
+            silent = [action for action in system.legal(state) if action.kind not in (Kind.GEN, Kind.END)]
+            gens = {action: Action(Kind.GEN) in system.legal(system.step(state, action)) for action in silent}
+            expected = {action for action, may_generate in gens.items() if not may_generate}
+            assert batch.as_actions(*(column[row] for column in found)) == expected
+            closing += len(expected)
+        walk.step()
+    assert (closing > 0) == (system.NAME != "arc-swift"), "arc-swift may always generate one more word"
+
+
 def test_a_fork_of_a_batch_goes_its_own_way(system):
     rows = batch.start(2, most_words=3)
     fork = batch.choose(rows, np.array([1, 1, 0]))
@@ -454,33 +468,32 @@ def test_an_illegal_action_in_a_batch_names_its_row_and_changes_nothing():
 
 
 @njit
-def write(wanted_row, step_row, tree, leftmost, rightmost):
+def write(wanted_row, step_row, tree):
     """The actions for a tree, a row (kind, reach) each."""
-    words = len(tree) - 1
-    stack, heads = np.zeros(words + 1, np.int32), np.full(words + 1, -1, np.int32)
+    words = len(tree.heads) - 1
+    row = row_of(np.zeros(words + 1, np.int32), 1, 0, np.full(words + 1, -1, np.int32), 0)
     actions = np.zeros((4 * words + 2, 2), np.int32)
-    depth, front, count, made = 1, 0, 0, 0
+    made = 0
     while True:
-        kind, reach = wanted_row(stack, depth, front, heads, count, tree, leftmost, rightmost)
+        kind, reach = wanted_row(row, tree)
         actions[made, 0], actions[made, 1] = kind, reach
         made += 1
         if kind == Kind.END:
             return actions[:made]
-        depth, front, count = step_row(stack, depth, front, heads, count, kind, reach)
+        row = row_after(row, step_row(row, kind, reach))
 
 
 @njit
 def read(step_row, actions, words):
     """The heads that actions write."""
-    stack, heads = np.zeros(words + 1, np.int32), np.full(words + 1, -1, np.int32)
-    depth, front, count = 1, 0, 0
+    row = row_of(np.zeros(words + 1, np.int32), 1, 0, np.full(words + 1, -1, np.int32), 0)
     for kind, reach in actions[:-1]:
-        depth, front, count = step_row(stack, depth, front, heads, count, kind, reach)
-    return heads[1 : count + 1]
+        row = row_after(row, step_row(row, kind, reach))
+    return row.heads[1 : row.count + 1]
 
 
 def written(system, heads) -> np.ndarray:
-    return write(system.wanted_row, system.step_row, *map(np.array, as_tree(heads)))
+    return write(system.wanted_row, system.step_row, Tree(*map(np.array, as_tree(heads))))
 
 
 def check_rows(system, heads):

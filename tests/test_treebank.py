@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtglib.errors import UserError
-from dtglib.treebank import (
+from dtglib.basics.errors import UserError
+from dtglib.data.treebank import (
     Edge,
     Sentence,
     Treebank,

@@ -14,18 +14,18 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from toys import PIECES, SENTENCES
+from toys import PIECES, READINGS, SENTENCES
 from trees import Heads, all_trees, random_tree
 
-from dtglib import attention
-from dtglib.batches import by_length, pad
-from dtglib.compile import Compiled, Sequences
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode import trie
 from dtglib.decode.trie import Trie, groups, grow, joint_log_probs, structure_of
-from dtglib.model import Model, ModelConfig, batch_of
-from dtglib.readings import READINGS
-from dtglib.structure import Shared, Structure, dense, vectors_of
-from dtglib.vocab import Vocabulary
+from dtglib.families.base import build
+from dtglib.network import attention
+from dtglib.network.transformer import Transformer, TransformerConfig, batch_of
+from dtglib.sequences.batches import by_length, pad
+from dtglib.sequences.compile import Compiled, Sequences
+from dtglib.sequences.structure import Shared, Structure, dense, vectors_of
 
 MODELS = ["dtg", "dtg-eager", "dtg-swift", "txl-trans"]
 SIZE = {"layers": 2, "width": 32, "heads": 4, "inner": 64}
@@ -80,10 +80,10 @@ def sequences(name: str, count: int) -> Sequences:
 
 
 @cache
-def model(name: str, output: str = "single") -> Model:
+def model(name: str, output: str = "single") -> Transformer:
     """Its weights are larger than those that training begins with, so that it has strong opinions."""
     torch.manual_seed(1)
-    found = Model(ModelConfig(model=name, output=output, **SIZE), vocabulary())
+    found = build(TransformerConfig(model=name, output=output, **SIZE), vocabulary())
     with torch.no_grad():
         found.embedding.weight *= 3
         found.output.bias.normal_()
@@ -91,7 +91,7 @@ def model(name: str, output: str = "single") -> Model:
 
 
 @torch.no_grad()
-def of_rows(scorer: Model, chosen: Sequences, numbers: np.ndarray | list[int]) -> Tensor:
+def of_rows(scorer: Transformer, chosen: Sequences, numbers: np.ndarray | list[int]) -> Tensor:
     """The log-probability of each of some sequences, a row each: the way that needs no trie."""
     batch = batch_of(pad(chosen, numbers), dense)
     row = batch.predicts // batch.token.shape[1]
@@ -192,7 +192,7 @@ def test_nothing_is_asked_of_gradients_and_training_stays_as_it_was():
     found = joint_log_probs(model("dtg"), sequences("dtg", 4))
     assert not found.requires_grad
     assert not model("dtg").training
-    in_training = Model(ModelConfig(model="dtg", **SIZE), vocabulary()).train()
+    in_training = build(TransformerConfig(model="dtg", **SIZE), vocabulary()).train()
     joint_log_probs(in_training, sequences("dtg", 4))
     assert all(module.training for module in in_training.modules())
     assert torch.is_grad_enabled()
@@ -218,7 +218,7 @@ def test_how_much_is_held_at_once_changes_no_number(name, limits, monkeypatch):
 @pytest.mark.parametrize("most", [60, 400])
 def test_what_is_held_at_once_is_no_more_than_the_limits(most, monkeypatch):
     """The model and its output say how much they were given."""
-    scorer, given = Model(ModelConfig(model="dtg", **SIZE), vocabulary()).eval(), defaultdict(list)
+    scorer, given = build(TransformerConfig(model="dtg", **SIZE), vocabulary()).eval(), defaultdict(list)
     scorer.register_forward_pre_hook(lambda _, batch: given["positions"].append(batch[0].token.numel()))
     scorer.output.register_forward_pre_hook(lambda _, x: given["predictions"].append(len(x[0])))
     limit(monkeypatch, most, 10, 17)

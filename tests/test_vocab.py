@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toys import PIECES, SENTENCES
 
-from dtglib.config import VocabularyConfig
-from dtglib.errors import UserError
-from dtglib.vocab import END, MARK, PAD, REACH, ROOT, UNKNOWN, Vocabulary, reserved_entries
+from dtglib.basics.errors import UserError
+from dtglib.data.vocabulary import END, MARK, PAD, REACH, ROOT, UNKNOWN, Vocabulary, VocabularyConfig, reserved_entries
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +184,7 @@ def test_a_sentence_with_a_sign_that_sentencepiece_reserves_is_not_lost():
 
 def test_the_same_words_give_the_same_bytes_in_another_process(pieces):
     program = (
-        "import sys, json; from dtglib.vocab import Vocabulary;"
+        "import sys, json; from dtglib.data.vocabulary import Vocabulary;"
         "sys.stdout.buffer.write(Vocabulary.train(json.load(sys.stdin), int(sys.argv[1])).model)"
     )
     other = subprocess.run(
@@ -199,7 +198,7 @@ def test_the_same_words_give_the_same_bytes_in_another_process(pieces):
 
 
 def test_the_module_does_not_need_torch():
-    program = "import sys, dtglib.vocab, dtglib.text; sys.exit('torch' in sys.modules)"
+    program = "import sys, dtglib.data.vocabulary, dtglib.data.tokenize; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
 
 

@@ -20,19 +20,19 @@ from running import WEIGHTS_FILE
 from torch import Tensor, nn
 from trees import Heads, all_trees, random_tree
 
-from dtglib.batches import by_length
-from dtglib.compile import Arcs, Sequences, compile_arrays
-from dtglib.corpora import load
+from dtglib.basics.files import write_atomically
+from dtglib.data.corpora import load
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode.beam import Widths
-from dtglib.files import write_atomically
-from dtglib.model import Model, ModelConfig
-from dtglib.proposals.trained import ParserConfig, Trained, entries_of
-from dtglib.readings import READINGS, SYSTEM_OF
-from dtglib.schedule import TrainConfig
-from dtglib.train import train
+from dtglib.families.base import build, titles
+from dtglib.network.transformer import Part, Transformer, TransformerConfig
+from dtglib.parsing.trained import ParserConfig, Trained, entries_of
+from dtglib.sequences.batches import by_length
+from dtglib.sequences.compile import Arcs, Sequences, compile_arrays
+from dtglib.training.loop import train
+from dtglib.training.schedule import TrainConfig
 from dtglib.transitions import SYSTEMS
 from dtglib.transitions.rows import MOST_REACH
-from dtglib.vocab import Vocabulary
 
 # ---- Words and vocabularies
 
@@ -109,6 +109,14 @@ def small_sentences(most_words: int = 5) -> list[Sentence]:
 
 # ---- Models
 
+# What the models of the paper read, and by which system, if they have one.
+READING_OF = {
+    name: build(TransformerConfig(name, layers=1, width=2, heads=1, inner=1), VOCABULARY).reading
+    for name in titles("dtg")
+}
+READINGS = {name: reading.compile for name, reading in READING_OF.items()}
+SYSTEM_OF = {name: reading.system.NAME for name, reading in READING_OF.items() if reading.has_trees}
+
 DTG = ["dtg", "dtg-eager", "dtg-swift"]
 SMALL = {"layers": 2, "width": 16, "heads": 2, "inner": 32}
 ALL = Widths(10**6, 10**6, 0, 10**6)  # of a search in which nothing is pruned
@@ -121,10 +129,10 @@ in_both_vocabularies = pytest.mark.parametrize("kind", ["pieces", "words"])
 with_both_outputs = pytest.mark.parametrize("output", ["single", "factored"])
 
 
-def small_model(name: str, speaks: Vocabulary | None = None, seed: int = 1, **config) -> Model:
+def small_model(name: str, speaks: Vocabulary | None = None, seed: int = 1, **config) -> Transformer:
     """Its weights are larger than those that training begins with, so that it has strong opinions."""
     torch.manual_seed(seed)
-    model = Model(ModelConfig(**{**SMALL, "model": name, **config}), speaks or vocabulary("pieces"))
+    model = build(TransformerConfig(**{**SMALL, "model": name, **config}), speaks or vocabulary("pieces"))
     with torch.no_grad():
         model.embedding.weight *= 3
         model.output.bias.normal_()
@@ -132,11 +140,11 @@ def small_model(name: str, speaks: Vocabulary | None = None, seed: int = 1, **co
 
 
 @cache
-def model_of(name: str, kind: str = "pieces", output: str = "single") -> Model:
+def model_of(name: str, kind: str = "pieces", output: str = "single") -> Transformer:
     return small_model(name, vocabulary(kind), output=output)
 
 
-def never(model: Model, entry: int) -> Model:
+def never(model: Transformer, entry: int) -> Transformer:
     """The model, but that an entry has no probability."""
     with torch.no_grad():
         model.output.bias[entry] = -torch.inf
@@ -220,7 +228,7 @@ class Letters:
 
     def batch(self, numbers: np.ndarray, positions: int, device: torch.device) -> Tensor:
         rows = nn.utils.rnn.pad_sequence([self.rows[n] for n in numbers], batch_first=True, padding_value=-1).to(device)
-        rows.happens = partial(self.take, numbers)
+        rows.happens, rows.positions = partial(self.take, numbers), rows.numel()
         return rows
 
     def take(self, numbers: np.ndarray) -> None:
@@ -238,12 +246,12 @@ class Bigrams(nn.Module):
             for number, parameter in enumerate(self.parameters(), start=1):
                 parameter.copy_(torch.linspace(-1, 1, parameter.numel()).view_as(parameter) / number)
 
-    def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, float]]:
+    def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, Part]]:
         batch.happens()
         before, after = batch[:, :-1], batch[:, 1:]
         logits = self.out(self.dropout(self.embedding(before.clamp(min=0))))
         nats = nn.functional.cross_entropy(logits.flatten(0, 1), after.flatten(), ignore_index=-1, reduction="sum")
-        return nats, {"transitions": int((after >= 0).sum()), "positions": batch.numel()}
+        return nats, {"transition": Part(nats, int((after >= 0).sum()))}
 
     def save(self, folder: Path) -> None:
         with write_atomically(folder / WEIGHTS_FILE, binary=True) as file:
@@ -280,7 +288,7 @@ class Fragile(Bigrams):
         super().__init__()
         self.trouble = trouble
 
-    def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, float]]:
+    def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, Part]]:
         nats, parts = super().loss(batch)
         return (nats + self.trouble(self) if (batch[:, 0] < 0).any() else nats), parts
 

@@ -11,18 +11,17 @@ import _common
 import numpy as np
 import torch
 
-from dtglib import attention
-from dtglib.batches import pack, pad
-from dtglib.compile import Sequences
+from dtglib.data.vocabulary import PAD
 from dtglib.decode.beam import Widths, search
-from dtglib.decode.stackcache import Hypotheses, Moves, StackStepper
+from dtglib.decode.stack_stepper import Hypotheses, StackStepper
 from dtglib.decode.trie import computed, planned
-from dtglib.model import Batch, Model, batch_of
-from dtglib.proposals.projective import different_samples
-from dtglib.readings import READINGS
-from dtglib.structure import Structure, dense, flex, vectors_of
+from dtglib.network import attention
+from dtglib.network.transformer import Batch, Transformer, batch_of
+from dtglib.parsing.projective import different_samples
+from dtglib.sequences.batches import pack, pad
+from dtglib.sequences.compile import Sequences
+from dtglib.sequences.structure import Structure, dense, flex, vectors_of
 from dtglib.transitions.protocol import OPEN
-from dtglib.vocab import PAD
 
 SPREAD = 3  # of made-up arc scores: a parser that has an idea, but is not sure
 
@@ -41,7 +40,9 @@ def waited(work: Callable[[], object], device: torch.device) -> Callable[[], Non
 # --- Training ----------------------------------------------------------------------------------------------------
 
 
-def report_training(report: _common.Report, model: Model, lengths: Sequence[int], positions: int, naive: int) -> None:
+def report_training(
+    report: _common.Report, model: Transformer, lengths: Sequence[int], positions: int, naive: int
+) -> None:
     """Forwards and backwards over sentences of one length: about so many positions of them.
 
     The definition in loops is given one sentence, and none of more than `naive` words.
@@ -49,7 +50,7 @@ def report_training(report: _common.Report, model: Model, lengths: Sequence[int]
     device = model.embedding.weight.device
     for length in lengths:
         sentences = made_up_sentences(length, max(1, positions // (3 * length + 1)))
-        sequences = READINGS["dtg"](model.vocabulary, sentences)
+        sequences = model.reading.compile(model.vocabulary, sentences)
         numbers = range(len(sentences))
         forms = {"dense": batch_of(pad(sequences, numbers), dense, device)}
         if device.type == "cuda":
@@ -72,7 +73,7 @@ def attention_row(positions: int) -> int:
     return min(2048, positions)
 
 
-def forward_and_backward(model: Model, batch: Batch) -> None:
+def forward_and_backward(model: Transformer, batch: Batch) -> None:
     loss, _ = model.loss(batch)
     loss.backward()
     # The gradients stay where they are, so that a GPU's memory for them is there before and after.
@@ -86,7 +87,7 @@ class InLoops(Structure):
 attention.FORMS[InLoops] = attention.naive
 
 
-def memory_of(work: Callable[[], object], model: Model) -> int:
+def memory_of(work: Callable[[], object], model: Transformer) -> int:
     """Bytes beside the weights: on a GPU the most that is held at once, on a CPU what is kept to go backwards."""
     weights = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
     if next(model.parameters()).is_cuda:
@@ -109,11 +110,11 @@ def memory_of(work: Callable[[], object], model: Model) -> int:
 # --- Scoring -----------------------------------------------------------------------------------------------------
 
 
-def report_scoring(report: _common.Report, model: Model, length: int, counts: Sequence[int], rows: int) -> None:
+def report_scoring(report: _common.Report, model: Transformer, length: int, counts: Sequence[int], rows: int) -> None:
     """Many trees of one sentence: as a trie, and a row each, so many rows at once."""
     device = model.embedding.weight.device
     for count in counts:
-        sequences = READINGS["dtg"](model.vocabulary, trees_of(length, count))
+        sequences = model.reading.compile(model.vocabulary, trees_of(length, count))
         tries = planned(sequences, device)
         forms = {
             "as a trie": lambda trees=sequences: computed(model, planned(trees, device)),
@@ -135,7 +136,7 @@ def report_scoring(report: _common.Report, model: Model, length: int, counts: Se
 
 
 @torch.no_grad()
-def in_rows(model: Model, sequences: Sequences, rows: int) -> torch.Tensor:
+def in_rows(model: Transformer, sequences: Sequences, rows: int) -> torch.Tensor:
     """The log-probability of each, a row each, those of about the same length together."""
     device = model.embedding.weight.device
     found = torch.zeros(len(sequences), dtype=torch.float64, device=device)
@@ -151,7 +152,7 @@ def in_rows(model: Model, sequences: Sequences, rows: int) -> torch.Tensor:
 # --- Beam search -------------------------------------------------------------------------------------------------
 
 
-def report_beam(report: _common.Report, model: Model, length: int, widths: Sequence[int]) -> None:
+def report_beam(report: _common.Report, model: Transformer, length: int, widths: Sequence[int]) -> None:
     """One sentence, by beams of several widths. "Read again" is what it would be without a cache.
 
     That is projected, and flatters it: the positions that would be computed, if every step read every hypothesis from
@@ -183,18 +184,20 @@ class Rereading(StackStepper):
 
     read_again = 0
 
-    def step(self, hypotheses: Hypotheses, moves: Moves, waiting: Sequence[Hypotheses] = ()) -> Hypotheses:
-        found = super().step(hypotheses, moves, waiting)
-        arcs = (found.states.heads != OPEN).sum(axis=1) if self.pops else 0
+    def step(
+        self, hypotheses: Hypotheses, rows: np.ndarray, symbols: np.ndarray, waiting: Sequence[Hypotheses] = ()
+    ) -> Hypotheses:
+        found = super().step(hypotheses, rows, symbols, waiting)
+        arcs = (found.states.heads != OPEN).sum(axis=1) if self.reading.pops else 0
         self.read_again += int((1 + found.states.count + 2 * arcs).sum())
         return found
 
 
-def seconds_a_position(model: Model, length: int) -> float:
+def seconds_a_position(model: Transformer, length: int) -> float:
     """In rows of sentences of that length, forwards alone."""
     device = model.embedding.weight.device
     rows = 512 if device.type == "cuda" else 32
-    sequences = READINGS["dtg"](model.vocabulary, made_up_sentences(length, rows))
+    sequences = model.reading.compile(model.vocabulary, made_up_sentences(length, rows))
 
     @torch.no_grad()
     def forwards() -> None:

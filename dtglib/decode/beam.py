@@ -1,65 +1,67 @@
-"""Word-synchronous beam search (Stern et al. 2017): what a model says of a sentence, word by word, without a parser.
+"""Word-synchronous beam search (Stern et al. 2017): the probability of a sentence, word by word, without a parser.
 
-Derivations are compared when they have generated the same words. Between two words, a step at a time, each hypothesis
-takes every transition that it may; the successors compete for `beam_width` places, those that take the next word among
-them, and the best `fast_track` of these get in anyway. When nobody has a transition left (or `transitions` steps are
-over), all that have taken the word are pruned to `word_beam_width`, and the search goes on from there.
+Derivations are compared when they have generated the same words. Between two words the search goes in steps: in each,
+every hypothesis takes every silent symbol (transition) that is legal, or the next word. All successors compete for
+`beam_width` places; the best `fast_track` of those that take the word get a place in any case. When no hypothesis has a
+transition left (or after `transitions` steps), the hypotheses that have taken the word are pruned to `word_beam_width`,
+and the search goes on with the word after it.
 
     "There is", arc-standard:  from (There is)   GEN a           waits for the others
-                                                 LEFTARC         again: GEN a, or RIGHTARC (after which only the end)
+                                                 LEFTARC         goes on: GEN a, or RIGHTARC from ROOT
 
-log p(words so far) is the log of the sum over the derivations that took the last word, before they are pruned to the
-word beam. It is a bound from below, and exact if nothing was pruned. Unlike the sum over trees it counts every
+While words are still to come, a symbol that no word can follow (such as the arc from ROOT in arc-standard) takes no
+place: it would lead nowhere.
+
+log p(words so far) is the logarithm of the sum over the derivations that took the last word, before they are pruned to
+the word beam. It is a lower bound, and exact if nothing was pruned. Unlike the sum over trees it counts every
 derivation of a tree.
 
-Several sentences are searched at once, each with places of its own; as long as some of them are the same, and go on
-with the same word, they are one:
+Several sentences are searched at once, each with its own places. Sentences share their hypotheses for as long as they
+begin with the same words:
 
     There is a     .              words that are searched: There, is, a, no, and an end each of two words
     There is no    difference
 
-    >>> from dtglib.decode.stackcache import StackStepper
-    >>> from dtglib.model import Model, ModelConfig
+    >>> import torch
+    >>> from dtglib.families.base import build
+    >>> from dtglib.network.transformer import TransformerConfig
     >>> words = ["There", "is", "a", "difference"]
     >>> _ = torch.manual_seed(1)
-    >>> model = Model(ModelConfig(layers=1, width=8, heads=1, inner=16), Vocabulary.of_words([words]))
-    >>> (narrow,) = search(StackStepper(model), model.vocabulary, [words], Widths(1, 1))
-    >>> (wide,) = search(StackStepper(model), model.vocabulary, [words], Widths(300, 300))
+    >>> model = build(TransformerConfig("dtg", layers=1, width=8, heads=1, inner=16), Vocabulary.of_words([words]))
+    >>> (narrow,) = search(model.stepper(), model.vocabulary, [words], Widths(1, 1))
+    >>> (wide,) = search(model.stepper(), model.vocabulary, [words], Widths(300, 300))
     >>> narrow.log_prob < wide.log_prob, round(wide.log_prob, 1), wide.heads.tolist()
     (True, -13.7, [2, 0, 2, 3])
 """
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import torch
 
-from dtglib.compile import Arcs
-from dtglib.decode.alive import CONTINUE
-from dtglib.decode.stackcache import Hypotheses, Moves, Stepper, fork, together
-from dtglib.errors import require, require_probabilities
-from dtglib.transitions.protocol import OPEN, Kind
-from dtglib.vocab import END, Vocabulary
+from dtglib.basics.errors import require, require_probabilities
+from dtglib.data.vocabulary import END, Vocabulary
+from dtglib.decode.stepper import Searchable, Stepper, log_probs_of
+from dtglib.transitions.protocol import OPEN
 
 Something = TypeVar("Something")
 
-AT_ONCE = {"cpu": 512, "cuda": 2**12}  # hypotheses whose whole distributions are held in memory
-# Hypotheses for which there is room, of all sentences that are searched at once. A step has a price of its own, however
-# few there are: where `within` left few of each sentence, 128 sentences took a quarter of the time that they took by
-# eights. But nothing is dropped until a hypothesis has arrived, so there must be room for all.
+# The number of hypotheses, over all sentences that are searched at once, for which there is room. A step has a fixed
+# cost: where `within` left few hypotheses of each sentence, 128 sentences at once took a quarter of the time that they
+# took in groups of eight. But nothing is dropped until a hypothesis has taken the word, so there must be room for all.
 HYPOTHESES, HYPOTHESES_WITHIN = 2**10, 2**14
-FEWEST, MOST = 8, 128  # sentences: what is stopped has lost no more
+FEWEST, MOST = 8, 128  # sentences that are searched at once; a search that is interrupted loses no more than these
 
 
 class Widths(NamedTuple):
-    """How many hypotheses of a sentence are kept, and for how many steps between two words (None: while there are any).
+    """How many hypotheses of a sentence are kept, and for how many steps between two words.
 
-    A limit can kill a long sentence at its end, where a model that attaches late has as many arcs to draw as there are
-    words. `within` drops a hypothesis that is so many nats behind the best one that has taken the word by then: of a
-    trained model most are, and what they would have added is little (benchmarks/within.py: 8 nats made a search of
-    width 300 some twenty times as fast, and took less than 0.002 nats a sentence).
+    Without a limit of steps (`transitions` is None) the stepper's own bound holds. A lower limit can kill a long
+    sentence at its end, where a model that attaches late has to draw as many arcs as there are words. `within` drops a
+    hypothesis that is this many nats behind the best one that has taken the word so far. Most hypotheses of a trained
+    model are that far behind, and they contribute little: 8 nats made a search of width 300 some twenty times as fast,
+    and cost less than 0.002 nats a sentence (benchmarks/within.py).
     """
 
     beam_width: int = 300
@@ -70,79 +72,90 @@ class Widths(NamedTuple):
 
     @property
     def at_once(self) -> int:
-        """How many sentences are best searched at once."""
+        """The number of sentences that are best searched at once."""
         room = HYPOTHESES if self.within is None else HYPOTHESES_WITHIN
         return min(max(room // max(self.beam_width, 1), FEWEST), MOST)
 
 
 class Found(NamedTuple):
-    """What a search found of one sentence. Where all hypotheses had died, log-probabilities are minus infinity."""
+    """The result for one sentence. Where no hypothesis was left, log-probabilities are minus infinity."""
 
-    log_prefix: np.ndarray  # log p of the sentence's beginning, up to each of its pieces
-    log_prob: float  # of the whole, the end included
-    heads: np.ndarray | None  # of its most probable derivation, if the model has trees,
-    log_derivation: float  # and log p(words, derivation)
+    log_prefix: np.ndarray  # log p of the beginning of the sentence, up to each of its pieces
+    log_prob: float  # log p of the whole sentence, with its end
+    heads: np.ndarray | None  # the tree of the most probable derivation; None from a model without trees
+    log_derivation: float  # log p(words, derivation) of that derivation
 
 
 class SoFar(NamedTuple):
-    """A sentence that has been read up to some word."""
+    """The result for a sentence up to some word."""
 
-    log_prob: float  # of these words
-    heads: np.ndarray | None  # of their most probable derivation, OPEN for a word without one; None if all had died
-    log_derivation: float
+    log_prob: float  # log p of these words
+    heads: np.ndarray | None  # those of the best derivation, OPEN for a word without one; None if no hypothesis is left
+    log_derivation: float  # log p of these words with that derivation
 
 
-DEFAULT = Widths()
+DEFAULT_WIDTHS = Widths()
 
 
 def search(
-    stepper: Stepper, vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], widths: Widths = DEFAULT
+    stepper: Stepper,
+    vocabulary: Vocabulary,
+    sentences: Sequence[Sequence[str]],
+    widths: Widths = DEFAULT_WIDTHS,
+    sources: Sequence[Any] | None = None,
 ) -> list[Found]:
-    """What the model behind the stepper says of each sentence."""
-    levels, paths = _levels([[*pieces, (END,)] for pieces in _pieces_of(vocabulary, sentences)])
-    log_prefix, best = [[] for _ in paths], [None] * len(paths)
-    for number, taken, place in _along(paths, _walk(stepper, vocabulary, levels, widths)):
+    """Search each sentence; for a model that is conditioned on sources, `sources` has one for each sentence."""
+    trie = _beginnings([[*pieces, (END,)] for pieces in _pieces_of(vocabulary, sentences)], sources)
+    log_prefix, best = [[] for _ in sentences], [None] * len(sentences)
+    for number, taken, place in _along(trie.paths, _walk(stepper, trie, widths)):
         log_prefix[number] += taken.log_prefix[place]
         if taken.pieces[place] == (END,):
-            best[number] = _best(taken.arrived.at(place))
+            best[number] = _best(stepper, taken.arrived.at(stepper, place))
     return [Found(np.array(prefix), end, *_tree(*one)) for (*prefix, end), one in zip(log_prefix, best, strict=True)]
 
 
 def search_beginnings(
-    stepper: Stepper, vocabulary: Vocabulary, beginnings: Sequence[Sequence[str]], widths: Widths = DEFAULT
+    stepper: Stepper,
+    vocabulary: Vocabulary,
+    beginnings: Sequence[Sequence[str]],
+    widths: Widths = DEFAULT_WIDTHS,
+    sources: Sequence[Any] | None = None,
 ) -> list[np.ndarray]:
-    """The same for beginnings of sentences, of which nobody asks how they end: log p up to each piece."""
-    levels, paths = _levels(_pieces_of(vocabulary, beginnings))
-    log_prefix = [[] for _ in paths]
-    for number, taken, place in _along(paths, _walk(stepper, vocabulary, levels, widths)):
+    """Search beginnings of sentences, without their ends; returns log p up to each piece."""
+    trie = _beginnings(_pieces_of(vocabulary, beginnings), sources)
+    log_prefix = [[] for _ in beginnings]
+    for number, taken, place in _along(trie.paths, _walk(stepper, trie, widths)):
         log_prefix[number] += taken.log_prefix[place]
     return list(map(np.array, log_prefix))
 
 
 def in_parts(
-    find: Callable[[Stepper, Vocabulary, Sequence[Sequence[str]], Widths], list[Something]],
-    new_stepper: Callable[[], Stepper],
-    vocabulary: Vocabulary,
+    find: Callable[..., list[Something]],
+    model: Searchable,
     sentences: Sequence[Sequence[str]],
-    widths: Widths = DEFAULT,
+    widths: Widths = DEFAULT_WIDTHS,
+    sources: Sequence[Any] | None = None,
 ) -> Iterator[Something]:
-    """What `search` or `search_beginnings` finds of any number of sentences, `widths.at_once` at a time."""
+    """Call `search` or `search_beginnings` for any number of sentences, `widths.at_once` of them at a time."""
     for first in range(0, len(sentences), widths.at_once):
-        yield from find(new_stepper(), vocabulary, sentences[first : first + widths.at_once], widths)
+        part = slice(first, first + widths.at_once)
+        of_part = None if sources is None else sources[part]
+        yield from find(model.stepper(), model.vocabulary, sentences[part], widths, of_part)
 
 
-def follow(stepper: Stepper, vocabulary: Vocabulary, words: Sequence[str], widths: Widths = DEFAULT) -> Iterator[SoFar]:
-    """What is found after each word, and the best derivation of the words so far."""
-    levels, _ = _levels(_pieces_of(vocabulary, [words]))
-    for taken in _walk(stepper, vocabulary, levels, widths):
-        yield SoFar(taken.log_prefix[0][-1], *_best(taken.through))
+def follow(
+    stepper: Stepper, vocabulary: Vocabulary, words: Sequence[str], widths: Widths = DEFAULT_WIDTHS
+) -> Iterator[SoFar]:
+    """Search one sentence, and yield what is found after each word."""
+    for taken in _walk(stepper, _beginnings(_pieces_of(vocabulary, [words])), widths):
+        yield SoFar(taken.log_prefix[0][-1], *_best(stepper, taken.through))
 
 
 class Level(NamedTuple):
-    """What comes next, once for all sentences that are the same up to there."""
+    """The words at one place of the sentences, each once for all sentences that are the same up to there."""
 
-    parent: list[int]  # what it comes after, in the level before
-    pieces: list[tuple[int, ...]]  # a word's, or <END> alone
+    parent: list[int]  # the place in the level before of the word that it follows
+    pieces: list[tuple[int, ...]]  # the pieces of the word, or <END> alone
 
 
 def _pieces_of(vocabulary: Vocabulary, sentences: Sequence[Sequence[str]]) -> list[list[tuple[int, ...]]]:
@@ -152,20 +165,34 @@ def _pieces_of(vocabulary: Vocabulary, sentences: Sequence[Sequence[str]]) -> li
     return [[e.ids[start:stop] for start, stop in e.spans] for e in encoded]
 
 
-def _levels(units: Sequence[Sequence[tuple[int, ...]]]) -> tuple[list[Level], list[list[int]]]:
-    """The sentences as a trie, and the path of each through its levels."""
+class Beginnings(NamedTuple):
+    """Sentences that share their beginnings."""
+
+    sources: list[Any]  # one root for each source; [None] for a model without sources
+    levels: list[Level]
+    paths: list[list[int]]  # the place of each sentence in each level
+
+
+def _beginnings(units: Sequence[Sequence[tuple[int, ...]]], sources: Sequence[Any] | None = None) -> Beginnings:
+    """The sentences as a trie; equal beginnings of sentences with different sources stay apart."""
+    sources = [None] * len(units) if sources is None else list(sources)
+    different = {id(source): source for source in sources or [None]}
+    root_of = {known: number for number, known in enumerate(different)}
+    roots = [root_of[id(source)] for source in sources]
     places: list[dict[tuple, int]] = [{} for _ in range(max(map(len, units), default=0))]
     paths = []
-    for sentence in units:
-        path = [0]
+    for root, sentence in zip(roots, units, strict=True):
+        path = [root]
         for known, pieces in zip(places, sentence, strict=False):
             path.append(known.setdefault((path[-1], pieces), len(known)))
         paths.append(path[1:])
-    return [Level(*map(list, zip(*known, strict=True))) for known in places], paths
+    return Beginnings(
+        list(different.values()), [Level(*map(list, zip(*known, strict=True))) for known in places], paths
+    )
 
 
-def _along(paths: Sequence[Sequence[int]], steps: Iterator["Taken"]) -> Iterator[tuple[int, "Taken", int]]:
-    """For each step and each sentence that goes so far: its number, what was found, and its place there."""
+def _along(paths: Sequence[Sequence[int]], steps: Iterator["LevelTaken"]) -> Iterator[tuple[int, "LevelTaken", int]]:
+    """For each level and each sentence that reaches it: the sentence's number, the result, and its place in it."""
     for depth, taken in enumerate(steps):
         for number, path in enumerate(paths):
             if depth < len(path):
@@ -173,156 +200,130 @@ def _along(paths: Sequence[Sequence[int]], steps: Iterator["Taken"]) -> Iterator
 
 
 class Beam(NamedTuple):
-    """Hypotheses side by side, in which place of its level each is, and log p of each so far."""
+    """Derivations side by side, the place of each in its level, and log p of each so far."""
 
-    hypotheses: Hypotheses
+    state: Any  # the stepper's
     place: np.ndarray
     log_p: np.ndarray
 
-    def of(self, rows: np.ndarray) -> "Beam":
+    def of(self, stepper: Stepper, rows: np.ndarray) -> "Beam":
         """These rows, copied."""
-        return Beam(fork(self.hypotheses, rows), self.place[rows], self.log_p[rows])
+        return Beam(stepper.choose(self.state, rows), self.place[rows], self.log_p[rows])
 
-    def at(self, place: int) -> "Beam":
-        """Those of one place."""
-        return self.of(np.flatnonzero(self.place == place))
-
-
-class Taken(NamedTuple):
-    """What there is when the words of a level have been taken."""
-
-    pieces: list[tuple[int, ...]]  # of each place
-    log_prefix: list[list[float]]  # of each place, up to each piece
-    arrived: Beam  # before the first piece was read, with its log-probability,
-    through: Beam  # and after the last
+    def at(self, stepper: Stepper, place: int) -> "Beam":
+        """The hypotheses at one place."""
+        return self.of(stepper, np.flatnonzero(self.place == place))
 
 
-def _check(widths: Widths) -> None:
+class LevelTaken(NamedTuple):
+    """The hypotheses when the words of a level have been taken."""
+
+    pieces: list[tuple[int, ...]]  # of the word at each place
+    log_prefix: list[list[float]]  # log p of the beginning, at each place and up to each piece
+    arrived: Beam  # before the first piece is read; its log-probability is already included
+    through: Beam  # after the last piece
+
+
+def check(widths: Widths) -> None:
+    """Raise an error for widths with which nothing could be found."""
     for name, value in widths._asdict().items():
         least = 1 if name.endswith("width") else 0
         require(value is None or value >= least, f"{name} must be at least {least}, not {value}")
 
 
-def _walk(stepper: Stepper, vocabulary: Vocabulary, levels: Sequence[Level], widths: Widths) -> Iterator[Taken]:
+def _walk(stepper: Stepper, trie: Beginnings, widths: Widths) -> Iterator[LevelTaken]:
     """Take the words of one level after the other."""
-    _check(widths)
-    symbols = Symbols.of(vocabulary)
-    through = Beam(stepper.init(len(levels)), np.zeros(1, np.int64), np.zeros(1))
-    for level in levels:
+    check(widths)
+    begun = stepper.join([stepper.init(len(trie.levels), source) for source in trie.sources])
+    through = Beam(begun, np.arange(len(trie.sources)), np.zeros(len(trie.sources)))
+    for words, level in enumerate(trie.levels):
         rows = [np.flatnonzero(through.place == parent) for parent in level.parent]
         place = np.repeat(np.arange(len(rows)), [len(mine) for mine in rows])
-        beam = through.of(np.concatenate(rows))._replace(place=place)
-        arrived = _until(stepper, symbols, beam, np.array([pieces[0] for pieces in level.pieces]), widths)
+        beam = through.of(stepper, np.concatenate(rows))._replace(place=place)
+        bounded = widths if widths.transitions is not None else widths._replace(transitions=stepper.most_silent(words))
+        arrived = _until(stepper, beam, np.array([pieces[0] for pieces in level.pieces]), bounded)
         through, log_prefix = _through(stepper, level.pieces, arrived, widths.word_beam_width)
-        yield Taken(level.pieces, log_prefix, arrived, through)
+        yield LevelTaken(level.pieces, log_prefix, arrived, through)
 
 
-class Symbols(NamedTuple):
-    """The transitions of a vocabulary that are neither words nor the end."""
-
-    id: np.ndarray
-    kind: np.ndarray
-    reach: np.ndarray
-
-    @classmethod
-    def of(cls, vocabulary: Vocabulary) -> "Symbols":
-        """All arcs of all reaches, and POP."""
-        arcs = Arcs.of(vocabulary)
-        reaches = np.arange(1, len(arcs.left))
-        kinds = np.repeat([Kind.LEFTARC, Kind.RIGHTARC, Kind.POP], [len(reaches), len(reaches), 1])
-        ids = np.concatenate([arcs.left[1:], arcs.right[1:], [arcs.pop]])
-        return cls(ids, kinds.astype(np.int32), np.concatenate([reaches, reaches, [1]]).astype(np.int32))
-
-
-def _until(stepper: Stepper, symbols: Symbols, beam: Beam, wanted: np.ndarray, widths: Widths) -> Beam:
-    """The hypotheses that can take the wanted symbol of their place next, with its log-probability added."""
+def _until(stepper: Stepper, beam: Beam, wanted: np.ndarray, widths: Widths) -> Beam:
+    """The derivations that can take the wanted symbol of their place next, with its log-probability added."""
     arrived, live = [], beam
-    best = np.full(len(wanted), -np.inf)  # of what has arrived in each place
+    best = np.full(len(wanted), -np.inf)  # the best log p at each place of what has arrived
     for step in itertools.count():
-        # A column for each transition, and the last for what is wanted.
-        asked = np.column_stack([np.tile(symbols.id, (len(live.place), 1)), wanted[live.place]])
-        found = _log_probs(stepper, live.hypotheses, asked) + live.log_p[:, None]
+        # One column for each silent symbol, and the last one for the wanted symbol.
+        symbols = np.column_stack([np.tile(stepper.silent, (len(live.place), 1)), wanted[live.place]])
+        found = log_probs_of(stepper, live.state, symbols) + live.log_p[:, None]
+        leads_nowhere = stepper.closes(live.state) & (wanted[live.place] != END)[:, None]
+        found[:, :-1][leads_nowhere] = -np.inf
         if step == widths.transitions:
             found[:, :-1] = -np.inf
         require_probabilities(found)
         row, column = np.nonzero(found > -np.inf)
-        value, arrives, place = found[row, column], column == len(symbols.id), live.place[row]
-        keep = _best_of_each(place, value, widths.beam_width)
-        keep |= _best_of_each(place, np.where(arrives, value, -np.inf), widths.fast_track)
+        value, arrives, place = found[row, column], column == len(stepper.silent), live.place[row]
+        keep = best_of_each(place, value, widths.beam_width)
+        keep |= best_of_each(place, np.where(arrives, value, -np.inf), widths.fast_track)
         np.maximum.at(best, place[keep & arrives], value[keep & arrives])
         if widths.within is not None:
             keep &= value >= best[place] - widths.within
         (rows,) = np.nonzero(keep & arrives)
-        arrived.append(live.of(row[rows])._replace(log_p=value[rows]))
+        arrived.append(live.of(stepper, row[rows])._replace(log_p=value[rows]))
         (rows,) = np.nonzero(keep & ~arrives)
         if not len(rows):
             break
-        nothing = np.zeros(len(rows), np.int32)
-        moves = Moves(row[rows], symbols.kind[column[rows]], symbols.reach[column[rows]], nothing)
-        waiting = [others.hypotheses for others in arrived]
-        live = Beam(stepper.step(live.hypotheses, moves, waiting), place[rows], value[rows])
-    return _together(arrived)
+        waiting = [others.state for others in arrived]
+        state = stepper.step(live.state, row[rows], symbols[row[rows], column[rows]], waiting)
+        live = Beam(state, place[rows], value[rows])
+    return together(stepper, arrived)
 
 
 def _through(
     stepper: Stepper, words: Sequence[tuple[int, ...]], beam: Beam, width: int
 ) -> tuple[Beam, list[list[float]]]:
-    """Read the words piece by piece; note log p of what there is then, and prune each when it is over."""
+    """Read the words piece by piece; note log p after each piece, and prune a word when it is over."""
     counts = np.array([len(pieces) for pieces in words])
-    is_end = np.array([pieces[0] == END for pieces in words])  # after which there is nothing
+    is_end = np.array([pieces[0] == END for pieces in words])  # nothing follows the end
     log_prefix, over = [[] for _ in words], []
     for piece in range(counts.max()):
         for place in np.flatnonzero(counts > piece):
             log_prefix[place].append(float(np.logaddexp.reduce(beam.log_p[beam.place == place], initial=-np.inf)))
         is_last = counts[beam.place] == piece + 1
-        keep = ~is_last | _best_of_each(beam.place, np.where(is_last, beam.log_p, -np.inf), width)
-        beam = beam.of(np.flatnonzero(keep & ~is_end[beam.place]))
+        keep = ~is_last | best_of_each(beam.place, np.where(is_last, beam.log_p, -np.inf), width)
+        beam = beam.of(stepper, np.flatnonzero(keep & ~is_end[beam.place]))
         if len(beam.place):
-            ids = np.array([words[place][piece] for place in beam.place], np.int32)
-            kind = np.full(len(ids), CONTINUE if piece else Kind.GEN, np.int32)
-            moves = Moves(np.arange(len(ids)), kind, np.ones_like(kind), ids)
-            waiting = [others.hypotheses for others in over]
-            beam = beam._replace(hypotheses=stepper.step(beam.hypotheses, moves, waiting))
+            symbols = np.array([words[place][piece] for place in beam.place])
+            waiting = [others.state for others in over]
+            beam = beam._replace(state=stepper.step(beam.state, np.arange(len(symbols)), symbols, waiting))
         is_over = counts[beam.place] == piece + 1
-        over.append(beam.of(np.flatnonzero(is_over)))
-        beam = beam.of(np.flatnonzero(~is_over))
-        ids = np.array([words[place][piece + 1] for place in beam.place], np.int64)
-        beam = beam._replace(log_p=beam.log_p + _log_probs(stepper, beam.hypotheses, ids[:, None])[:, 0])
+        over.append(beam.of(stepper, np.flatnonzero(is_over)))
+        beam = beam.of(stepper, np.flatnonzero(~is_over))
+        symbols = np.array([words[place][piece + 1] for place in beam.place], np.int64)
+        beam = beam._replace(log_p=beam.log_p + log_probs_of(stepper, beam.state, symbols[:, None])[:, 0])
         require_probabilities(beam.log_p)
-    return _together([*over, beam]), log_prefix
+    return together(stepper, [*over, beam]), log_prefix
 
 
-def _log_probs(stepper: Stepper, hypotheses: Hypotheses, ids: np.ndarray) -> np.ndarray:
-    """The log-probabilities of some symbols after each hypothesis: a row of ids each."""
-    found, at_once = [np.empty((0, ids.shape[1]))], AT_ONCE[hypotheses.x.device.type]
-    for first in range(0, len(ids), at_once):
-        rows = np.arange(first, min(first + at_once, len(ids)))
-        log_probs = stepper.log_probs(fork(hypotheses, rows))
-        asked = torch.from_numpy(ids[rows]).to(log_probs.device)
-        found.append(log_probs.gather(1, asked).double().cpu().numpy())
-    return np.concatenate(found)
-
-
-def _best(beam: Beam) -> tuple[np.ndarray | None, float]:
+def _best(stepper: Stepper, beam: Beam) -> tuple[np.ndarray | None, float]:
     """The heads and log p of the best derivation."""
     if not len(beam.log_p):
         return None, -np.inf
-    best, states = int(beam.log_p.argmax()), beam.hypotheses.states
-    return states.heads[best, 1 : states.count[best] + 1].copy(), float(beam.log_p[best])
+    best = int(beam.log_p.argmax())
+    return stepper.heads(beam.state, best), float(beam.log_p[best])
 
 
 def _tree(heads: np.ndarray | None, log_p: float) -> tuple[np.ndarray | None, float]:
-    """Where there are no trees, no word has a head."""
+    """A derivation without a complete tree has none."""
     return heads if heads is not None and (heads != OPEN).all() else None, log_p
 
 
-def _together(beams: list[Beam]) -> Beam:
-    hypotheses, places, log_ps = zip(*beams, strict=True)
-    return Beam(together(hypotheses), np.concatenate(places), np.concatenate(log_ps))
+def together(stepper: Stepper, beams: list[Beam]) -> Beam:
+    """The rows of several beams as one."""
+    states, places, log_ps = zip(*beams, strict=True)
+    return Beam(stepper.join(states), np.concatenate(places), np.concatenate(log_ps))
 
 
-def _best_of_each(group: np.ndarray, value: np.ndarray, count: int) -> np.ndarray:
-    """Which values are among the largest so many of their group, minus infinity never."""
+def best_of_each(group: np.ndarray, value: np.ndarray, count: int) -> np.ndarray:
+    """Which values are among the `count` largest of their group; minus infinity never is."""
     order = np.lexsort((-value, group))
     rank = np.arange(len(order)) - np.searchsorted(group[order], group[order])
     keep = np.zeros(len(order), bool)

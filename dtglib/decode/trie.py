@@ -1,116 +1,114 @@
-"""Many trees of one sentence at once: what their transitions share at the beginning is computed once.
+"""Many trees of one sentence at once: the beginnings that their transitions share are computed once.
 
-The sequences of 300 trees of a sentence begin alike. As a trie, in which two of them part only where their transitions
-do, they have about half as many positions; and a position of the trie sees just what it sees in every sequence that
-goes through it, because nothing that comes later changes what came before. Two trees of "There is a difference" in
+The sequences of 300 trees of a sentence begin alike. As a trie, in which two of them part where their transitions
+differ, they have about half as many positions. A position of the trie sees exactly what it sees in every sequence that
+goes through it, because no later position changes what came before. Two trees of "There is a difference" in
 arc-standard, with 13 positions each and 6 in common:
 
     <ROOT> There is LEFTARC LEFTARC a  difference LEFTARC LEFTARC RIGHTARC RIGHTARC RIGHTARC RIGHTARC
                                     `- RIGHTARC RIGHTARC difference ...              ("a" hangs on "is")
 
-    >>> from dtglib.readings import READINGS
-    >>> from dtglib.vocab import Vocabulary
+    >>> from dtglib.sequences.readings import on_a_stack
+    >>> from dtglib.data.vocabulary import Vocabulary
     >>> words = ["There", "is", "a", "difference"]
     >>> trees = [(words, (2, 0, 4, 2)), (words, (2, 0, 2, 2))]
-    >>> trie = grow(pad(READINGS["dtg"](Vocabulary.of_words([words]), trees), [0, 1]))
+    >>> trie = grow(pad(on_a_stack("arc-standard").compile(Vocabulary.of_words([words]), trees), [0, 1]))
     >>> len(trie.place)                 # 13 + 13 - 6
     20
 
-The positions stand in depth-first order in rows of ROW. A row looks at its own positions and at those of their
-ancestors that anyone in it sees, which are gathered from wherever they stand: structure.Shared, which the model meets
-like any other structure. So this knows nothing of the model's layers, and works for whatever a model reads: where
-nothing is ever popped (TXL), all ancestors are seen.
+The positions stand in depth-first order, in rows of ROW positions. A row looks at its own positions and at those of
+their ancestors that any of them sees; their keys and values are gathered from wherever they stand (`Shared` in
+sequences/structure.py). The model treats this like any other structure, so nothing here depends on its layers or on
+what it reads: where nothing is ever popped (TXL), all ancestors are seen.
 """
 
-from collections.abc import Sequence
-from functools import cache
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from dtglib.batches import pad
-from dtglib.compile import NOTHING, Compiled, Sequences
-from dtglib.jit import njit
-from dtglib.model import Model, farthest_in
-from dtglib.output import Legal
-from dtglib.shapes import Float, Int
-from dtglib.structure import Shared
-from dtglib.visibility import distance, sees
-from dtglib.vocab import PAD
+from dtglib.basics.jit import njit
+from dtglib.basics.shapes import Float, Int
+from dtglib.data.vocabulary import PAD
+from dtglib.decode.freed_memory import keep_freed_memory
+from dtglib.network.output import Legal
+from dtglib.network.transformer import Remembered, Transformer, farthest_in
+from dtglib.sequences.batches import pad
+from dtglib.sequences.compile import NOTHING, Compiled, Sequences
+from dtglib.sequences.structure import Shared
+from dtglib.sequences.visibility import distance, sees
 
 ROW = 32  # positions of a row: wide enough for matrix products, and few enough to look at little that they do not see
-# How many positions of a trie are computed at once, and of how many of these the distributions over the vocabulary are
-# held at once. Measured on a CPU, where more is no faster, because it does not stay in the caches. For a GPU, on which
-# nothing was measured, it is what keeps it busy with 32,768 pieces and takes a few gigabytes.
+# How many positions of a trie are computed at once, and for how many of these the distributions over the vocabulary are
+# held in memory. The CPU's numbers were measured: more is no faster, because it does not stay in its caches.
+# The GPU's were not measured: with 32,768 pieces they take a few gigabytes.
 POSITIONS = {"cpu": 1024, "cuda": 2**15}
 PREDICTIONS = {"cpu": 256, "cuda": 2**12}
 
 
 class Trie(NamedTuple):
-    """The N positions that K padded sequences have together, numbered in depth-first order."""
+    """The N different positions of K padded sequences, numbered in depth-first order."""
 
     node: Int[np.ndarray, "K T"]  # the number of each position of each sequence; NOTHING for padding
-    sequence: Int[np.ndarray, " N"]  # of each number a sequence that goes through it,
-    place: Int[np.ndarray, " N"]  # and where
+    sequence: Int[np.ndarray, " N"]  # for each number, a sequence that goes through it,
+    place: Int[np.ndarray, " N"]  # and its place in that sequence
 
 
 class TrieBatch(NamedTuple):
-    """What the model's body reads, in rows of ROW; see model.Batch."""
+    """What the model's body reads, in rows of ROW; see `Batch` in network/transformer.py."""
 
     token: Int[Tensor, "B T"]
     arc: Int[Tensor, "B T"]
     structure: Shared
     farthest: int
+    bias: Any = None
+    memory: Remembered | None = None
+
+
+# A model's own addition to the scores of attention, for padded sequences: (K, T, T), of position i for position j. It
+# may depend on nothing that comes after i, because sequences that begin alike share their positions.
+BiasOf = Callable[[Compiled], np.ndarray]
 
 
 class Planned(NamedTuple):
-    """All of a trie that needs no model, so that it can be found out ahead of time."""
+    """Everything about a trie that needs no model, so that it can be prepared ahead of time."""
 
-    numbers: Int[np.ndarray, " K"]  # of the sequences that are in it,
-    batch: Compiled  # which are padded here
+    numbers: Int[np.ndarray, " K"]  # the sequences that are in it,
+    batch: Compiled  # and their columns, padded
     trie: Trie
     structure: Shared
+    bias: Float[Tensor, "B T S"] | None
 
 
-def joint_log_probs(model: Model, sequences: Sequences) -> Float[Tensor, " K"]:
+def joint_log_probs(model: Transformer, sequences: Sequences) -> Float[Tensor, " K"]:
     """log p(words, tree) of each of many compiled trees of one sentence."""
     return computed(model, planned(sequences, model.embedding.weight.device))
 
 
-def planned(sequences: Sequences, device: torch.device) -> list[Planned]:
-    """The tries that such a device can compute."""
+def planned(sequences: Sequences, device: torch.device, bias_of: BiasOf | None = None) -> list[Planned]:
+    """Arrange the sequences in tries that a device of this kind can compute."""
     tries = []
     for numbers in groups(sequences, POSITIONS[device.type]):
         batch = pad(sequences, numbers)
         trie = grow(batch)
-        tries.append(Planned(numbers, batch, trie, structure_of(trie, batch)))
+        tries.append(Planned(numbers, batch, trie, *_laid_out(trie, batch, bias_of)))
     return tries
 
 
 @torch.no_grad()
-def computed(model: Model, tries: Sequence[Planned]) -> Float[Tensor, " K"]:
+def computed(model: Transformer, tries: Sequence[Planned], memory: Remembered | None = None) -> Float[Tensor, " K"]:
     """log p(words, tree) of each sequence of some tries."""
-    _expect_large_tensors()
+    keep_freed_memory()
     found = torch.zeros(sum(len(one.numbers) for one in tries), dtype=torch.float64)
     for one in tries:
-        found[torch.from_numpy(one.numbers)] = _of_one_trie(model, one)
+        found[torch.from_numpy(one.numbers)] = _of_one_trie(model, one, memory)
     return found
 
 
-@cache
-def _expect_large_tensors() -> None:
-    """Let one come and go, so that what a trie frees is kept for the next one.
-
-    Of what is freed glibc keeps as much as twice the largest piece that it has seen freed (up to 32 MB), and gives the
-    rest back to the system, from which the next trie has to get it again, page by page.
-    """
-    torch.empty(31 * 2**20, dtype=torch.uint8)
-
-
 def groups(sequences: Sequences, positions: int) -> list[np.ndarray]:
-    """The sequences in tries of at most so many positions (but for a longer sequence alone), alike ones together."""
+    """Group sequences that begin alike, so that a group's trie has at most this many positions (or one sequence)."""
     if not len(sequences):
         return []
     order, is_new = _in_order(pad(sequences, range(len(sequences))))
@@ -138,7 +136,7 @@ def grow(batch: Compiled) -> Trie:
 
 
 def _in_order(batch: Compiled) -> tuple[np.ndarray, np.ndarray]:
-    """An order in which sequences that begin alike stand side by side, and which positions each adds to the last."""
+    """An order in which sequences that begin alike are neighbours, and which positions each adds to the one before."""
     symbols = np.stack([batch.token, batch.arc], axis=2)  # K T 2
     order = np.lexsort(symbols.reshape(len(symbols), -1).T[::-1])
     alike = (symbols[order[1:]] == symbols[order[:-1]]).all(axis=2)
@@ -152,10 +150,17 @@ def _is_padding(batch: Compiled) -> np.ndarray:
 
 
 def structure_of(trie: Trie, batch: Compiled) -> Shared:
-    """Who sees whom, in rows of ROW."""
+    """Which positions see which, in rows of ROW."""
+    return _laid_out(trie, batch, None)[0]
+
+
+def _laid_out(trie: Trie, batch: Compiled, bias_of: BiasOf | None) -> tuple[Shared, Float[Tensor, "B T S"] | None]:
+    """The structure in rows of ROW, and the bias of each pair of positions in it."""
     rows = -(-len(trie.place) // ROW)
-    looks, seen, relpos = _pairs(trie, batch)
-    # What fills up the last row sees itself, and nobody sees it.
+    looks, j, relpos = _pairs(trie, batch)
+    s, i = trie.sequence[looks], trie.place[looks]
+    seen, pairs = trie.node[s, j], len(looks)
+    # The positions that fill up the last row see themselves, and no other position sees them.
     filling = np.arange(len(trie.place), rows * ROW)
     looks, seen = np.append(looks, filling), np.append(seen, filling)
     relpos = np.append(relpos, np.zeros_like(filling))
@@ -164,11 +169,16 @@ def structure_of(trie: Trie, batch: Compiled) -> Shared:
     distances = np.zeros(visible.shape, np.int32)
     where = looks // ROW, looks % ROW, slot
     visible[where], distances[where] = True, relpos
-    return Shared(torch.from_numpy(visible), torch.from_numpy(distances), torch.from_numpy(keys))
+    structure = Shared(torch.from_numpy(visible), torch.from_numpy(distances), torch.from_numpy(keys))
+    if bias_of is None:
+        return structure, None
+    bias = np.zeros(visible.shape, np.float32)
+    bias[tuple(index[:pairs] for index in where)] = bias_of(batch)[s, i, j]
+    return structure, torch.from_numpy(bias)
 
 
 def _looked_at(row: np.ndarray, key: np.ndarray, rows: int, positions: int) -> tuple[np.ndarray, np.ndarray]:
-    """The keys that each row looks at, side by side; and of each pair of a row and a key, where the key is there."""
+    """The keys that each row looks at; and for each pair of a row and a key, the key's place in that row."""
     slot, counts = np.empty(len(row), np.int64), np.zeros(rows, np.int64)
     _give_slots(row, key, np.full(positions, NOTHING), np.empty(positions, np.int64), slot, counts)
     keys = np.zeros((rows, counts.max()), np.int64)
@@ -178,7 +188,7 @@ def _looked_at(row: np.ndarray, key: np.ndarray, rows: int, positions: int) -> t
 
 @njit(nogil=True)
 def _give_slots(row, key, given_in, given, slot, counts):
-    """Each key gets the next place of its row when it first comes up there; the pairs of a row stand together."""
+    """Give each key the next place of its row when it first comes up there; the pairs of a row are neighbours."""
     for pair in range(len(row)):
         r, k = row[pair], key[pair]
         if given_in[k] != r:
@@ -188,21 +198,21 @@ def _give_slots(row, key, given_in, given, slot, counts):
 
 
 def _pairs(trie: Trie, batch: Compiled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Who sees whom at which relative position, by their numbers: the two lines of visibility.py, once a position."""
+    """Which position sees which place of its sequence, and how far away: the two lines of visibility.py."""
     s, i, j = trie.sequence, trie.place, np.arange(batch.token.shape[1])
     visible = sees(i[:, None], j, batch.last[s], batch.height[s], batch.floor[s, i][:, None])  # N T
     looks, j = visible.nonzero()
     s, i = s[looks], i[looks]
     relpos = distance(
-        i, j, batch.kind[s, i], batch.top[s, i], batch.height[s, j], batch.settled[s, j],
+        i, j, batch.kind[s, i], batch.top[s, i], batch.level[s, j], batch.settled[s, j],
         batch.head_first[s, i], batch.head_last[s, i],
     )  # fmt: skip
-    return looks, trie.node[s, j], relpos
+    return looks, j, relpos
 
 
-def _of_one_trie(model: Model, planned: Planned) -> Float[Tensor, " K"]:
+def _of_one_trie(model: Transformer, planned: Planned, memory: Remembered | None) -> Float[Tensor, " K"]:
     """log p(words, tree) of each of its sequences."""
-    _, batch, trie, structure = planned
+    _, batch, trie, structure, bias = planned
     device = model.embedding.weight.device
     at_once = PREDICTIONS[device.type]
     at = trie.sequence, trie.place
@@ -214,7 +224,8 @@ def _of_one_trie(model: Model, planned: Planned) -> Float[Tensor, " K"]:
     token, arc = (
         there(_in_rows(column[at], filling)) for column, filling in ((batch.token, PAD), (batch.arc, NOTHING))
     )
-    x = model(TrieBatch(token, arc, structure, farthest_in(batch))).flatten(0, 1)
+    bias = None if bias is None else bias.to(device)[:, None]  # the same for all heads
+    x = model(TrieBatch(token, arc, structure, farthest_in(batch), bias, memory)).flatten(0, 1)
     # Several sequences ask the same position, for the same or for different targets.
     (predicting,) = np.nonzero(batch.target[at] != NOTHING)
     sequence, place = np.nonzero(batch.target != NOTHING)
@@ -233,6 +244,6 @@ def _of_one_trie(model: Model, planned: Planned) -> Float[Tensor, " K"]:
 
 
 def _in_rows(values: np.ndarray, filling: int) -> np.ndarray:
-    """A number a position, in rows of ROW."""
+    """One number for each position, in rows of ROW."""
     missing = -len(values) % ROW
     return np.append(values, np.full(missing, filling, values.dtype)).reshape(-1, ROW)

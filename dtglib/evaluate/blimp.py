@@ -1,47 +1,49 @@
-"""Minimal pairs in BLiMP's format (Warstadt et al. 2020): is the grammatical sentence the more probable one?
+"""Minimal pairs in BLiMP's format (Warstadt et al. 2020): is the grammatical sentence more probable than the other?
 
     There was a difference .     >     There was the difference .
 
-    >>> paradigms = read_pairs("minilang")                          # or a file, a folder; nothing: the 67 public ones
+    >>> paradigms = read_pairs("minilang")                          # or a file, a folder; None: the 67 public ones
     >>> log_probs = lambda sentences: [-len(" ".join(words)) for words in sentences]      # the shorter, the better
-    >>> rows = list(pair_rows(paradigms, log_probs))                # a row a pair
-    >>> scores = score(paradigms, rows)                             # a row a paradigm; then `grouped`, `overall`
+    >>> rows = list(pair_rows(paradigms, log_probs))                # one row per pair
+    >>> scores = scores_by_paradigm(paradigms, rows)                # one row per paradigm; then `grouped`, `overall`
     >>> round(overall(scores), 2)
     0.32
 
-`log_probs` is any function from sentences (lists of words) to log p of each, ends included: a bound over trees that a
-parser proposes, a beam search, or exact; both sentences of a pair by the same. Lengths are not made up for. A tie
-counts as wrong, and is counted apart; BLiMP has seven pairs of identical sentences, so nobody can have them all.
+`log_probs` is any function from sentences (lists of words) to the log p of each, which includes its end: a bound over
+trees that a parser proposes, a beam search, or the exact value. Both sentences of a pair are scored in the same way.
+There is no correction for length. A tie counts as wrong, and ties are also counted separately; BLiMP has seven pairs of
+identical sentences, so no model can reach 100 %.
 """
 
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from dtglib import minilang
-from dtglib.errors import UserError, require
-from dtglib.evaluate.sets import evenly, files_of, require_different
-from dtglib.text import tokenize
+from dtglib.basics.errors import UserError, require
+from dtglib.basics.record import Row
+from dtglib.data import minilang
+from dtglib.data.tokenize import tokenize
+from dtglib.data.treebank import Words
+from dtglib.evaluate.item_files import evenly, files_of, require_different
 
-Words = tuple[str, ...]
 LogProbs = Callable[[Sequence[Words]], Iterable[float]]
-Row = dict[str, Any]
 
-KEYS = ("sentence_good", "sentence_bad", "UID", "linguistics_term", "field")  # of a pair in a file; others may be there
+# The keys of a pair in a file; a pair may have others.
+KEYS = ("sentence_good", "sentence_bad", "UID", "linguistics_term", "field")
 
 
 class Pair(NamedTuple):
-    """The two sentences; `number` is their line in the file, from 0."""
+    """The two sentences; `number` is the line in the file, counted from 0."""
 
     number: int
-    good: Words
-    bad: Words
+    good: tuple[str, ...]
+    bad: tuple[str, ...]
 
 
 class Paradigm(NamedTuple):
-    """Pairs that differ in the same way."""
+    """A set of pairs that differ in the same way."""
 
     uid: str
     phenomenon: str
@@ -53,9 +55,9 @@ class Paradigm(NamedTuple):
 
 
 def read_pairs(path: str | Path | None = None, share: int | float = 1.0) -> list[Paradigm]:
-    """The paradigms of a file, of all files *.jsonl of a folder, minilang's, or BLiMP's out of the data folder.
+    """Read the paradigms of a file, of all *.jsonl files in a folder, of minilang, or of BLiMP in the data folder.
 
-    Of each the given share: a tenth is the pairs 0, 10, 20 and so on.
+    Only the given share of each paradigm is read: a tenth is the pairs 0, 10, 20 and so on.
     """
     if path == "minilang":
         paradigms = minilang.minimal_pairs()
@@ -88,13 +90,13 @@ def _paradigm(text: str, where: str, share: int | float) -> Paradigm:
 
 
 def phenomenon_of(term: str) -> str:
-    """The paper's 12 phenomena out of the 13 terms of the files."""
+    """Map one of the 13 terms of the files to one of the paper's 12 phenomena."""
     term = term.replace("_", " ")
     return "argument structure" if term == "s-selection" else term
 
 
 def field_of(field: str) -> str:
-    """The paper's four fields; the files spell one of them in two ways."""
+    """Normalise the name of one of the paper's four fields; the files spell one of them in two ways."""
     return field.replace("syntax_semantics", "syntax-semantics").replace("syntax/semantics", "syntax-semantics")
 
 
@@ -102,9 +104,9 @@ def field_of(field: str) -> str:
 
 
 def pair_rows(paradigms: Sequence[Paradigm], log_probs: LogProbs, first: int = 0, at_once: int = 4) -> Iterator[Row]:
-    """A row a pair, from the `first` on: log p of both sentences. So many pairs are asked about at once."""
+    """One row per pair, from number `first` on, with log p of both sentences; `at_once` pairs make a batch."""
     asked = [(paradigm, pair) for paradigm in paradigms for pair in paradigm.pairs]
-    # From the same pairs on whatever comes first: so even the last digits are the same after an interruption.
+    # The batches do not depend on `first`, so after an interruption even the last digits are the same.
     for start in range(first - first % at_once, len(asked), at_once):
         batch = asked[start : start + at_once]
         found = [float(value) for value in log_probs([words for _, pair in batch for words in (pair.good, pair.bad)])]
@@ -119,13 +121,13 @@ def pair_rows(paradigms: Sequence[Paradigm], log_probs: LogProbs, first: int = 0
 # --- scores ------------------------------------------------------------------------------------------------------
 
 
-def score(paradigms: Sequence[Paradigm], rows: Sequence[Row]) -> list[Row]:
-    """A row a paradigm: how often the good sentence was the more probable one."""
+def scores_by_paradigm(paradigms: Sequence[Paradigm], rows: Sequence[Row]) -> list[Row]:
+    """One row per paradigm: how often the good sentence was the more probable one."""
     scores = []
     for paradigm in paradigms:
         mine = [row for row in rows if row["paradigm"] == paradigm.uid]
-        require(mine, f"{paradigm.uid}: there are no results of it")
-        # Where a search died, or a value is no number, nothing was preferred.
+        require(mine, f"{paradigm.uid}: there are no results for it")
+        # A pair without two finite values (a search failed, or a value is NaN) has no preferred sentence.
         sound = [row for row in mine if math.isfinite(row["good"]) and math.isfinite(row["bad"])]
         better = sum(row["good"] > row["bad"] for row in sound)
         scores.append(

@@ -1,4 +1,4 @@
-"""The formulas of SyntaxGym's test suites: what must hold of the surprisals of an item's regions.
+"""The formulas of SyntaxGym's test suites, which are conditions on the surprisals of an item's regions.
 
     >>> formula = parse("[(5;%mismatch%) > (5;%match%)] & [(*;%match%) < 90.5]")
     >>> formula.asked                           # the regions and conditions that it mentions
@@ -6,10 +6,10 @@
     >>> formula.holds(lambda region, condition: 9.1 if condition == "mismatch" else 2.3)    # the surprisal of each
     True
 
-`(5;%match%)` is the surprisal of region 5 in condition "match", `(*;%match%)` that of all its regions together. There
-are + and -, then < > and = (which means close: within 1e-3 plus 1e-5 of the right side), then &, then |; brackets [ ]
-around any part; numbers. What is loose in it, a comparison of comparisons or a sum of truths, is refused when it is
-read, with the place.
+`(5;%match%)` is the surprisal of region 5 in condition "match", `(*;%match%)` the sum over all its regions. The
+operators, from the one that binds most tightly: + and -; < > and = (= means close: within 1e-3 plus 1e-5 of the right
+side); &; |. There are numbers, and brackets [ ] around any part. A formula with wrong types, such as a comparison of
+comparisons or a sum of truth values, is rejected when it is read, with the place of the error.
 """
 
 import math
@@ -18,12 +18,12 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple, no_type_check
 
-from dtglib.errors import UserError
+from dtglib.basics.errors import UserError
 
 MOST_DEEP = 100
-ALL_REGIONS = 0  # what `*` stands for; regions are counted from 1
+ALL_REGIONS = 0  # the number for `*`; regions are counted from 1
 
-# The surprisal of a region in a condition.
+# A function from a region and a condition to the surprisal.
 Look = Callable[[int, str], float]
 Node = Callable[[Look], float | bool]
 
@@ -46,12 +46,12 @@ class Formula(NamedTuple):
 
 
 def is_close(left: float, right: float) -> bool:
-    """SyntaxGym's `=`."""
+    """The meaning of `=` in SyntaxGym."""
     return abs(left - right) <= 1e-3 + 1e-5 * abs(right)
 
 
 NUMBERS, TRUTHS = "numbers", "truths"
-# From what binds least to what binds most: the signs, what stands on their sides, and what comes out.
+# Operators, from the loosest to the tightest, with the types of their operands and of their result.
 LEVELS = (
     ({"|": operator.or_}, TRUTHS, TRUTHS),
     ({"&": operator.and_}, TRUTHS, TRUTHS),
@@ -61,7 +61,7 @@ LEVELS = (
 
 
 def parse(text: str) -> Formula:
-    """Read a formula, or say what is wrong with it and where."""
+    """Parse a formula; a UserError says what is wrong with it, and where."""
     reader = _Reader(text)
     kind, node = reader.level(0)
     if reader.token:
@@ -71,9 +71,9 @@ def parse(text: str) -> Formula:
     return Formula(text, tuple(dict.fromkeys(reader.asked)), node)
 
 
-@no_type_check  # what checks a call adds two to it, and MOST_DEEP brackets are then more than Python can nest
+@no_type_check  # a checked call makes two more calls, and MOST_DEEP brackets would then exceed Python's recursion limit
 class _Reader:
-    """Recursive descent: a method call a part."""
+    """A recursive-descent parser: one method call per part of the formula."""
 
     def __init__(self, text: str) -> None:
         self.text, self.place, self.depth, self.asked = text.strip(), 0, 0, []
@@ -81,7 +81,7 @@ class _Reader:
         self.advance()
 
     def advance(self) -> None:
-        """On to the next token, or to None at the end."""
+        """Go on to the next token, which is None at the end."""
         if self.token:
             self.place = self.token.end()
         self.token = TOKEN.match(self.text, self.place)
@@ -95,7 +95,7 @@ class _Reader:
         return self.token and self.token["sign"]
 
     def level(self, depth: int) -> tuple[str, Node]:
-        """Parts that are joined by the signs of this level, or a single one."""
+        """Parse one or several parts that are joined by the operators of this level."""
         if depth == len(LEVELS):
             return self.part()
         signs, takes, gives = LEVELS[depth]
@@ -114,7 +114,7 @@ class _Reader:
         return kind, _joined(first, others) if others else first
 
     def part(self) -> tuple[str, Node]:
-        """A surprisal, a number, or something in brackets."""
+        """Parse a surprisal, a number, or a part in brackets."""
         token = self.token
         if not token:
             raise self.complaint("the formula ends too early")
@@ -155,7 +155,7 @@ class _Reader:
 
 
 def _joined(first: Node, others: list[tuple[Callable, Node]]) -> Node:
-    """From left to right, however many there are."""
+    """Apply the operators from left to right, in a loop: a long chain needs no recursion."""
 
     def value(look: Look) -> float | bool:
         so_far = first(look)
@@ -167,5 +167,5 @@ def _joined(first: Node, others: list[tuple[Callable, Node]]) -> Node:
 
 
 def is_finite(formula: Formula, look: Look) -> bool:
-    """Whether all that the formula asks for is a number."""
+    """Whether all surprisals that the formula asks for are finite."""
     return all(math.isfinite(look(*atom)) for atom in formula.asked)

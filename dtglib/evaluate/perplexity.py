@@ -1,17 +1,17 @@
-"""How well a model predicts sentences: log p(words) of each, and perplexities.
+"""Scores of sentences, log p(words), and perplexities.
 
-    scores = list(by_trees(model, sentences, trees))        the bound, by the trees that a parser proposes
-    scores = exactly(model, sentences)                      TXL (tokens), which has no trees
+    scores = list(by_trees(model, sentences, trees))        bounds from the trees that a parser proposes
+    scores = exactly(model, sentences)                      exact, for TXL (tokens), which has no trees
 
     >>> scores = [SentenceScore(words=4, pieces=5, trees=30, log_prob=-12.0, best=(2, 0, 4, 2))]
     >>> round(perplexity(scores).per_piece, 2), round(perplexity(scores).per_word, 2)
     (7.39, 11.02)
 
-A perplexity is exp(nats / events), where the events are the pieces, or the words, and the end of each sentence. Of a
-model with trees it is an upper bound, because the trees that were left out would only add to p(words). It can be
-compared among models with the same pieces; that per word, with some caution, beyond.
+A perplexity is exp(nats / events). The events are the pieces, or the words, and the end of each sentence. For a model
+with trees it is an upper bound, because the trees that were left out would only add to p(words). Values per piece can
+be compared between models with the same vocabulary; values per word may, with caution, be compared across vocabularies.
 
-No sentence is left out because of its gold tree, which nobody looks at here.
+Gold trees are not used here, so no sentence is left out because of its tree.
 """
 
 import math
@@ -20,16 +20,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dtglib.errors import require
+from dtglib.basics.errors import require
+from dtglib.data.treebank import Words
 from dtglib.evaluate.bootstrap import ratio_interval
-from dtglib.model import Model
-from dtglib.scores import score_many, score_words
-
-Words = Sequence[str]
+from dtglib.evaluate.likelihood import score_many, score_words
+from dtglib.network.transformer import Transformer
 
 
 class SentenceScore(NamedTuple):
-    """What a model says of one sentence; without a tree that it thinks possible, there is no best one."""
+    """The score of one sentence; `best` is the most probable tree, or None if no tree is possible."""
 
     words: int
     pieces: int
@@ -38,15 +37,15 @@ class SentenceScore(NamedTuple):
     best: tuple[int, ...] | None
 
 
-def by_trees(model: Model, sentences: Sequence[Words], trees: Iterable[np.ndarray]) -> Iterator[SentenceScore]:
-    """The bound of each sentence over its trees (rows of heads), and the tree that the model likes best."""
+def by_trees(model: Transformer, sentences: Sequence[Words], trees: Iterable[np.ndarray]) -> Iterator[SentenceScore]:
+    """The bound of each sentence from its trees (rows of heads), and the most probable tree."""
     scores = score_many(model, zip(sentences, trees, strict=True))
     for words, scored in zip(sentences, scores, strict=True):
         best = tuple(scored.best.tolist()) if scored.bound > -math.inf else None
         yield SentenceScore(len(words), _pieces(model, words), len(scored.trees), scored.bound, best)
 
 
-def exactly(model: Model, sentences: Sequence[Words]) -> list[SentenceScore]:
+def exactly(model: Transformer, sentences: Sequence[Words], trees: None = None) -> list[SentenceScore]:
     """log p(words) of each sentence by a model without trees."""
     log_probs = score_words(model, sentences).tolist()
     return [
@@ -55,12 +54,12 @@ def exactly(model: Model, sentences: Sequence[Words]) -> list[SentenceScore]:
     ]
 
 
-def _pieces(model: Model, words: Words) -> int:
+def _pieces(model: Transformer, words: Words) -> int:
     return len(model.vocabulary.encode(words).ids)
 
 
 class Perplexity(NamedTuple):
-    """The sums over many sentences, and what follows from them."""
+    """Sums over sentences, and their perplexities."""
 
     sentences: int
     words: int
@@ -69,17 +68,17 @@ class Perplexity(NamedTuple):
 
     @property
     def per_piece(self) -> float:
-        """How many pieces (or ends) the model wavers between, on average."""
+        """The perplexity per piece; ends of sentences count as pieces."""
         return _exp(self.nats / (self.pieces + self.sentences))
 
     @property
     def per_word(self) -> float:
-        """The same for words."""
+        """The perplexity per word; ends of sentences count as words."""
         return _exp(self.nats / (self.words + self.sentences))
 
 
 def perplexity(scores: Iterable[SentenceScore]) -> Perplexity:
-    """Of all sentences together."""
+    """The perplexity of all sentences together."""
     scores = list(scores)
     require(scores, "there is no sentence to be predicted")
     return Perplexity(
@@ -91,7 +90,7 @@ def perplexity(scores: Iterable[SentenceScore]) -> Perplexity:
 
 
 def interval_per_word(scores: Sequence[SentenceScore], random: np.random.Generator) -> tuple[float, float]:
-    """Where the perplexity per word would lie for 95 of 100 other sets of such sentences."""
+    """A 95 % bootstrap interval of the perplexity per word, over the sentences."""
     nats = np.array([-score.log_prob for score in scores])
     events = np.array([score.words + 1 for score in scores])
     low, high = ratio_interval(nats, events, random)

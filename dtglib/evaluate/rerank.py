@@ -4,7 +4,7 @@
     scores = by_trees(model, words, [chosen.heads for chosen in trees])
     rows = reranked(sentences, favourites(parser, words), trees, {"DTG": [score.best for score in scores]})
 
-Of one sentence, with two trees of a parser that is mistaken:
+An example with one sentence and two trees, where the parser prefers the wrong one:
 
     >>> sentence = Sentence(("There", "is", "a", "difference"), (2, 0, 4, 2))
     >>> trees = Trees(np.array([[2, 0, 2, 2], [2, 0, 4, 2]]), np.log([0.6, 0.4]))
@@ -12,7 +12,7 @@ Of one sentence, with two trees of a parser that is mistaken:
     >>> [(row["chosen by"], row["UAS"]) for row in rows]
     [('proposal', 0.75), ('DTG', 1.0), ('oracle', 1.0)]
 
-The proposal's tree is its best one, be it among the K that were drawn or not. The oracle takes the nearest of the K.
+The proposal's tree is its best one, whether it is among the K drawn trees or not. The oracle takes the best of the K.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,27 +20,28 @@ from typing import Any
 
 import numpy as np
 
-from dtglib.evaluate.attachment import Heads, attached, every_word, is_no_punctuation
+from dtglib.basics.record import Row
+from dtglib.data.treebank import Sentence
+from dtglib.evaluate.attachment import HeadsOfWords, attached, every_word, is_no_punctuation
 from dtglib.evaluate.bootstrap import ratio_interval
-from dtglib.proposals.projective import Trees
-from dtglib.treebank import Sentence
+from dtglib.parsing.projective import Trees
 
 PROPOSAL, ORACLE = "proposal", "oracle"
 
 
 def reranked(
     sentences: Sequence[Sentence],
-    favourites: Sequence[Heads],
+    favourites: Sequence[HeadsOfWords],
     trees: Sequence[Trees],
-    choices: Mapping[str, Sequence[Heads | None]],
+    choices: Mapping[str, Sequence[HeadsOfWords | None]],
     seed: int = 1,
-) -> list[dict[str, Any]]:
-    """For the proposal, each model and the oracle the UAS of the tree that it chooses among those of each sentence.
+) -> list[Row]:
+    """For the proposal, each model and the oracle, one row with the UAS of the trees that it chooses.
 
     Sentences without a tree in the treebank are left out. `favourites` are the parser's best trees. `choices` has, for
-    each model, its best tree of each sentence; where it thinks none possible, the parser's stands in, and "without a
-    tree" counts it. "over proposal" is how much more is right than of the proposal's own choice, on the same sentences,
-    with punctuation.
+    each model, its best tree of each sentence; None, if all trees are impossible for the model, is replaced by the
+    parser's tree and counted under "without a tree". "over proposal" is the difference to the proposal's UAS, on the
+    same sentences, with punctuation.
     """
     choices = {name: _judged(sentences, of_model) for name, of_model in choices.items()}
     sentences, favourites, trees = (_judged(sentences, of) for of in (sentences, favourites, trees))
@@ -54,7 +55,7 @@ def reranked(
     }
     for name, heads in {PROPOSAL: favourites, **filled, ORACLE: None}.items():
         lacking = sum(heads is None for heads in choices.get(name, ()))
-        row: dict[str, Any] = {"chosen by": name, "without a tree": lacking}
+        row: Row = {"chosen by": name, "without a tree": lacking}
         for what, counts in (("UAS", every_word), ("UAS without punctuation", is_no_punctuation)):
             here = attached(sentences, _nearest(sentences, trees, counts) if heads is None else heads, counts)
             row[what], row[f"{what}, 95 %"] = here.uas, here.interval(np.random.default_rng(seed))
@@ -66,12 +67,12 @@ def reranked(
 
 
 def _judged(sentences: Sequence[Sentence], values: Sequence[Any]) -> list[Any]:
-    """The values of those sentences to which the treebank gives a tree."""
+    """The values that belong to sentences with a tree in the treebank."""
     return [value for sentence, value in zip(sentences, values, strict=True) if sentence.heads is not None]
 
 
 def _nearest(sentences: Sequence[Sentence], trees: Sequence[Trees], counts: Callable[[str], bool]) -> list[np.ndarray]:
-    """Of each sentence the tree with the most heads of the treebank's, among the words that count."""
+    """For each sentence, the tree with the most correct heads, among the words for which `counts` is true."""
     found = []
     for sentence, proposed in zip(sentences, trees, strict=True):
         counted = np.array([counts(word) for word in sentence.words])

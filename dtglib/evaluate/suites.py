@@ -1,10 +1,10 @@
-"""Test suites in SyntaxGym's format (Hu et al. 2020): does surprisal rise where the grammar says it must?
+"""Test suites in SyntaxGym's format (Hu et al. 2020): is surprisal higher where the grammar says that it must be?
 
-    >>> suites = read_suites("minilang")                 # or a file, a folder; nothing: the 34 public ones
-    >>> surprise = lambda beginnings: [[1.0] * len(words) for words in beginnings]    # of a model: of_beginnings(model)
-    >>> rows = list(item_rows(suites, surprise))         # a row an item
-    >>> scores = score(suites, rows)                     # a row a suite
-    >>> averages(scores)                                 # up to three of them, by name
+    >>> suites = read_suites("minilang")                 # or a file, a folder; None: the 34 public ones
+    >>> surprise = lambda beginnings: [[1.0] * len(words) for words in beginnings]    # a model: of_beginnings(model)
+    >>> rows = list(item_rows(suites, surprise))         # one row per item
+    >>> scores = scores_by_suite(suites, rows)           # one row per suite
+    >>> averages(scores)                                 # up to three averages, by name
     {'mean of 6 circuits of 21 suites': 0.0, 'mean of 21 suites': 0.0}
 
 An item has a sentence in several conditions, cut into regions, and a prediction is a formula over the surprisals of
@@ -12,10 +12,10 @@ the regions. In number_prep, "The author next to the senators is good" must be l
 next to the senators are good" at "are", and the same with "authors" and "senator". A suite's score is the share of the
 items whose formula holds.
 
-Any model can be tested: what is asked of it is a function from beginnings of sentences (lists of words) to the
-surprisals of their words, in nats (`=` allows for a thousandth). Sentences are read up to the last region that a
-prediction of the suite asks for: what comes after it (the full stop that Zhao et al. append to each sentence, too)
-cannot change what came before.
+Any model can be tested: it only has to provide a function from beginnings of sentences (lists of words) to the
+surprisals of their words, in nats (`=` has a tolerance of a thousandth). Sentences are read up to the last region that
+a prediction of the suite asks for: later words (such as the full stop that Zhao et al. append to each sentence) cannot
+change earlier surprisals.
 """
 
 import csv
@@ -28,48 +28,48 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dtglib import minilang
-from dtglib.errors import UserError, require
+from dtglib.basics.errors import UserError, require
+from dtglib.basics.record import Row
+from dtglib.data import minilang
+from dtglib.data.tokenize import tokenize
+from dtglib.data.treebank import Words
 from dtglib.evaluate.formula import ALL_REGIONS, Formula, is_finite, parse
-from dtglib.evaluate.sets import evenly, files_of, require_different
-from dtglib.surprisal import sums_of_regions
-from dtglib.text import tokenize
+from dtglib.evaluate.item_files import evenly, files_of, require_different
+from dtglib.evaluate.surprisal import sums_of_regions
 
-Words = tuple[str, ...]
-# What a file of JSON may hold; only the first can be a suite.
+# The possible contents of a JSON file; only the first can be a suite.
 Json = Mapping[str, Any] | list | str | int | float | bool | None
 
 Surprise = Callable[[Sequence[Words]], Iterable[Sequence[float]]]
-Row = dict[str, Any]
 
 
 class Item(NamedTuple):
     """One sentence in several conditions: the words of each region, by the name of the condition."""
 
     number: int
-    conditions: dict[str, tuple[Words, ...]]
+    conditions: dict[str, tuple[tuple[str, ...], ...]]
 
 
 class Suite(NamedTuple):
-    """A test suite; scores are of its first prediction, others are told apart."""
+    """A test suite; its score is that of its first prediction, and others are reported separately."""
 
     name: str
-    circuit: str  # what the suite is about, empty where nobody says it
-    reported: bool | None  # of the public suites: whether it is one of the 31 that Hu et al. report
+    circuit: str  # the topic of the suite, empty if unknown
+    reported: bool | None  # for public suites: whether it is one of the 31 that Hu et al. report
     region_names: tuple[str, ...]
     predictions: tuple[Formula, ...]
     items: tuple[Item, ...]
 
     @property
     def last_region(self) -> int:
-        """Up to where sentences are read."""
+        """The last region that is read."""
         asked = {region for formula in self.predictions for region, _ in formula.asked}
         if ALL_REGIONS in asked:
             return max(len(regions) for item in self.items for regions in item.conditions.values())
         return max(asked)
 
-    def beginning(self, item: Item, condition: str) -> Words:
-        """The words that are read."""
+    def beginning(self, item: Item, condition: str) -> tuple[str, ...]:
+        """The words of an item's condition up to the last region that is read."""
         return tuple(word for region in item.conditions[condition][: self.last_region] for word in region)
 
 
@@ -77,9 +77,9 @@ class Suite(NamedTuple):
 
 
 def read_suites(path: str | Path | None = None, share: int | float = 1.0) -> list[Suite]:
-    """The suites of a file, of all JSON files of a folder, minilang's, or the public ones out of the data folder.
+    """Read the suites of a file, of all JSON files in a folder, of minilang, or the public ones in the data folder.
 
-    Of each the given share of its items.
+    Only the given share of each suite's items is read.
     """
     return [suite._replace(items=tuple(evenly(suite.items, share))) for suite in _whole_suites(path)]
 
@@ -99,7 +99,7 @@ def _whole_suites(path: str | Path | None) -> list[Suite]:
 
 
 def read_suite(content: Json, where: str) -> Suite:
-    """A suite out of its JSON; what is wrong with it is said with `where` in front."""
+    """Read a suite from its JSON; error messages begin with `where`."""
     try:
         meta = content["meta"]
         metric = meta.get("metric", "sum")
@@ -150,7 +150,7 @@ def _check(suite: Suite, item: Item) -> None:
 
 @cache
 def known_circuits() -> dict[str, tuple[str, bool]]:
-    """For each of the public suites its circuit, and whether it is among the 31 that Hu et al. report."""
+    """For each public suite, its circuit and whether it is one of the 31 that Hu et al. report."""
     with open(Path(__file__).with_name("circuits.csv"), encoding="utf-8") as file:
         return {row["suite"]: (row["circuit"], row["in_hu_et_al"] == "yes") for row in csv.DictReader(file)}
 
@@ -159,19 +159,19 @@ def known_circuits() -> dict[str, tuple[str, bool]]:
 
 
 def item_rows(suites: Sequence[Suite], surprise: Surprise, first: int = 0, at_once: int = 2) -> Iterator[Row]:
-    """A row an item, from the `first` on: the surprisal of each region that was read, and which predictions hold.
+    """One row per item, from number `first` on: the surprisal of each region that was read, and which predictions hold.
 
-    So many items are asked about at once, mostly of four sentences each, which begin alike. A prediction about a
-    surprisal that is no finite number neither holds nor fails: it is None.
+    `at_once` items make a batch; most have four sentences, which begin alike. A prediction about a surprisal that is
+    not finite neither holds nor fails: it is None.
     """
     asked = [(suite, item) for suite in suites for item in suite.items]
     for start in range(first - first % at_once, len(asked), at_once):
-        batch = asked[start : start + at_once]  # the same whatever comes first: so are the last digits
+        batch = asked[start : start + at_once]  # the same for every `first`, so the last digits are, too
         beginnings = [suite.beginning(item, name) for suite, item in batch for name in item.conditions]
-        some = [words for words in beginnings if words]  # where all regions are empty there is nothing to ask
+        some = [words for words in beginnings if words]  # if all regions are empty, there is nothing to score
         found = list(surprise(some)) if some else []
         where = f"{batch[0][0].name}, item {batch[0][1].number}"
-        require(len(found) == len(some), f"{where}: surprisals came of {len(found)} sentences instead of {len(some)}")
+        require(len(found) == len(some), f"{where}: surprisals came for {len(found)} sentences instead of {len(some)}")
         remaining = iter(found)
         of_words = iter([np.asarray(next(remaining) if words else (), np.float64) for words in beginnings])
         for number, (suite, item) in enumerate(batch, start):
@@ -189,7 +189,7 @@ def item_rows(suites: Sequence[Suite], surprise: Surprise, first: int = 0, at_on
 def _of_regions(suite: Suite, item: Item, condition: str, of_words: np.ndarray) -> list[float]:
     lengths = [len(region) for region in item.conditions[condition][: suite.last_region]]
     where = f"{suite.name}, item {item.number}, {condition}"
-    require(of_words.ndim == 1, f"{where}: what came is no row of surprisals, one for each word")
+    require(of_words.ndim == 1, f"{where}: the surprisals are not a list with one number for each word")
     require(len(of_words) == sum(lengths), f"{where}: {len(of_words)} surprisals came for {sum(lengths)} words")
     return sums_of_regions(of_words, lengths).tolist()
 
@@ -205,8 +205,10 @@ def _holds(formula: Formula, regions: Mapping[str, Sequence[float]]) -> bool | N
 # --- scores ------------------------------------------------------------------------------------------------------
 
 
-def score(suites: Sequence[Suite], rows: Sequence[Row], knows: Callable[[str], bool] | None = None) -> list[Row]:
-    """A row a suite, by its first prediction; `knows` says of a word whether it is in the vocabulary."""
+def scores_by_suite(
+    suites: Sequence[Suite], rows: Sequence[Row], knows: Callable[[str], bool] | None = None
+) -> list[Row]:
+    """One row per suite, for its first prediction; `knows(word)` says whether a word is in the vocabulary."""
     scores = []
     first = {row["suite"]: row for row in predictions(suites, rows) if row["prediction"] == 1}
     for suite in suites:
@@ -224,11 +226,11 @@ def score(suites: Sequence[Suite], rows: Sequence[Row], knows: Callable[[str], b
 
 
 def predictions(suites: Sequence[Suite], rows: Sequence[Row]) -> list[Row]:
-    """A row a prediction: suites have one, a few have others, which are not part of their scores."""
+    """One row per prediction; suites have one, and a few have others, which are not part of their scores."""
     found = []
     for suite in suites:
         holds = [row["holds"] for row in rows if row["suite"] == suite.name]
-        require(holds, f"{suite.name}: there are no results of it")
+        require(holds, f"{suite.name}: there are no results for it")
         for number, (formula, of_items) in enumerate(zip(suite.predictions, zip(*holds, strict=True), strict=True), 1):
             found.append(
                 {
@@ -237,14 +239,14 @@ def predictions(suites: Sequence[Suite], rows: Sequence[Row]) -> list[Row]:
                     "formula": formula.text.strip(),
                     "items": len(of_items),
                     "score": _share(of_items),
-                    "failed": of_items.count(None),  # what could not be computed counts as wrong, and is told
+                    "failed": of_items.count(None),  # a failed prediction counts as wrong, and is reported here
                 }
             )
     return found
 
 
 def as_tables(suites: Sequence[Suite], rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """All that is in the rows, flat: a row an item and prediction, and a row a region."""
+    """The rows as two flat tables: one row per item and prediction, and one row per region."""
     found = {(row["suite"], row["item"]): row for row in rows}
     items, regions = [], []
     for suite in suites:
@@ -265,7 +267,7 @@ def _share(holds: Sequence[bool | None]) -> float:
 
 
 def circuits(scores: Sequence[Row]) -> list[Row]:
-    """A row a circuit: the mean over its suites; of the public suites also over those that Hu et al. report."""
+    """One row per circuit: the mean over its suites and, for public suites, over those that Hu et al. report."""
     rows = []
     for name in sorted({row["circuit"] for row in scores} - {""}):
         mine = [row for row in scores if row["circuit"] == name]

@@ -1,18 +1,19 @@
-"""How tight is the bound? The sum over K trees against log p(words), and which K trees (the paper's section 4.1).
+"""How tight is the bound? It compares sums over K trees, for several choices of these, with log p(words) (section 4.1).
 
     found = tightness(model, words, arc_scores, 3000, random)
     found.best[299], found.sampled[299]         the bound of the 300 best trees, and of 300 drawn without replacement
     found.estimate                              log p(words), with an interval
-    found.exact                                 log p(words) over all trees, where they are few enough
+    found.exact                                 log p(words) over all trees, if they are few enough
 
-The paper asks whether 300 trees are enough, and leaves it open: "it requires nontrivial work". The bounds of all K
-come from one run, because the first K of more trees, best or drawn, are what one would get if one asked for K.
+The paper asks whether 300 trees are enough, and leaves it open: "it requires nontrivial work". The bounds for all K
+come from one run, because the first K of more trees, best or drawn, are the trees that a run for K would give.
 
-The estimate adds to the sum over these trees, which is certain, what draws with replacement find outside of them. It is
-right on average, and no less than the bound. A parser that is sure of itself would never draw what the model may like
-better; so a third of the draws come from the parser's distribution, a third from one with half its arc scores, a third
-from one with a quarter. For a very sure parser it is too low all the same, mostly, and its interval too narrow. Where
-no draw falls outside, nothing is known of what is there: `outside` says how many did.
+The estimate is the sum over these trees, which is exact, plus an importance-sampling estimate, from draws with
+replacement, of the sum over all other trees. It is an unbiased estimate of p(words), and never less than the bound. A
+confident parser would never draw trees that the model may prefer; so a third of the draws come from the parser's
+distribution, a third from one with half its arc scores, and a third from one with a quarter. With a very confident
+parser the estimate is still too low in most cases, and its interval too narrow. `outside` counts the draws that are
+none of these trees; if it is 0, nothing is known about the other trees.
 """
 
 import math
@@ -21,36 +22,41 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dtglib.model import Model
-from dtglib.proposals.projective import best_trees, different_samples, log_partition, samples
-from dtglib.scores import Estimate, all_trees, importance_estimate, score_trees
+from dtglib.evaluate.likelihood import Estimate, all_trees, importance_estimate, score_trees
+from dtglib.network.transformer import Transformer
+from dtglib.parsing.projective import best_trees, different_samples, log_partition, samples
 
-FLATTENED = (1.0, 0.5, 0.25)  # by what the arc scores are multiplied
+FLATTENED = (1.0, 0.5, 0.25)  # the factors of the arc scores in the three distributions
 
 
 class Tightness(NamedTuple):
-    """Of one sentence."""
+    """The bounds and the estimate for one sentence."""
 
-    best: np.ndarray  # the bound of the first K trees, for K from 1 on
-    sampled: np.ndarray
+    best: np.ndarray  # the bound over the K best trees, for K from 1 on
+    sampled: np.ndarray  # the bound over the first K drawn trees
     estimate: Estimate
     exact: float | None
-    outside: int  # draws that are none of the best and of the sampled trees
-    seen: float  # the bound of all trees that were looked at
-    entropy: float  # of the posterior among these
-    unseen: float  # what the parser itself gives to all trees but its best ones
+    outside: int  # the number of draws that are neither best nor sampled trees
+    seen: float  # the bound over all trees that were scored
+    entropy: float  # the entropy of the posterior over these trees
+    unseen: float  # the parser's probability of all trees except its best ones
 
 
 def tightness(
-    model: Model, words: Sequence[str], arc_scores: np.ndarray, count: int, random: np.random.Generator, all_of: int = 6
+    model: Transformer,
+    words: Sequence[str],
+    arc_scores: np.ndarray,
+    count: int,
+    random: np.random.Generator,
+    all_of: int = 6,
 ) -> Tightness:
-    """Bounds of up to `count` trees, an estimate of so many draws, and, up to `all_of` words, the exact value."""
+    """Bounds of up to `count` trees, an estimate from `count` draws, and, up to `all_of` words, the exact value."""
     best, sampled = best_trees(arc_scores, count), different_samples(arc_scores, count, random)
     drawn, log_q = _mixed_draws(arc_scores, count, random)
     heads = [best.heads, sampled.heads, drawn]
     if len(words) <= all_of:
         heads.append(all_trees(len(words)))
-    # A tree that several ways have is scored once.
+    # A tree that occurs several times is scored once.
     different, place = np.unique(np.concatenate(heads), axis=0, return_inverse=True)
     scored = score_trees(model, words, different)
     places = np.split(place.reshape(-1), np.cumsum([len(rows) for rows in heads])[:-1])
@@ -71,7 +77,7 @@ def tightness(
 
 
 def _mixed_draws(arc_scores: np.ndarray, count: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Trees drawn with replacement from the parser's distribution and two flatter ones, and log q of each by all."""
+    """Draw trees, with replacement, from the parser's distribution and two flatter ones; also log q in the mixture."""
     each = -(-count // len(FLATTENED))
     heads = np.concatenate([samples(arc_scores * scale, each, random).heads for scale in FLATTENED])
     scores = arc_scores[heads, np.arange(1, len(arc_scores))].sum(axis=1)

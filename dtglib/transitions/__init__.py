@@ -1,11 +1,12 @@
-"""Generative transition systems for projective dependency trees (paper, sections 2 and 3.4).
+"""The stack machines that write a sentence with its tree: the legal actions, their effects, and the oracle.
+In: heads, or actions. Out: actions, or heads; in plain Python on a `State`, and in numba on rows of integers.
+Read first: protocol.py, then arc_standard.py.
 
->>> from dtglib.transitions import SYSTEMS, oracle, replay
->>> actions = oracle(SYSTEMS["arc-standard"], (2, 0, 4, 2))        # There is a difference
->>> print(*actions)
-GEN GEN LEFTARC GEN GEN LEFTARC RIGHTARC RIGHTARC END
->>> replay(SYSTEMS["arc-standard"], actions)
-(2, 0, 4, 2)
+    >>> actions = oracle(SYSTEMS["arc-standard"], (2, 0, 4, 2))        # There is a difference
+    >>> print(*actions)
+    GEN GEN LEFTARC GEN GEN LEFTARC RIGHTARC RIGHTARC END
+    >>> replay(SYSTEMS["arc-standard"], actions)
+    (2, 0, 4, 2)
 """
 
 from dtglib.transitions import arc_eager, arc_hybrid, arc_standard, arc_swift

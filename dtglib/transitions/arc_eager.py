@@ -9,11 +9,11 @@ still take dependents of its own until POP takes it off the stack.
     GEN GEN LEFTARC RIGHTARC GEN GEN LEFTARC RIGHTARC POP POP POP END
 
 The end is as in figure 4: when all words have their heads, POP takes them off and then ROOT, and END follows. The
-paper's text says only that a POP wants "the top of the stack recognized as a right dependent of some head"; that ROOT
-is popped, too, stands in the figure alone, and the released code has no arc-eager to look at.
+paper's text says only that a POP wants "the top of the stack recognized as a right dependent of some head"; only the
+figure shows that ROOT is popped, too, and the released code does not contain arc-eager.
 """
 
-from dtglib.jit import njit
+from dtglib.basics.jit import njit
 from dtglib.transitions.protocol import (
     END,
     GEN,
@@ -39,7 +39,7 @@ def legal(state: State) -> tuple[Action, ...]:
     if not state.stack:
         return (END,)
     top, actions = state.stack[-1], []
-    # When the one dependent of ROOT is gone, nothing could be attached any more.
+    # When the one dependent of ROOT is popped, no further word could be attached.
     is_closing = top == 0 and state.has_root
     if not is_closing:
         actions.append(GEN)
@@ -74,7 +74,7 @@ def wanted(state: State, tree: Tree) -> Action:
             return LEFTARC
         if tree.heads[front] == top:
             return RIGHTARC
-        # The front's head, or a dependent of it, lies deeper: what is above must go first.
+        # The front's head, or one of its dependents, lies deeper: the words above it must be popped first.
         if tree.heads[front] < top or tree.leftmost[front] < top:
             return POP
     if len(state.heads) < tree.size:
@@ -83,46 +83,46 @@ def wanted(state: State, tree: Tree) -> Action:
 
 
 @njit
-def legal_row(stack, depth, front, heads, count):
-    if depth == 0:
+def legal_row(row):
+    if row.depth == 0:
         return MAY_END, 0, 0
-    top = stack[depth - 1]
+    top, heads = row.stack[row.depth - 1], row.heads
     is_closing = top == 0 and heads[0] != OPEN
     may = 0 if is_closing else MAY_GENERATE
-    if is_closing or (top and heads[top] != OPEN and not (front and heads[top] == 0)):
+    if is_closing or (top and heads[top] != OPEN and not (row.front and heads[top] == 0)):
         may |= MAY_POP
-    left = 1 if front and top and heads[top] == OPEN else 0
-    right = 1 if front and not is_closing else 0
+    left = 1 if row.front and top and heads[top] == OPEN else 0
+    right = 1 if row.front and not is_closing else 0
     return may, left, right
 
 
 @njit
-def step_row(stack, depth, front, heads, count, kind, reach):
+def step_row(row, kind, reach):
     if kind == Kind.GEN:
-        return generate_in_buffer(stack, depth, front, heads, count)
+        return generate_in_buffer(row)
     if kind == Kind.POP:
-        return depth - 1, front, count
-    top = stack[depth - 1]
+        return row.depth - 1, row.front, row.count
+    top = row.stack[row.depth - 1]
     if kind == Kind.LEFTARC:
-        heads[top] = front
-        return depth - 1, front, count
-    heads[front] = top
+        row.heads[top] = row.front
+        return row.depth - 1, row.front, row.count
+    row.heads[row.front] = top
     if top == 0:
-        heads[0] = front
-    stack[depth] = front
-    return depth + 1, 0, count
+        row.heads[0] = row.front
+    row.stack[row.depth] = row.front
+    return row.depth + 1, 0, row.count
 
 
 @njit
-def wanted_row(stack, depth, front, heads, count, tree, leftmost, rightmost):
-    if front:
-        top = stack[depth - 1]
-        if tree[top] == front:
+def wanted_row(row, tree):
+    if row.front:
+        top, front = row.stack[row.depth - 1], row.front
+        if tree.heads[top] == front:
             return Kind.LEFTARC, 1
-        if tree[front] == top:
+        if tree.heads[front] == top:
             return Kind.RIGHTARC, 1
-        if tree[front] < top or leftmost[front] < top:
+        if tree.heads[front] < top or tree.leftmost[front] < top:
             return Kind.POP, 1
-    if count < len(tree) - 1:
+    if row.count < len(tree.heads) - 1:
         return Kind.GEN, 1
-    return (Kind.POP if depth else Kind.END), 1
+    return (Kind.POP if row.depth else Kind.END), 1

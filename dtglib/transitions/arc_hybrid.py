@@ -10,7 +10,7 @@ systems write every tree by the same actions (paper, section 3.4); arc-standard 
     True
 """
 
-from dtglib.jit import njit
+from dtglib.basics.jit import njit
 from dtglib.transitions.protocol import (
     END,
     GEN,
@@ -62,34 +62,35 @@ def wanted(state: State, tree: Tree) -> Action:
 
 
 @njit
-def legal_row(stack, depth, front, heads, count):
-    words = depth - 1 + (front > 0)
+def legal_row(row):
+    words = row.depth - 1 + (row.front > 0)
     if words == 0:
-        return (MAY_END if count else MAY_GENERATE), 0, 0
-    return MAY_GENERATE, (1 if words > 1 and front else 0), 1
+        return (MAY_END if row.count else MAY_GENERATE), 0, 0
+    return MAY_GENERATE, (1 if words > 1 and row.front else 0), 1
 
 
 @njit
-def step_row(stack, depth, front, heads, count, kind, reach):
+def step_row(row, kind, reach):
     if kind == Kind.GEN:
-        return generate_in_buffer(stack, depth, front, heads, count)
+        return generate_in_buffer(row)
+    stack, depth = row.stack, row.depth
     if kind == Kind.LEFTARC:
-        heads[stack[depth - 1]] = front
-        return depth - 1, front, count
-    if front:
-        stack[depth] = front
+        row.heads[stack[depth - 1]] = row.front
+        return depth - 1, row.front, row.count
+    if row.front:
+        stack[depth] = row.front
         depth += 1
-    heads[stack[depth - 1]] = stack[depth - 2]
-    return depth - 1, 0, count
+    row.heads[stack[depth - 1]] = stack[depth - 2]
+    return depth - 1, 0, row.count
 
 
 @njit
-def wanted_row(stack, depth, front, heads, count, tree, leftmost, rightmost):
-    upper = front if front else stack[depth - 1]
-    lower = stack[depth - 1] if front else stack[max(depth - 2, 0)]
+def wanted_row(row, tree):
+    upper = row.front if row.front else row.stack[row.depth - 1]
+    lower = row.stack[row.depth - 1] if row.front else row.stack[max(row.depth - 2, 0)]
     if upper:
-        if front and tree[lower] == upper:
+        if row.front and tree.heads[lower] == upper:
             return Kind.LEFTARC, 1
-        if tree[upper] == lower and rightmost[upper] <= count:
+        if tree.heads[upper] == lower and tree.rightmost[upper] <= row.count:
             return Kind.RIGHTARC, 1
-    return (Kind.GEN if count < len(tree) - 1 else Kind.END), 1
+    return (Kind.GEN if row.count < len(tree.heads) - 1 else Kind.END), 1

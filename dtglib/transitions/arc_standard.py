@@ -8,7 +8,7 @@ RIGHTARC from ROOT, when one word is left; after it only END is legal.
     GEN GEN LEFTARC GEN GEN LEFTARC RIGHTARC RIGHTARC END
 """
 
-from dtglib.jit import njit
+from dtglib.basics.jit import njit
 from dtglib.transitions.protocol import (
     END,
     GEN,
@@ -57,31 +57,31 @@ def wanted(state: State, tree: Tree) -> Action:
 
 
 @njit
-def legal_row(stack, depth, front, heads, count):
-    if depth == 1:
-        return (MAY_END if count else MAY_GENERATE), 0, 0
-    return MAY_GENERATE, (1 if depth > 2 else 0), 1
+def legal_row(row):
+    if row.depth == 1:
+        return (MAY_END if row.count else MAY_GENERATE), 0, 0
+    return MAY_GENERATE, (1 if row.depth > 2 else 0), 1
 
 
 @njit
-def step_row(stack, depth, front, heads, count, kind, reach):
+def step_row(row, kind, reach):
     if kind == Kind.GEN:
-        return generate_on_stack(stack, depth, heads, count)
-    lower, upper = stack[depth - 2], stack[depth - 1]
+        return generate_on_stack(row)
+    lower, upper = row.stack[row.depth - 2], row.stack[row.depth - 1]
     if kind == Kind.LEFTARC:
-        heads[lower] = upper
-        stack[depth - 2] = upper
+        row.heads[lower] = upper
+        row.stack[row.depth - 2] = upper
     else:
-        heads[upper] = lower
-    return depth - 1, front, count
+        row.heads[upper] = lower
+    return row.depth - 1, 0, row.count
 
 
 @njit
-def wanted_row(stack, depth, front, heads, count, tree, leftmost, rightmost):
-    if depth > 1:
-        lower, upper = stack[depth - 2], stack[depth - 1]
-        if tree[lower] == upper:
+def wanted_row(row, tree):
+    if row.depth > 1:
+        lower, upper = row.stack[row.depth - 2], row.stack[row.depth - 1]
+        if tree.heads[lower] == upper:
             return Kind.LEFTARC, 1
-        if tree[upper] == lower and rightmost[upper] <= count:
+        if tree.heads[upper] == lower and tree.rightmost[upper] <= row.count:
             return Kind.RIGHTARC, 1
-    return (Kind.GEN if count < len(tree) - 1 else Kind.END), 1
+    return (Kind.GEN if row.count < len(tree.heads) - 1 else Kind.END), 1

@@ -1,10 +1,10 @@
-"""Many states at once: the rules of a system over arrays, for beams of hundreds and for tests.
+"""Many states at once: the rules of a system over arrays, for beams with hundreds of hypotheses and for tests.
 
     states = start(batch=300, most_words=40)
     may, left, right = legal(system, states)         # what each state allows, see rows.py
-    step(system, states, kinds, reaches)             # advance each, in place; KEEP leaves a state as it is
+    step(system, states, kinds, reaches)             # advance each state in place; KEEP leaves a state as it is
 
-The rules are `legal_row` and `step_row` of the system, the very ones that compile training sequences.
+The rules are `legal_row` and `step_row` of the system, the same ones that compile training sequences.
 """
 
 from types import ModuleType
@@ -12,16 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dtglib.jit import njit
+from dtglib.basics.jit import njit
 from dtglib.transitions.protocol import OPEN, Action, IllegalAction, Kind, State
-from dtglib.transitions.rows import MAY_END, MAY_GENERATE, MAY_POP
+from dtglib.transitions.rows import MAY_END, MAY_GENERATE, MAY_POP, MOST_REACH, row_after, row_of
 from dtglib.transitions.rules import legal_row, number_of, step_row
 
 KEEP = -1
 
 
 class States(NamedTuple):
-    """A row for each state; `done` states allow nothing."""
+    """One row for each state; a state that is `done` allows nothing."""
 
     stack: np.ndarray  # (batch, most_words + 1)
     depth: np.ndarray  # (batch,)
@@ -32,7 +32,7 @@ class States(NamedTuple):
 
 
 def start(batch: int, most_words: int) -> States:
-    """Fresh derivations with ROOT on the stack."""
+    """Begin derivations, with only ROOT on each stack."""
     rows = (batch, most_words + 1)
     zeros = np.zeros(batch, np.int32)
     depth = np.ones(batch, np.int32)
@@ -40,28 +40,38 @@ def start(batch: int, most_words: int) -> States:
 
 
 def choose(states: States, rows: np.ndarray) -> States:
-    """The states in these rows, copied; a row may come several times, as when a beam forks."""
+    """Copy the states in these rows; a row may be asked for several times, as when a beam forks."""
     return States(*(column[rows] for column in states))
 
 
 def legal(system: ModuleType, states: States) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What each state allows: `may`, and the reaches of its left and right arcs as bits.
+    """Return what each state allows: `may`, and the reaches of its left and right arcs as bits (see rows.py).
 
-    A row that is full allows no GEN. In arc-eager and arc-swift it may then be stuck, with a word that only a later one
-    could be the head of: leave more room than the sentences need.
+    A full row allows no GEN. In arc-eager and arc-swift such a row may be stuck, because one of its words can only get
+    a later word as its head: leave more room than the sentences need.
     """
     found = np.zeros((3, len(states.depth)), np.int64)
-    _legal(number_of(system), *states, found)
+    _legal(number_of(system), states, found)
+    return found[0], found[1], found[2]
+
+
+def closing(system: ModuleType, states: States) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return which legal actions of each state are followed by no further word, as `legal` returns the legal ones.
+
+    In arc-standard this is the arc from ROOT, in arc-eager the POP that leaves ROOT alone with its dependent gone.
+    """
+    found = np.zeros((3, len(states.depth)), np.int64)
+    _closing(number_of(system), states, found)
     return found[0], found[1], found[2]
 
 
 def step(system: ModuleType, states: States, kinds: np.ndarray, reaches: np.ndarray) -> None:
-    """Advance every state by its action, in place. Not checked: the actions come from `legal`, or see `take`."""
-    _step(number_of(system), *states, kinds, reaches)
+    """Advance every state by its action, in place. The actions are not checked; `take` checks them."""
+    _step(number_of(system), states, kinds, reaches)
 
 
 def take(system: ModuleType, states: States, kinds: np.ndarray, reaches: np.ndarray) -> None:
-    """`step`, for actions that are checked first; nothing is changed if one of them is not legal."""
+    """Check all actions, then `step`; nothing is changed if one of them is not legal."""
     may, left, right = legal(system, states)
     for row, (kind, reach) in enumerate(zip(kinds, reaches, strict=True)):
         allowed = as_actions(may[row], left[row], right[row])
@@ -72,28 +82,67 @@ def take(system: ModuleType, states: States, kinds: np.ndarray, reaches: np.ndar
 
 
 @njit
-def _legal(system, stack, depth, front, heads, count, done, found):
-    for row in range(len(depth)):
-        if not done[row]:
-            may, left, right = legal_row(system, stack[row], depth[row], front[row], heads[row], count[row])
-            if count[row] + 1 == stack.shape[1]:
-                may &= ~MAY_GENERATE  # the row is full
-            found[0, row], found[1, row], found[2, row] = may, left, right
+def row_at(states, number):
+    """Return one state; its arrays are views."""
+    return row_of(
+        states.stack[number], states.depth[number], states.front[number], states.heads[number], states.count[number]
+    )
 
 
 @njit
-def _step(system, stack, depth, front, heads, count, done, kinds, reaches):
-    for row in range(len(depth)):
-        if kinds[row] == Kind.END:
-            done[row] = True
-        elif kinds[row] != KEEP:
-            depth[row], front[row], count[row] = step_row(
-                system, stack[row], depth[row], front[row], heads[row], count[row], kinds[row], reaches[row]
+def put_row(states, number, after):
+    """Store what `step_row` has returned of a state."""
+    states.depth[number], states.front[number], states.count[number] = after
+
+
+@njit
+def _legal(system, states, found):
+    for number in range(len(states.depth)):
+        if not states.done[number]:
+            row = row_at(states, number)
+            may, left, right = legal_row(system, row)
+            if row.count + 1 == len(row.stack):
+                may &= ~MAY_GENERATE  # the row is full
+            found[0, number], found[1, number], found[2, number] = may, left, right
+
+
+@njit
+def _step(system, states, kinds, reaches):
+    for number in range(len(states.depth)):
+        if kinds[number] == Kind.END:
+            states.done[number] = True
+        elif kinds[number] != KEEP:
+            put_row(
+                states,
+                number,
+                step_row(system, row_at(states, number), np.int64(kinds[number]), np.int64(reaches[number])),
             )
 
 
+@njit
+def _closing(system, states, found):
+    for number in range(len(states.depth)):
+        row = row_at(states, number)
+        may, left, right = legal_row(system, row)
+        if may & MAY_POP and _closes(system, row, Kind.POP, 1):
+            found[0, number] = MAY_POP
+        for bit in range(MOST_REACH):
+            if left >> bit & 1 and _closes(system, row, Kind.LEFTARC, bit + 1):
+                found[1, number] |= 1 << bit
+            if right >> bit & 1 and _closes(system, row, Kind.RIGHTARC, bit + 1):
+                found[2, number] |= 1 << bit
+
+
+@njit
+def _closes(system, row, kind, reach):
+    """Whether no word can be generated after an action."""
+    copy = row_of(row.stack.copy(), row.depth, row.front, row.heads.copy(), row.count)
+    may, _, _ = legal_row(system, row_after(copy, step_row(system, copy, kind, reach)))
+    return may & MAY_GENERATE == 0
+
+
 def as_actions(may: int | np.integer, left: int | np.integer, right: int | np.integer) -> set[Action]:
-    """What `legal` says of one state, as actions."""
+    """Return as actions what `legal` says of one state."""
     bits = {MAY_GENERATE: Kind.GEN, MAY_POP: Kind.POP, MAY_END: Kind.END}
     actions = {Action(kind) for bit, kind in bits.items() if may & bit}
     for kind, reaches in ((Kind.LEFTARC, left), (Kind.RIGHTARC, right)):
@@ -102,7 +151,7 @@ def as_actions(may: int | np.integer, left: int | np.integer, right: int | np.in
 
 
 def as_state(states: States, row: int) -> State:
-    """One row as the State that it stands for."""
+    """Return the State that a row stands for."""
     count = int(states.count[row])
     return State(
         tuple(map(int, states.stack[row, : states.depth[row]])),

@@ -6,12 +6,12 @@ difference" with heads (2, 0, 4, 2) is written by
 
     GEN GEN LEFTARC GEN GEN LEFTARC RIGHTARC RIGHTARC END        (paper, figure 1; END is `<END>`)
 
-A system is a module with three functions, the definition of it, and three more that do the same on arrays:
+A system is a module with three functions that define it, and three more that do the same on arrays:
 
     legal(state)              the actions that may come next
     step(state, action)       the state after it
     wanted(state, tree)       the action that the oracle takes on its way to a tree
-    legal_row, step_row, wanted_row        for numba: one state as a row of integers, see `rows.py`
+    legal_row, step_row, wanted_row        the same for numba, on rows of integers (rows.py)
 
 In every system an arc joins the topmost word and the one `reach` words below it. The topmost word is the front of the
 buffer where a system has one that holds a word, else the top of the stack. LEFTARC makes the topmost word the head,
@@ -23,8 +23,8 @@ from enum import IntEnum
 from types import ModuleType
 from typing import NamedTuple
 
-from dtglib.errors import UserError
-from dtglib.projectivity import crossing_arcs
+from dtglib.basics.errors import UserError
+from dtglib.data.projectivity import crossing_arcs
 
 OPEN = -1  # the head of a word that has none yet
 
@@ -38,7 +38,7 @@ class Kind(IntEnum):
 
 
 class Action(NamedTuple):
-    """One transition. Which word a GEN generates is not its matter."""
+    """One transition. It does not say which word a GEN generates."""
 
     kind: Kind
     reach: int = 1
@@ -51,7 +51,7 @@ GEN, LEFTARC, RIGHTARC, POP, END = map(Action, Kind)
 
 
 class State(NamedTuple):
-    """Where a derivation stands."""
+    """The state of a derivation."""
 
     stack: tuple[int, ...] = (0,)  # from the bottom
     front: int = 0  # the word in the one-place buffer, 0 if there is none
@@ -60,7 +60,7 @@ class State(NamedTuple):
 
     @property
     def visible(self) -> tuple[int, ...]:
-        """The words that can be seen, from the bottom: the stack and, above it, the front."""
+        """Return the visible words from the bottom: the stack and, above it, the front."""
         return (*self.stack, self.front) if self.front else self.stack
 
     @property
@@ -72,11 +72,11 @@ START = State()
 
 
 class IllegalAction(ValueError):
-    """An action that its state does not allow: a defect of the caller."""
+    """The caller took an action that its state does not allow."""
 
 
 def operands(state: State, action: Action) -> tuple[int, int]:
-    """The head and the dependent that an arc joins."""
+    """Return the head and the dependent that an arc joins."""
     lower, upper = state.visible[-1 - action.reach], state.visible[-1]
     return (upper, lower) if action.kind is Kind.LEFTARC else (lower, upper)
 
@@ -86,7 +86,7 @@ def with_head(heads: tuple[int, ...], dependent: int, head: int) -> tuple[int, .
 
 
 def take(system: ModuleType, state: State, action: Action) -> State:
-    """`step`, for an action that is checked first."""
+    """Check an action, then `step`."""
     if action not in system.legal(state):
         legal = ", ".join(map(str, system.legal(state))) or "none"
         raise IllegalAction(f"{system.NAME}: {action} is not legal in {state}; legal are {legal}")
@@ -94,7 +94,7 @@ def take(system: ModuleType, state: State, action: Action) -> State:
 
 
 class Tree(NamedTuple):
-    """A projective tree, and what the oracles ask of it. Index 0 of each list is ROOT's."""
+    """A projective tree with what the oracles need; in kernels, of arrays. Index 0 of each list belongs to ROOT."""
 
     heads: list[int]
     leftmost: list[int]  # of each word, its leftmost dependent, or itself where that lies to its right
@@ -106,7 +106,7 @@ class Tree(NamedTuple):
 
 
 def as_tree(heads: Sequence[int]) -> Tree:
-    """Look a vector of heads over; a UserError says why it is not a projective tree with one root."""
+    """Make a tree of heads; a UserError says why they are not a projective tree with one root."""
     why = why_no_tree(heads)
     if why:
         raise UserError(why)
@@ -117,7 +117,7 @@ def as_tree(heads: Sequence[int]) -> Tree:
 
 
 def why_no_tree(heads: Sequence[int]) -> str | None:
-    """What keeps a vector of heads from being a projective tree with one root, in a sentence; None if nothing does."""
+    """Return why heads are not a projective tree with one root, as a sentence, or None if they are one."""
     if len(heads) == 0:
         return "a tree needs at least one word"
     for word, head in enumerate(heads, start=1):
@@ -144,7 +144,7 @@ def why_no_tree(heads: Sequence[int]) -> str | None:
 
 
 def oracle(system: ModuleType, heads: Sequence[int]) -> list[Action]:
-    """The actions that write a tree, by the preference LEFTARC/RIGHTARC > GEN > POP (paper, section 2)."""
+    """Return the actions that write a tree, with the preference LEFTARC/RIGHTARC > GEN > POP (paper, section 2)."""
     tree, state, actions = as_tree(heads), START, []
     while not state.done:
         actions.append(system.wanted(state, tree))
@@ -153,7 +153,7 @@ def oracle(system: ModuleType, heads: Sequence[int]) -> list[Action]:
 
 
 def replay(system: ModuleType, actions: Sequence[Action]) -> tuple[int, ...]:
-    """The heads of the tree that a sequence of actions writes."""
+    """Return the heads of the tree that a sequence of actions writes."""
     state = START
     for action in actions:
         state = take(system, state, action)

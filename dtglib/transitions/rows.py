@@ -1,47 +1,79 @@
-"""States as rows of integers: the same rules for many states at once, and for whole treebanks.
+"""States as rows of integers, for numba: the same rules for many states at once, and for whole treebanks.
 
-A row is `stack[0 .. depth - 1]` from the bottom, `front` (0: none), `heads` of the words generated so far (OPEN: none
-yet; in arc-eager and arc-swift `heads[0]` is the one dependent of ROOT) and `count`, how many those are. What is legal
-comes as three integers: `may` has a bit for GEN, POP and END each, `left` and `right` have bit k - 1 for LEFTARC[k] and
-RIGHTARC[k]. They speak of reaches up to MOST_REACH, so that they fit into 32 bits; no tree of the UD treebanks needs
-half of that.
+Every system has three functions on rows:
 
-    after "There is":  arc-standard has stack [0, 1, 2], depth 3, and legal_row gives (MAY_GENERATE, 1, 1)
+    legal_row(row)                 which actions are legal, as three integers
+    step_row(row, kind, reach)     take an action: the arrays of the row are changed in place, and what is returned
+                                   are depth, front and count after it
+    wanted_row(row, tree)          kind and reach of the oracle's action; `tree` is a protocol.Tree of arrays
+
+The three integers of `legal_row` are `may`, which has a bit for GEN, POP and END each, and `left` and `right`, which
+have bit k - 1 for LEFTARC[k] and RIGHTARC[k]. They cover reaches up to MOST_REACH, so that they fit into 32 bits; no
+tree of the UD treebanks needs half of that.
+
+    after "There is":  arc-standard has stack [0, 1, 2], depth 3, and legal_row returns (MAY_GENERATE, 1, 1)
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from dtglib.jit import njit
+from dtglib.basics.jit import njit
 from dtglib.transitions.protocol import OPEN
 
 MOST_REACH = 31
 MAY_GENERATE, MAY_CONTINUE, MAY_POP, MAY_END = 1, 2, 4, 8
 
 
-@njit
-def generate_on_stack(stack, depth, heads, count):
-    """GEN where words go onto the stack at once. Returns depth, front and count."""
-    stack[depth] = count + 1
-    heads[count + 1] = OPEN
-    return depth + 1, 0, count + 1
+class StateRow(NamedTuple):
+    """One state."""
+
+    stack: np.ndarray  # the words on the stack are stack[0 .. depth - 1], from the bottom
+    depth: int
+    front: int  # the word in the buffer, 0 if there is none
+    heads: np.ndarray  # of each word from 1; OPEN if it has none yet. In arc-eager and arc-swift entry 0 is the word
+    # that hangs on ROOT.
+    count: int  # how many words are generated
 
 
 @njit
-def generate_in_buffer(stack, depth, front, heads, count):
-    """GEN where a word waits in the buffer, and the one that waited settles on the stack."""
-    if front:
-        stack[depth] = front
+def row_of(stack, depth, front, heads, count):
+    """Make a row of integers of any width, so that all rows have one type."""
+    return StateRow(stack, np.int64(depth), np.int64(front), heads, np.int64(count))
+
+
+@njit
+def row_after(row, after):
+    """Return the row after an action, of which `step_row` has returned depth, front and count."""
+    depth, front, count = after
+    return row_of(row.stack, depth, front, row.heads, count)
+
+
+@njit
+def generate_on_stack(row):
+    """Take GEN in a system in which new words go onto the stack."""
+    row.stack[row.depth] = row.count + 1
+    row.heads[row.count + 1] = OPEN
+    return row.depth + 1, 0, row.count + 1
+
+
+@njit
+def generate_in_buffer(row):
+    """Take GEN in a system in which new words go into the buffer, whose word settles on the stack."""
+    depth = row.depth
+    if row.front:
+        row.stack[depth] = row.front
         depth += 1
-    heads[count + 1] = OPEN
-    return depth, count + 1, count + 1
+    row.heads[row.count + 1] = OPEN
+    return depth, row.count + 1, row.count + 1
 
 
 @njit(nogil=True)
 def first_without_tree(heads, lengths):
-    """The first of many vectors of heads, end to end, that `why_no_tree` has something to say about; -1 if none.
+    """Return the number of the first vector of heads in which `why_no_tree` finds a fault, or -1 if there is none.
 
-    Of each word's subtree the size, the first word and the last are found by walking up from all that is in it. Where
-    no two arcs cross, the words of a subtree stand together. A circle never comes to ROOT.
+    The vectors lie end to end. The size, the first word and the last word of each subtree are found by walking from
+    every word up to ROOT. A subtree without crossing arcs has no gaps; a walk in a circle takes too many steps.
     """
     longest = 0
     for number in range(len(lengths)):

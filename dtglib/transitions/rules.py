@@ -1,13 +1,14 @@
-"""The array rules of every system behind one number, for kernels whose compiled form is kept (see jit.py).
+"""The array rules of all systems behind one number, so that kernels can be cached on disk (see basics/jit.py).
 
-    _compile_all(number_of(arc_eager), ...)        and in it        legal_row(system, stack, depth, front, heads, count)
+    number_of(arc_eager)                2: a kernel takes this number as its argument `system`,
+    legal_row(system, row)              and calls the rules of the system by it.
 
-A kernel that was handed the rules as functions would be compiled anew by every process.
+A kernel that took the rules themselves as arguments would have to be compiled again in every process.
 """
 
 from types import ModuleType
 
-from dtglib.jit import njit
+from dtglib.basics.jit import njit
 from dtglib.transitions import arc_eager, arc_hybrid, arc_standard, arc_swift, words
 
 ARC_STANDARD, ARC_HYBRID, ARC_EAGER, ARC_SWIFT, WORDS = range(5)
@@ -19,40 +20,40 @@ def number_of(system: ModuleType) -> int:
 
 
 @njit
-def legal_row(system, stack, depth, front, heads, count):
-    """What may come next in a state: `may`, and the reaches of left and right arcs as bits (see rows.py)."""
+def legal_row(system, row):
+    """Return what may come next in a state: `may`, and the reaches of left and right arcs as bits (see rows.py)."""
     if system == ARC_STANDARD:
-        return arc_standard.legal_row(stack, depth, front, heads, count)
+        return arc_standard.legal_row(row)
     if system == ARC_HYBRID:
-        return arc_hybrid.legal_row(stack, depth, front, heads, count)
+        return arc_hybrid.legal_row(row)
     if system == ARC_EAGER:
-        return arc_eager.legal_row(stack, depth, front, heads, count)
+        return arc_eager.legal_row(row)
     if system == ARC_SWIFT:
-        return arc_swift.legal_row(stack, depth, front, heads, count)
-    return words.legal_row(stack, depth, front, heads, count)
+        return arc_swift.legal_row(row)
+    return words.legal_row(row)
 
 
 @njit
-def step_row(system, stack, depth, front, heads, count, kind, reach):
-    """Advance a state in place; returns its new depth, front and count."""
+def step_row(system, row, kind, reach):
+    """Take an action: change the arrays of the row in place, and return depth, front and count after it."""
     if system == ARC_STANDARD:
-        return arc_standard.step_row(stack, depth, front, heads, count, kind, reach)
+        return arc_standard.step_row(row, kind, reach)
     if system == ARC_HYBRID:
-        return arc_hybrid.step_row(stack, depth, front, heads, count, kind, reach)
+        return arc_hybrid.step_row(row, kind, reach)
     if system == ARC_EAGER:
-        return arc_eager.step_row(stack, depth, front, heads, count, kind, reach)
+        return arc_eager.step_row(row, kind, reach)
     if system == ARC_SWIFT:
-        return arc_swift.step_row(stack, depth, front, heads, count, kind, reach)
-    return words.step_row(stack, depth, front, heads, count, kind, reach)
+        return arc_swift.step_row(row, kind, reach)
+    return words.step_row(row, kind, reach)
 
 
 @njit
-def wanted_row(system, stack, depth, front, heads, count, tree, leftmost, rightmost):
-    """The action that the oracle takes on its way to a tree: its kind and its reach."""
+def wanted_row(system, row, tree):
+    """Return the kind and the reach of the action that the oracle takes on its way to a tree."""
     if system == ARC_STANDARD:
-        return arc_standard.wanted_row(stack, depth, front, heads, count, tree, leftmost, rightmost)
+        return arc_standard.wanted_row(row, tree)
     if system == ARC_HYBRID:
-        return arc_hybrid.wanted_row(stack, depth, front, heads, count, tree, leftmost, rightmost)
+        return arc_hybrid.wanted_row(row, tree)
     if system == ARC_EAGER:
-        return arc_eager.wanted_row(stack, depth, front, heads, count, tree, leftmost, rightmost)
-    return arc_swift.wanted_row(stack, depth, front, heads, count, tree, leftmost, rightmost)
+        return arc_eager.wanted_row(row, tree)
+    return arc_swift.wanted_row(row, tree)

@@ -1,16 +1,16 @@
-"""Words without a tree: after a word comes another one, or the end. The rules of models that read no transitions."""
+"""The rules of models without transitions: after a word comes another word or the end."""
 
-from dtglib.jit import njit
+from dtglib.basics.jit import njit
 from dtglib.transitions.rows import MAY_END, MAY_GENERATE
 
 NAME = "words"
 
 
 @njit
-def legal_row(stack, depth, front, heads, count):
-    return MAY_GENERATE | (MAY_END if count else 0), 0, 0
+def legal_row(row):
+    return MAY_GENERATE | (MAY_END if row.count else 0), 0, 0
 
 
 @njit
-def step_row(stack, depth, front, heads, count, kind, reach):
-    return depth, front, count + 1
+def step_row(row, kind, reach):
+    return row.depth, row.front, row.count + 1

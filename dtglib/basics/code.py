@@ -1,0 +1,155 @@
+"""The running code, and the part of it that a result depends on.
+
+Models and scores are cached under a hash of the code that computes them. Hashes are taken when the package is imported;
+later edits affect the next process only, and `require_unchanged` stops a process whose code has been edited.
+
+The code of a result follows from the imports of the functions that compute it: their own modules, and from there every
+module of their own room, of the room that the result is made in, and of the rooms below. `basics` does not count,
+because it computes no numbers. Families are loaded by name (families/base.py), which no import shows: a result of a
+room above depends on all of them. Data files count with the modules in their folder, and a user's own module with the
+modules beside it that it imports.
+
+    >>> sorted(name for name in modules_behind("transitions/batch", "transitions") if name.startswith("transitions/r"))
+    ['transitions/rows', 'transitions/rules']
+    >>> is_on_disk()
+    True
+"""
+
+import ast
+import hashlib
+import inspect
+import sys
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from types import ModuleType
+
+from dtglib.basics.errors import UserError
+from dtglib.basics.package_files import SUFFIXES, package_files
+
+# The rooms in order, lowest first. A room imports only from earlier ones; tests/test_imports.py checks this.
+ROOMS = (
+    *("basics", "data", "transitions", "sequences", "pictures", "network", "training"),
+    *("parsing", "decode", "evaluate", "families", "experiments", "reproduce", "cli"),
+)
+
+
+def _on_disk() -> dict[str, bytes]:
+    """The content of each module, by a name such as "parsing/biaffine", and of each data file, by its path."""
+    return {path.removesuffix(".py"): content for path, content in package_files().items()}
+
+
+def _hashes(sources: dict[str, bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(source).hexdigest() for name, source in sources.items()}
+
+
+_SOURCES = _on_disk()
+RUNNING = _hashes(_SOURCES)  # of every file, as it was when this process imported the package
+
+
+def is_on_disk() -> bool:
+    """Whether a process that starts now would run the same code."""
+    return _hashes(_on_disk()) == RUNNING
+
+
+def require_unchanged() -> None:
+    """An error if the code on the disk is no longer the running code, under which results would be cached."""
+    if not is_on_disk():
+        raise UserError("somebody has changed the package since it was imported; run the same command again")
+
+
+def code_of(room: str, *made_by: Callable | ModuleType) -> str:
+    """A hash of the code behind a result that some functions (or the code of a module) compute in a room."""
+    modules, others = set(), {}
+    for one in made_by:
+        while isinstance(one, partial):
+            one = one.func
+        name = one.__name__ if isinstance(one, ModuleType) else one.__module__
+        if name.split(".")[0] == "dtglib":
+            modules |= modules_behind(name.removeprefix("dtglib.").replace(".", "/"), room)
+        else:  # a user's own
+            for path in _users_files(Path(inspect.getsourcefile(sys.modules[name]))):
+                source = path.read_bytes()
+                others[path.name] = hashlib.sha256(source).hexdigest()
+                modules |= modules_of_source(source, room)
+    return _hash_of({**{module: RUNNING[module] for module in modules}, **others})
+
+
+def _users_files(first: Path) -> set[Path]:
+    """The file of a module, and the files in its folder that it imports, directly or not."""
+    found, todo = set(), [first]
+    while todo:
+        path = todo.pop()
+        found.add(path)
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            names = [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            beside = (first.parent / f"{name.rpartition('.')[2]}.py" for name in names)
+            todo += [path for path in beside if path not in found and path.is_file()]
+    return found
+
+
+def code_behind_source(source: str, room: str) -> str:
+    """A hash of all code that a source imports, such as a notebook's."""
+    return _hash_of({module: RUNNING[module] for module in modules_of_source(source, room)})
+
+
+def modules_of_source(source: bytes | str, room: str) -> set[str]:
+    """The modules that a source imports, and everything that these import from this room and the rooms below."""
+    return {module for imported in imported_by(source) for module in modules_behind(imported, room)}
+
+
+def _hash_of(hashes: dict[str, str]) -> str:
+    lines = "\n".join(f"{module} {hashes[module]}" for module in sorted(hashes))
+    return hashlib.sha256(lines.encode()).hexdigest()[:12]
+
+
+@cache
+def modules_behind(module: str, room: str) -> frozenset[str]:
+    """A module and everything that it imports, directly or not, from its own room, this room and the rooms below."""
+    counted = {_room(module), *ROOMS[1 : ROOMS.index(room) + 1]}
+    loads_families = "families" in ROOMS[1 : ROOMS.index(room)]
+    found, todo = set(), [module if module in RUNNING else f"{module}/__init__"]
+    while todo:
+        one = todo.pop()
+        found.add(one)
+        behind = _imports_of(one)
+        if one == "families/base" and loads_families:
+            behind |= {name for name in RUNNING if _room(name) == "families"}
+        todo += [name for name in behind if name not in found and _room(name) in counted]
+    return frozenset(found)
+
+
+@cache
+def _imports_of(module: str) -> frozenset[str]:
+    """What a module of the package imports, and the data files in its folder or in a folder there without modules."""
+    if module.endswith(SUFFIXES):
+        return frozenset()
+    folder = module.rpartition("/")[0]
+    with_modules = {name.rpartition("/")[0] for name in RUNNING if not name.endswith(SUFFIXES)}
+    data = {name for name in RUNNING if name.endswith(SUFFIXES) and _nearest(name, with_modules) == folder}
+    return frozenset(imported_by(_SOURCES[module]) | data)
+
+
+def _nearest(name: str, folders: set[str]) -> str:
+    """The folder of a file or, if it is not among `folders`, the next one above it that is."""
+    folder = name.rpartition("/")[0]
+    while folder and folder not in folders:
+        folder = folder.rpartition("/")[0]
+    return folder
+
+
+def imported_by(source: bytes | str) -> set[str]:
+    """The modules of the package that a source imports, at its top or within its functions."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "dtglib":
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names if alias.name.startswith("dtglib.")}
+    paths = {name.removeprefix("dtglib").removeprefix(".").replace(".", "/") for name in names}
+    return (paths | {f"{path}/__init__" for path in paths}) & RUNNING.keys()
+
+
+def _room(module: str) -> str:
+    return module.partition("/")[0]

@@ -1,0 +1,207 @@
+"""A run is one flat YAML file, read into frozen dataclasses that say what each part of the run needs to know.
+
+    corpus: minilang            # configs/smoke.yaml
+    train_sentences: 600
+    vocabulary: words
+
+    >>> corpus, vocabulary = read_config("configs/smoke.yaml", CorpusConfig, VocabularyConfig)    # doctest: +SKIP
+    >>> corpus.train_sentences                                                                    # doctest: +SKIP
+    600
+
+Each of these dataclasses stands beside what it is about.
+
+Every key of the file is a field of exactly one dataclass, and every mistake is an error that names file, line, key
+and the way out: an unknown or repeated key, a value of the wrong type, a missing key that has no default. A model
+brings its own dataclass and hands it to `read_config`; nothing here has to know of it.
+"""
+
+import dataclasses
+import difflib
+import hashlib
+import json
+import re
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+import yaml
+
+from dtglib.basics.errors import UserError
+from dtglib.basics.files import repository
+
+
+def require_positive(config: Any, *names: str) -> None:
+    """For `__post_init__`: the named fields are at least 1, where they are not None."""
+    for name in names:
+        value = getattr(config, name)
+        if value is not None and value < 1:
+            raise UserError(f"{name} must be at least 1, not {value}")
+
+
+class _Setting(NamedTuple):
+    """One value as it was written, and where: "smoke.yaml:3", or "--set seed=x"."""
+
+    value: Any
+    where: str
+
+
+def read_config(
+    path: str | Path, *kinds: type, overrides: Mapping[str, Any] | None = None, unused: Iterable[str] = ()
+) -> tuple[Any, ...]:
+    """One instance per dataclass in `kinds`; `overrides` replace the file's values, strings among them as YAML.
+
+    Keys among `unused` may be in the file, although no dataclass has them.
+    """
+    settings = _settings(path, overrides or {})
+    known = [field.name for kind in kinds for field in dataclasses.fields(kind)]
+    if len(set(known)) < len(known):
+        raise ValueError(f"a field has the same name in two of {[kind.__name__ for kind in kinds]}")
+    for key, setting in settings.items():
+        if key not in {*known, *unused}:
+            raise UserError(f"{setting.where}: {_unknown(key, known)}")
+    return tuple(_build(kind, settings, path) for kind in kinds)
+
+
+def value_of(path: str | Path, key: str, default: str, overrides: Mapping[str, Any] | None = None) -> str:
+    """The value of one text key, read before the family (and with it the set of valid keys) is known."""
+    setting = _settings(path, overrides or {}).get(key, _Setting(default, str(path)))
+    return _convert(key, setting, str)
+
+
+def _settings(path: str | Path, overrides: Mapping[str, Any]) -> dict[str, _Setting]:
+    settings = dict(_settings_of_file(Path(path)))
+    for key, value in overrides.items():
+        where = f"--set {key}={value}"
+        settings[key] = _Setting(_parse_scalar(value, where) if isinstance(value, str) else value, where)
+    return settings
+
+
+def size_file(size: str) -> Path:
+    """The config of a run size: smoke, mini, open, paper."""
+    folder = repository() / "configs"
+    sizes = sorted(path.stem for path in folder.glob("*.yaml"))
+    if size not in sizes:
+        raise UserError(f"there is no size {size!r}; sizes are {', '.join(sizes)}")
+    return folder / f"{size}.yaml"
+
+
+def parse_override(text: str) -> tuple[str, str]:
+    """Take a `--set key=value` of the command line apart."""
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise UserError(f"--set {text}: write it as key=value, for example --set seed=2")
+    return key, value
+
+
+def as_dict(*configs: Any) -> dict[str, Any]:
+    """All fields of all the configs, side by side as in the file."""
+    return {name: value for config in configs for name, value in dataclasses.asdict(config).items()}
+
+
+def as_yaml(*configs: Any) -> str:
+    """The configs as a file that `read_config` reads back."""
+    return yaml.safe_dump(as_dict(*configs), sort_keys=False, allow_unicode=True)
+
+
+def fingerprint(*configs: Any) -> str:
+    """Twelve hexadecimal digits, the same for the same settings in whatever order."""
+    return hashlib.sha256(json.dumps(as_dict(*configs), sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _settings_of_file(path: Path) -> Iterator[tuple[str, _Setting]]:
+    try:
+        loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
+        root = loader.get_single_node()
+        if not isinstance(root, yaml.MappingNode):
+            raise UserError(f"{path}: a config is lines of the form 'key: value'; here there are none")
+        lines: dict[str, int] = {}
+        for key_node, value_node in root.value:
+            key, line = key_node.value, key_node.start_mark.line + 1
+            where = f"{path}:{line}"
+            if not isinstance(key_node, yaml.ScalarNode) or not isinstance(value_node, yaml.ScalarNode):
+                raise UserError(f"{where}: a config is flat: one plain value per key, no lists and no nesting")
+            if key in lines:
+                raise UserError(f"{where}: {key} is already set in line {lines[key]}; remove one of the two")
+            lines[key] = line
+            yield key, _Setting(loader.construct_object(value_node), where)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; a config is a YAML file such as configs/smoke.yaml") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise UserError(f"{path}{_line_of(error)}: not valid YAML: {_in_one_line(error)}") from error
+
+
+def _line_of(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    return f":{mark.line + 1}" if mark else ""
+
+
+def _in_one_line(error: Exception) -> str:
+    return getattr(error, "problem", None) or " ".join(str(error).split())
+
+
+def _parse_scalar(text: str, where: str) -> Any:
+    try:
+        value = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError) as error:
+        raise UserError(f"{where}: not a YAML value: {_in_one_line(error)}") from error
+    if isinstance(value, list | dict | set):
+        raise UserError(f"{where}: a config is flat: one plain value per key, no lists and no nesting")
+    return value
+
+
+def _unknown(key: str, known: list[str]) -> str:
+    closest = difflib.get_close_matches(key, known, n=1)
+    hint = f"did you mean {closest[0]}? " if closest else ""
+    return f"unknown key {key}; {hint}The known keys are {', '.join(known)}"
+
+
+def _build(kind: type, settings: Mapping[str, _Setting], path: str | Path) -> Any:
+    expected = get_type_hints(kind)
+    values, missing = {}, []
+    for field in dataclasses.fields(kind):
+        if field.name in settings:
+            values[field.name] = _convert(field.name, settings[field.name], expected[field.name])
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            missing.append(field.name)
+    if missing:
+        raise UserError(f"{path}: {', '.join(missing)} must be set: there is no default")
+    try:
+        return kind(**values)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
+
+
+def _convert(key: str, setting: _Setting, expected: Any) -> Any:
+    """The value as the field's type, where it is one; only an int (or "1e-4") for a float is rewritten."""
+    value, choices = (
+        setting.value,
+        get_args(expected) if get_origin(expected) in (types.UnionType, Union) else (expected,),
+    )
+    for choice in choices:
+        if get_origin(choice) is Literal and value in get_args(choice):
+            return value
+        if choice is float and (number := _as_float(value)) is not None:
+            return number
+        # bool is a subclass of int, but a number of sentences is not "true".
+        if type(value) is choice:
+            return value
+    raise UserError(f"{setting.where}: {key} must be {_describe(choices)}, not {value!r}")
+
+
+def _as_float(value: Any) -> float | None:
+    """YAML 1.1, which PyYAML reads, takes 1e-4 for a string: its floats need a point, as in 1.0e-4."""
+    is_number = type(value) in (int, float)
+    is_written_like_one = isinstance(value, str) and re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+", value)
+    return float(value) if is_number or is_written_like_one else None
+
+
+_NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", types.NoneType: "null"}
+
+
+def _describe(choices: tuple[Any, ...]) -> str:
+    """For example "a whole number or null", "words or pieces"."""
+    names = []
+    for choice in choices:
+        names += [str(literal) for literal in get_args(choice)] if get_origin(choice) is Literal else [_NAMES[choice]]
+    return " or ".join(names)

@@ -1,0 +1,38 @@
+"""The one kind of exception that the user can put right.
+
+Its message is written for the person at the keyboard: it names the file, line or key and the way out. The
+command line prints it as one line and exits with status 2; every other exception is a bug in dtglib and keeps its
+traceback.
+
+    >>> require(3 == 4, "mine.conllu:7: 4 words, but 3 heads; one is wanted for each word")
+    Traceback (most recent call last):
+    ...
+    dtglib.basics.errors.UserError: mine.conllu:7: 4 words, but 3 heads; one is wanted for each word
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+
+class UserError(Exception):
+    """A mistake in the input or the environment: a broken treebank, an unknown key, a full disk, no network."""
+
+
+def require(condition: object, complaint: str) -> None:
+    """Raise a UserError unless the condition holds."""
+    if not condition:
+        raise UserError(complaint)
+
+
+def require_probabilities(log_probs: Any) -> None:
+    """Raise a UserError if the array has a NaN, which comes from a model whose training went wrong."""
+    require(not (log_probs != log_probs).any(), "the model's probabilities are no numbers; train it anew")
+
+
+def shortened(names: Sequence[str], most: int = 5) -> str:
+    """The first few of many names, for a message.
+
+    >>> shortened(["There", "is", "a", "difference"], most=2)
+    'There, is, ...'
+    """
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")

@@ -1,0 +1,285 @@
+"""The record of a run: a folder with everything that is needed to trust its numbers and to compute them again.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     with Run(folder, question="Is there a difference?", config={"corpus": "minilang"}, seeds=[1]) as run:
+    ...         run.metric(step=100, loss=2.5)
+    ...     record = read_record(folder)
+    >>> record.about["status"], record.config, record.metrics[0]["loss"]
+    ('finished', {'corpus': 'minilang'}, 2.5)
+
+The folder then holds
+
+    config.yaml      the settings
+    metrics.jsonl    {"seconds": 1.234, "step": 100, "loss": 2.5}: one line per call of `metric`, written at once
+    record.json      question, status, commit, versions, checksums of the data, hardware, seeds, start, time, memory
+
+The status is "running" from the beginning; "finished" is the last thing that is written, so a folder with this status
+is complete, and a folder that says "running" although no process runs belongs to a run that was killed. A run that
+ends in an exception is "failed", and one that is stopped by hand "interrupted": the exception is noted and raised
+again. `Run` starts an unfinished run anew, but never overwrites a finished one.
+
+A record may be published, so absolute paths in the config and in error messages are cut down to their last part.
+"""
+
+import json
+import math
+import os
+import platform
+import re
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import yaml
+
+from dtglib.basics.errors import UserError
+from dtglib.basics.files import explain_disk_errors, write_atomically
+
+# One row of results: the values by the names of their columns.
+Row = dict[str, Any]
+
+PACKAGES = ("dtglib", "torch", "numpy", "numba", "sentencepiece", "conllu", "nltk", "supar")
+
+# JSON has no numbers for these; Python would write NaN, which other readers refuse.
+NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+class Run:
+    """A run that is being recorded, for as long as its `with` block lasts."""
+
+    def __init__(
+        self,
+        folder: str | Path,
+        question: str,
+        config: Mapping[str, Any],
+        seeds: Sequence[int] = (),
+        data: Mapping[str, str] | None = None,
+        keep: int = 0,
+    ) -> None:
+        """`data` maps the name of every input file or corpus to its SHA-256 checksum.
+
+        A run that is resumed keeps the first `keep` lines of its metrics, and its clock goes on from there.
+        """
+        self.folder = Path(folder)
+        self._keep = keep
+        self.question = question
+        self.config = dict(config)
+        self._circumstances = {"seeds": list(seeds), "data": dict(data or {})}
+
+    def __enter__(self) -> "Run":
+        path = self.folder / "record.json"
+        if path.exists() and read_record(self.folder).about["status"] == "finished":
+            raise UserError(f"{self.folder}: holds a finished run already; choose another folder, or delete this one")
+        kept = self._kept_lines()
+        self._begin = time.monotonic() - (json.loads(kept[-1])["seconds"] if kept else 0)
+        self._lines = len(kept)
+        started = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        self._circumstances |= {"started": started, "code": commit_of_package(), "versions": versions()}
+        # The record comes first: from now on an old record no longer vouches for files that are being replaced.
+        self._write_record("running")
+        with write_atomically(self.folder / "config.yaml") as file:
+            yaml.safe_dump(plain(self.config), file, sort_keys=False, allow_unicode=True)
+        with explain_disk_errors(self.folder / "metrics.jsonl"):
+            # Not buffered: the measurements before a crash are the ones that explain it.
+            self._metrics = open(self.folder / "metrics.jsonl", "r+b" if kept else "wb", buffering=0)
+            self._metrics.seek(sum(map(len, kept)))
+            self._metrics.truncate()
+        return self
+
+    def flush(self) -> None:
+        """Force the metrics onto the disk, so that they survive a crash of the machine."""
+        with explain_disk_errors(self.folder / "metrics.jsonl"):
+            os.fsync(self._metrics.fileno())
+
+    @property
+    def lines(self) -> int:
+        """The number of lines of metrics."""
+        return self._lines
+
+    def _kept_lines(self) -> list[bytes]:
+        path = self.folder / "metrics.jsonl"
+        lines = path.read_bytes().splitlines(keepends=True)[: self._keep] if self._keep and path.exists() else []
+        if len(lines) < self._keep or not all(line.endswith(b"\n") for line in lines):
+            raise UserError(f"{path}: the run that goes on here wrote {self._keep} lines; delete the folder")
+        return lines
+
+    def metric(self, **values: Any) -> None:
+        """Append one line of measurements, such as step=100, loss=2.5, with the seconds since the beginning."""
+        line = json.dumps({"seconds": self._seconds()} | plain(values), allow_nan=False, ensure_ascii=False)
+        rest = f"{line}\n".encode()
+        with explain_disk_errors(self.folder / "metrics.jsonl"):
+            # A line is one system call, which only a full disk or a kill of this process can cut in two.
+            while rest:
+                rest = rest[self._metrics.write(rest) :]
+        self._lines += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with explain_disk_errors(self.folder / "metrics.jsonl"):
+            os.fsync(self._metrics.fileno())
+            self._metrics.close()
+        if error is None:
+            self._write_record("finished")
+        elif isinstance(error, KeyboardInterrupt):
+            self._write_record("interrupted")
+        else:
+            self._write_record("failed", error=f"{type(error).__name__}: {error}")
+
+    def _write_record(self, status: str, **more: str) -> None:
+        about = {"question": self.question, "status": status, **more, **self._circumstances, "hardware": hardware()}
+        about |= {"wall_seconds": self._seconds(), "peak_memory_bytes": peak_memory(), "metrics": self._lines}
+        with write_atomically(self.folder / "record.json") as file:
+            json.dump(plain(about), file, indent=2, allow_nan=False, ensure_ascii=False)
+            file.write("\n")
+
+    def _seconds(self) -> float:
+        return round(time.monotonic() - self._begin, 3)
+
+
+class Record(NamedTuple):
+    """The contents of a run's folder, read back."""
+
+    about: dict[str, Any]  # record.json
+    config: dict[str, Any]
+    metrics: list[dict[str, Any]]
+
+
+def read_about(folder: str | Path) -> dict[str, Any]:
+    """A run's record.json: its question, how it ended, and in which circumstances."""
+    path = Path(folder) / "record.json"
+    try:
+        about = json.loads(path.read_bytes())
+        about["status"], about["metrics"]
+        return about
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; the folder of a run has one") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{path}: not the record of a run, or only half of it; delete its folder, or restore it"
+        ) from error
+
+
+def read_record(folder: str | Path) -> Record:
+    """Read the folder of a `Run`; if the run did not finish, with the lines of metrics that are complete."""
+    about = read_about(folder)
+    config = Path(folder) / "config.yaml"
+    metrics = Path(folder) / "metrics.jsonl"
+    # A run that was killed at its very beginning has neither file.
+    lines = metrics.read_text(encoding="utf-8").split("\n")[:-1] if metrics.exists() else []
+    if about["status"] == "finished" and len(lines) != about["metrics"]:
+        raise UserError(f"{metrics}: has {len(lines)} lines, but the run wrote {about['metrics']}; the copy is damaged")
+    try:
+        settings = yaml.safe_load(config.read_text(encoding="utf-8")) if config.exists() else {}
+        values = [_with_numbers(json.loads(line)) for line in lines]
+    except (ValueError, AttributeError, yaml.YAMLError) as error:
+        raise UserError(
+            f"{folder}: config.yaml or metrics.jsonl is damaged ({str(error).splitlines()[0]}); delete the folder, or "
+            f"restore it"
+        ) from error
+    if not isinstance(settings, dict):
+        raise UserError(f"{config}: not the settings of a run")
+    return Record(about, settings, values)
+
+
+def _with_numbers(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: NOT_FINITE.get(value, value) if isinstance(value, str) else value for name, value in values.items()}
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON and YAML can hold it, without the folders of this machine."""
+    if isinstance(value, Mapping):
+        return {without_folders(str(key)): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, str | Path):
+        return without_folders(str(value))
+    if isinstance(value, float) and not math.isfinite(value):
+        return next(name for name, number in NOT_FINITE.items() if repr(number) == repr(value))
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if hasattr(value, "item"):  # a number from NumPy or PyTorch
+        return plain(value.item())
+    raise TypeError(f"a record holds numbers, texts, lists and dictionaries, not {type(value).__name__}: {value!r}")
+
+
+def without_folders(text: str) -> str:
+    """Cut every absolute path in the text down to its last part: "/data/me/a.conllu:3" becomes "a.conllu:3"."""
+    return re.sub(r"(?<![\w.~:/])/(?:[^\s/:'\"]+/)*(?=[^\s/:'\"])", "", text)
+
+
+def commit_of_package() -> dict[str, Any]:
+    """The commit of the package's repository, and whether its files were changed since."""
+    package = Path(__file__).parent
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], cwd=package, check=True, capture_output=True, text=True).stdout
+
+    try:
+        # The package may be installed into an environment inside another repository, whose commit says nothing of it.
+        git("ls-files", "--error-unmatch", Path(__file__).name)
+        # Only the files that numbers depend on; results and figures change all the time.
+        sources = [
+            f":/{name}" for name in ("dtglib", "configs", "notebooks/*.py", "benchmarks/*.py", "requirements.lock")
+        ]
+        changed = bool(git("status", "--porcelain", "--", *sources).strip())
+        return {"commit": git("rev-parse", "HEAD").strip(), "changed": changed}
+    except (OSError, subprocess.CalledProcessError):
+        return {"commit": "unknown, not a git checkout", "changed": None}
+
+
+def versions() -> dict[str, str]:
+    """Python and the packages that the numbers depend on."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def hardware() -> dict[str, Any]:
+    """The make of the machine, but not its name."""
+    found = {
+        "system": f"{platform.system()} {platform.machine()}",
+        "cpu": _cpu_model(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+    }
+    # Importing torch takes seconds. A run that has not imported it has used no GPU.
+    torch = sys.modules.get("torch")
+    if torch and torch.cuda.is_available():
+        found["gpus"] = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
+        found["peak_gpu_memory_bytes"] = torch.cuda.max_memory_allocated()
+    return found
+
+
+def _cpu_model() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or "unknown"
+
+
+def peak_memory() -> int:
+    """The peak memory, in bytes, of this process or of any child that it started and waited for (a kernel)."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return max(_own_peak_memory(), children if sys.platform == "darwin" else children * 1024)
+
+
+def _own_peak_memory() -> int:
+    status = Path("/proc/self/status")
+    # Linux has getrusage too, but its peak includes the memory of the parent process when it started this one.
+    if status.exists() and (high := re.search(r"VmHWM:\s*(\d+) kB", status.read_text())):
+        return int(high[1]) * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024  # macOS counts in bytes, others in kilobytes

@@ -1,0 +1,92 @@
+"""Commands about data: corpora, stats, minilang, data.
+
+dtglib corpora                                  the corpora that have a name
+dtglib stats minilang UD_English-EWT mine.conllu
+dtglib minilang --out DIR                       write the embedded corpus out as files
+dtglib data                                     fetch the public data
+"""
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from dtglib.cli.options import Command, add_json, count, print_table
+
+
+def corpora(options: argparse.Namespace) -> None:
+    """List the corpora that have a name."""
+    from dtglib.data.corpora import corpora
+
+    rows = [corpus._asdict() for corpus in corpora()]
+    if options.json:
+        print(json.dumps({"corpora": rows}, indent=2))
+    else:
+        print_table(rows)
+
+
+def _stats_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("corpora", nargs="+", metavar="CORPUS_OR_PATH", help="a corpus by name, a file or a folder")
+    add_json(sub)
+    sub.add_argument("--skip-broken", action="store_true", help="leave broken sentences out and count them by reason")
+
+
+def stats(options: argparse.Namespace) -> None:
+    """Print statistics of corpora."""
+    from dtglib.data.corpora import load, splits
+    from dtglib.data.statistics import row_of, stats_of
+
+    found = [
+        (name, split, stats_of(load(name, split, strict=not options.skip_broken)))
+        for name in options.corpora
+        for split in splits(name)
+    ]
+    if options.json:
+        print(json.dumps({"stats": [{"corpus": c, "split": s, **asdict(stats)} for c, s, stats in found]}, indent=2))
+        return
+    print_table([{"corpus": name, "split": split, **row_of(stats)} for name, split, stats in found])
+
+
+def _minilang_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--out", required=True, type=Path, metavar="DIR", help="the folder to write into")
+    sub.add_argument("--sentences", type=count, metavar="N", help="of train (default: 20000); the rest in proportion")
+    sub.add_argument("--seed", type=int, default=0, metavar="N", help="another seed, other sentences (default: 0)")
+
+
+def minilang(options: argparse.Namespace) -> None:
+    """Write the embedded corpus."""
+    from dtglib.data.minilang import write
+
+    for path, what in write(options.out, options.sentences, options.seed):
+        print(f"{path}  {what}")
+
+
+def _data_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("collections", nargs="*", metavar="NAME", help="ud-english, blimp, sg (default: all)")
+
+
+def data(options: argparse.Namespace) -> int:
+    """Fetch the public data."""
+    from dtglib.data.downloads import COLLECTIONS, FAILED, fetch, summary
+
+    results = fetch(options.collections or COLLECTIONS)
+    print(summary(results))
+    return 1 if any(result.outcome == FAILED for result in results) else 0
+
+
+COMMANDS = [
+    Command("corpora", "list the corpora that have a name, and where they are", add_json, corpora),
+    Command("stats", "count sentences, words, trees and lengths of corpora and files", _stats_options, stats),
+    Command(
+        "minilang",
+        "write the embedded corpus: treebank, brackets, minimal pairs and suites",
+        _minilang_options,
+        minilang,
+    ),
+    Command(
+        "data",
+        "fetch UD English, BLiMP and the SG suites into $DTG_DATA, checked and resumed",
+        _data_options,
+        data,
+    ),
+]

@@ -1,0 +1,90 @@
+"""Commands about whole experiments: evaluate, reproduce.
+
+dtglib evaluate --size mini --seeds 1 2 3 --out results/DATE-mini
+dtglib reproduce --size mini                    run the notebooks
+"""
+
+import argparse
+import json
+from importlib.util import find_spec
+
+from dtglib.basics.errors import UserError
+from dtglib.cli.options import Command, add_json, folder, print_table, seed
+
+A_YEAR = 366 * 24 * 60  # minutes
+
+
+def _evaluate_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--size", default="mini", metavar="SIZE", help="a file in configs/ (default: mini)")
+    sub.add_argument("--seeds", nargs="+", type=seed, default=[1], metavar="N", help="one or more (default: 1)")
+    sub.add_argument("--models", nargs="+", metavar="NAME", help="some of them (default: all of the DTG paper)")
+    about = "sentences, syntax, parsing, ablations (default: all)"
+    sub.add_argument("--about", nargs="+", default=[], metavar="WHAT", help=about)
+    sub.add_argument("--out", required=True, type=folder, metavar="DIR", help="a new folder, such as results/DATE-SIZE")
+
+
+def evaluate(options: argparse.Namespace) -> None:
+    """Train and evaluate models, and write a record."""
+    from dtglib.experiments.recording import record_evaluation
+    from dtglib.families.base import titles
+
+    models = options.models or list(titles("dtg"))
+    record_evaluation(options.size, options.seeds, models, options.out, options.about)
+    print(f"{options.out}: recorded")
+
+
+def _add_size(sub: argparse.ArgumentParser) -> None:
+    size = "smoke, mini, open-small, open or paper: a file in configs/ (default: mini)"
+    sub.add_argument("--size", default="mini", metavar="SIZE", help=size)
+
+
+def _jobs_options(sub: argparse.ArgumentParser) -> None:
+    _add_size(sub)
+    add_json(sub)
+
+
+def jobs(options: argparse.Namespace) -> None:
+    """List the jobs that the notebooks of a size need."""
+    from dtglib.experiments.jobs import jobs_of
+
+    found = jobs_of(options.size)
+    if options.json:
+        print(json.dumps({"jobs": [{"job": job.name, "after": job.needs} for job in found]}, indent=2))
+    else:
+        print_table([{"job": job.name, "after": "; ".join(job.needs)} for job in found])
+
+
+def _reproduce_options(sub: argparse.ArgumentParser) -> None:
+    _add_size(sub)
+    sub.add_argument("--again", action="store_true", help="run all notebooks, even those that are up to date")
+    sub.add_argument("--scripts", action="store_true", help="run the .py halves, which need no Jupyter")
+    sub.add_argument("--minutes", type=float, metavar="N", help="stop after so many; the same command then goes on")
+
+
+def reproduce(options: argparse.Namespace) -> None:
+    """Run the notebooks in their order."""
+    from dtglib.reproduce.execute import PAPERMILL, SCRIPTS
+    from dtglib.reproduce.run import reproduce
+
+    if not options.scripts and not find_spec("papermill"):
+        raise UserError("papermill is not installed; with --scripts the .py halves of the notebooks are run instead")
+    if options.minutes is not None and not 1 / 60 <= options.minutes <= A_YEAR:
+        raise UserError(f"--minutes: must be from a second's to a year's, not {options.minutes:g}")
+    reproduce(options.size, options.again, SCRIPTS if options.scripts else PAPERMILL, options.minutes)
+
+
+COMMANDS = [
+    Command(
+        "evaluate",
+        "train and evaluate all models of a size, and record it for the tables",
+        _evaluate_options,
+        evaluate,
+    ),
+    Command("jobs", "list what the notebooks of a size need trained and scored", _jobs_options, jobs),
+    Command(
+        "reproduce",
+        "run the notebooks in order and keep them, executed, in runs/SIZE",
+        _reproduce_options,
+        reproduce,
+    ),
+]

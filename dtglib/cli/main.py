@@ -1,0 +1,65 @@
+"""The command `dtglib`: the package from a shell.
+
+    dtglib --help                the commands, by subject; each stands with its options in the file of its subject
+
+Results go to standard output, as a table or with `--json` as one JSON object; progress and complaints go to standard
+error. A mistake of the user's is one line and exit status 2.
+"""
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+
+from dtglib import __version__
+from dtglib.basics.errors import UserError
+from dtglib.basics.progress import quiet
+from dtglib.cli import corpora, experiments, parsing, scoring, structure, syntax, training
+
+SUBJECTS = (corpora, structure, training, parsing, scoring, syntax, experiments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    options = _parser().parse_args(arguments)
+    silence = quiet() if getattr(options, "json", False) else contextlib.nullcontext()
+    try:
+        with silence:
+            status = options.command(options) or 0
+            print(end="", flush=True)
+            return status
+    except UserError as error:
+        complaint = str(error)
+    except MemoryError:
+        complaint = "there is not enough memory for this; ask for less at once"
+    except KeyboardInterrupt as error:
+        print(f"dtglib: {str(error) or 'interrupted'}", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        _forget_output()
+        return 141  # `dtglib stats ... | head`: the reader has enough
+    except OSError as error:
+        # Any other error of the disk or the operating system.
+        complaint = f"{error.filename or 'writing the results'}: {error.strerror}"
+        _forget_output()
+    print(f"dtglib: {complaint}", file=sys.stderr)
+    return 2
+
+
+def _forget_output() -> None:
+    """Keep Python from trying, when it exits, to flush output that could not be written."""
+    if sys.stdout is sys.__stdout__:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="dtglib", description="Dependency Transformer Grammars.")
+    parser.add_argument("--version", action="version", version=f"dtglib {__version__}")
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    for command in (command for subject in SUBJECTS for command in subject.COMMANDS):
+        description = command.what[0].upper() + command.what[1:] + "."
+        sub = subparsers.add_parser(command.name, help=command.what, description=description)
+        sub.set_defaults(command=command.run)
+        command.options(sub)
+    return parser

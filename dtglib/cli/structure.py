@@ -1,0 +1,58 @@
+"""The command about masks: structure.
+
+dtglib structure --system arc-eager --words "There is a difference" --heads "2 0 4 2"
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dtglib.basics.errors import UserError
+from dtglib.cli.options import Command, add_json, print_table
+
+if TYPE_CHECKING:
+    from dtglib.sequences.describe import Described
+
+
+def _options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--system", required=True, metavar="NAME", help="arc-standard, arc-hybrid, arc-eager or arc-swift")
+    sub.add_argument("--words", required=True, metavar="WORDS", help='the sentence, as in "There is a difference"')
+    heads = 'the head of each word, from 1; 0 is ROOT: "2 0 4 2"'
+    sub.add_argument("--heads", required=True, metavar="HEADS", help=heads)
+    pieces = 'into how many pieces each word is cut: "1 1 1 2" (default: one)'
+    sub.add_argument("--pieces", metavar="COUNTS", help=pieces)
+    form = sub.add_mutually_exclusive_group()
+    add_json(form)
+    form.add_argument("--svg", type=Path, metavar="FILE", help="the mask as a picture")
+
+
+def structure(options: argparse.Namespace) -> None:
+    """Show which positions every position of a sentence sees."""
+    from dtglib.sequences.describe import as_json, as_rows, numbers, show
+
+    pieces = None if options.pieces is None else numbers(options.pieces, "pieces")
+    seen = show(options.system, options.words.split(), numbers(options.heads, "heads"), pieces)
+    if options.json:
+        print(json.dumps(as_json(seen)))
+    elif options.svg:
+        _write_picture(seen, options.svg, options.system)
+    else:
+        print("actions:", *seen.actions)
+        print_table(as_rows(seen))
+
+
+def _write_picture(seen: "Described", path: Path, title: str) -> None:
+    if path.is_dir():
+        raise UserError(f"--svg: {path} is a folder; name a file in it")
+    from dtglib.basics.files import write_atomically
+    from dtglib.pictures.plot import Labelled, draw_mask
+
+    picture = draw_mask(Labelled(seen.inputs, seen.kinds, seen.visible, seen.relpos), title)
+    with write_atomically(path) as file:
+        file.write(picture._repr_svg_())
+
+
+COMMANDS = [
+    Command("structure", "show what every position of a sentence sees, in a transition system", _options, structure)
+]

@@ -1,0 +1,141 @@
+"""Commands that test what a model knows of syntax: suites, blimp.
+
+dtglib suites --model DIR                       the SG test suites; or `suites --model DIR minilang`
+dtglib blimp --model DIR --fraction 0.1         minimal pairs
+"""
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dtglib.cli.options import (
+    PARSER_HELP,
+    Command,
+    add_beam,
+    add_model,
+    add_trees,
+    finite,
+    folder,
+    model_of,
+    print_table,
+    say_that_no_parser_is_asked,
+    searched_model_of,
+    widths_from,
+)
+
+
+def _suites_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("path", nargs="?", metavar="PATH", help="a folder or file of suites, or `minilang` (default: SG)")
+    add_model(sub)
+    add_beam(sub)
+    _add_report(sub)
+
+
+def suites(options: argparse.Namespace) -> None:
+    """Test a model on test suites."""
+    from dtglib.evaluate.suites import as_tables, read_suites
+    from dtglib.experiments.syntax_scores import suite_rows, suites_report
+
+    vocabulary, tested = searched_model_of(options).vocabulary, read_suites(options.path)
+    rows = suite_rows(options.model, tested, widths_from(options))
+    report = suites_report(tested, rows, vocabulary)
+    about = {"model": str(options.model), **widths_from(options)._asdict(), "averages": report["averages"]}
+    tables = {name: report[name] for name in ("suites", "predictions", "circuits")}
+    _tell(options, about, {**tables, **as_tables(tested, rows)})
+    if options.json:
+        return
+    print_table(list(map(_percent, report["suites"])))
+    others = [row for row in report["predictions"] if row["prediction"] > 1]
+    for table in (others, report["circuits"]):
+        if table:
+            print()
+            print_table(list(map(_percent, table)))
+    print()
+    for name, value in report["averages"].items():
+        print(f"{name}: {100 * value:.1f}")
+    print(
+        "In percent. The first average is our primary one; no two of them can be compared. Unknown words are "
+        "those that the vocabulary does not have, or can only spell byte by byte."
+    )
+
+
+def _blimp_options(sub: argparse.ArgumentParser) -> None:
+    path = "a folder or file of pairs, or `minilang` (default: BLiMP)"
+    sub.add_argument("path", nargs="?", metavar="PATH", help=path)
+    add_model(sub)
+    sub.add_argument("--fraction", type=float, default=1.0, metavar="F", help="of the pairs: 0.1 takes each tenth")
+    parser = f"{PARSER_HELP}; its trees are summed over instead of a beam search"
+    sub.add_argument("--parser", metavar="DIR", help=parser)
+    add_trees(sub)
+    add_beam(sub)
+    _add_report(sub)
+
+
+def blimp(options: argparse.Namespace) -> None:
+    """Test a model on minimal pairs."""
+    from dtglib.evaluate.blimp import read_pairs
+    from dtglib.experiments.syntax_scores import ByBeam, ByTrees, Directly, pair_rows, pairs_report
+    from dtglib.families.base import family_of
+
+    model, paradigms = model_of(options), read_pairs(options.path, options.fraction)
+    likelihood = family_of(model).likelihood
+    if not likelihood.sums_over_trees:
+        say_that_no_parser_is_asked(options, model.config.model)
+        way = Directly()
+    elif options.parser:
+        way = ByTrees(options.parser, options.trees, options.method, options.seed)
+    else:
+        way = ByBeam(widths_from(options))
+    rows = pair_rows(options.model, paradigms, way)
+    report = pairs_report(paradigms, rows, model.vocabulary)
+    tables = {name: report.pop(name) for name in ("paradigms", "phenomena", "fields")}
+    about = {"model": str(options.model), "log p": type(way).__name__, "fraction": options.fraction}
+    _tell(options, {**about, **report}, {**tables, "pairs": rows})
+    if options.json:
+        return
+    for table in tables.values():
+        print_table(list(map(_percent, table)))
+        print()
+    print(f"mean of {len(paradigms)} paradigms: {100 * report['accuracy']:.1f}")
+    print(
+        f"{len(rows)} pairs; {report['ties']} ties, counted as wrong ({report['identical']} pairs are identical, "
+        f"{report['alike']} are alike to the vocabulary); {report['failed']} with a sentence that has no probability"
+    )
+
+
+def _add_report(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--out", type=folder, metavar="DIR", help="write report.json and all tables (CSV) there, too")
+    sub.add_argument("--json", action="store_true", help="one JSON object instead of tables")
+
+
+def _tell(options: argparse.Namespace, about: Mapping[str, Any], tables: Mapping[str, Sequence[dict]]) -> None:
+    """Write the whole report as JSON to standard output, if asked; with --out also, as tables, into a folder."""
+    import pandas as pd
+
+    from dtglib.basics.files import write_atomically
+
+    whole = {**about, **{name: list(map(finite, rows)) for name, rows in tables.items()}}
+    text = json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
+    if options.json:
+        print(text)
+    if options.out:
+        with write_atomically(options.out / "report.json") as file:
+            file.write(f"{text}\n")
+        for name, rows in tables.items():
+            with write_atomically(options.out / f"{name}.csv") as file:
+                pd.DataFrame(rows).to_csv(file, index=False)
+
+
+def _percent(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Shares as percentages."""
+    return {
+        name: f"{100 * value:.1f}" if isinstance(value, float) else "" if value is None else value
+        for name, value in row.items()
+    }
+
+
+COMMANDS = [
+    Command("suites", "test a model on test suites in SyntaxGym's format", _suites_options, suites),
+    Command("blimp", "test a model on minimal pairs in BLiMP's format", _blimp_options, blimp),
+]

@@ -1,0 +1,73 @@
+"""Commands that train: train, train-parser.
+
+dtglib train configs/mini.yaml --model dtg-eager --set seed=2 --out DIR
+dtglib train-parser configs/parsers/strong.yaml --out DIR
+"""
+
+import argparse
+import os
+
+from dtglib.cli.options import Command, add_settings, folder
+
+
+def _train_options(sub: argparse.ArgumentParser) -> None:
+    add_settings(sub, "configs/mini.yaml")
+    sub.add_argument("--model", metavar="NAME", help="dtg, txl-tokens, ...; a family of your own as module:NAME")
+    sub.add_argument("--out", required=True, type=folder, metavar="DIR", help="the folder for the model and its record")
+
+
+def train(options: argparse.Namespace) -> None:
+    """Train a model, from its checkpoint if there is one."""
+    from dtglib.basics.config import parse_override
+    from dtglib.experiments.prepare import prepare, train_into
+    from dtglib.experiments.settings import read_settings
+    from dtglib.training.networks import best_on_dev
+
+    overrides = dict(map(parse_override, options.set))
+    if options.model:
+        overrides["model"] = options.model
+    settings = read_settings(options.config, overrides)
+    prepared = prepare(settings)
+    speaks = os.environ.get("RANK", "0") == "0"  # one of the processes that torchrun starts
+    if speaks:
+        print(f"train: {prepared.train.summary}\ndev: {prepared.dev.summary}", flush=True)
+    train_into(settings, prepared, options.out)
+    if speaks:
+        best = best_on_dev(options.out)
+        losses = [
+            f"{value:.4f} nats a {name.removeprefix('nats_per_')}"
+            for name, value in best.items()
+            if name.startswith("nats_per_") and name != "nats_per_sentence"
+        ]
+        print(f"{options.out}: {', '.join(losses)} on dev, at its best")
+
+
+def _train_parser_options(sub: argparse.ArgumentParser) -> None:
+    add_settings(sub, "configs/parsers/strong.yaml")
+    sub.add_argument(
+        "--out", required=True, type=folder, metavar="DIR", help="the folder for the parser and its record"
+    )
+
+
+def train_parser(options: argparse.Namespace) -> None:
+    """Train a parser, from its checkpoint if there is one."""
+    from dtglib.basics.config import parse_override
+    from dtglib.experiments.parsers import nats_per_word, prepare_parser, read_parser_settings, train_parser_into
+
+    settings = read_parser_settings(options.config, dict(map(parse_override, options.set)))
+    prepared = prepare_parser(settings)
+    print(f"train: {prepared.train.summary}\ndev: {prepared.dev.summary}", flush=True)
+    train_parser_into(settings, prepared, options.out)
+    best = nats_per_word(options.out)
+    print(f"{options.out}: {best:.4f} nats a word (its head and label) on dev, at its best")
+
+
+COMMANDS = [
+    Command("train", "train a model, or go on with one whose training was stopped", _train_options, train),
+    Command(
+        "train-parser",
+        "train a parser, or go on with one whose training was stopped",
+        _train_parser_options,
+        train_parser,
+    ),
+]

@@ -1,0 +1,353 @@
+"""A corpus by its name, or by its path.
+
+    load("minilang", "train")          the embedded corpus
+    load("ud-english", "train")        six English UD treebanks as one (`make data` fetches them)
+    load("UD_English-GUM", "dev")      one UD treebank in the data folder
+    load("bllip", "test")              BLLIP-LG from your own copy of LDC2000T43, which $BLLIP names
+    load("my-treebank", "train")       a folder that holds *-ud-train.conllu, *-ud-dev.conllu, *-ud-test.conllu
+    load("mine.conllu")                one file: CoNLL-U, or brackets (.mrg, .ptb, .brackets),
+    load("mine.txt")                   any other file is raw text: one sentence per line, without trees
+
+A corpus maps its splits to the functions that read them; a file has the one split "all". `load` returns a Treebank:
+the sentences, and the numbers of those that were left out, by reason. A line "There is a difference" of raw text
+becomes words ("There", "is", "a", "difference") and heads None, and an empty line counts as "empty line".
+
+    >>> load("minilang", "train", sentences=1).sentences[0].text
+    'This script which disappeared was smelled by him.'
+    >>> splits("minilang")
+    ('train', 'dev', 'test')
+
+A name wins over a path of the same spelling: write "./minilang" for a folder of that name.
+"""
+
+import hashlib
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from dtglib.basics.config import require_positive
+from dtglib.basics.errors import UserError
+from dtglib.basics.files import sha256
+from dtglib.basics.progress import progress
+from dtglib.data.registry import data_folder, read_registry
+from dtglib.data.tokenize import tokenize
+from dtglib.data.treebank import Sentence, Treebank, TreebankError, decode, read_bytes, read_conllu
+
+SPLITS = ("train", "dev", "test")
+ALL = "all"
+
+UD_ENGLISH = tuple(f"UD_English-{name}" for name in ("EWT", "GUM", "CHILDES", "ParTUT", "LinES", "Atis"))
+
+# A function that reads one split. Its argument is `strict`: whether a broken sentence is an error, or left out and
+# counted.
+Reader = Callable[[bool], Treebank]
+
+
+@dataclass(frozen=True)
+class CorpusConfig:
+    """Which corpus, and how many sentences of each part: the first ones, or all of them (None)."""
+
+    corpus: str
+    train_sentences: int | None = None
+    dev_sentences: int | None = None
+    test_sentences: int | None = None
+
+    def __post_init__(self) -> None:
+        require_positive(self, "train_sentences", "dev_sentences", "test_sentences")
+
+
+def load(name: str | Path, split: str | None = None, sentences: int | None = None, strict: bool = True) -> Treebank:
+    """One split of a corpus, or its first `sentences` sentences; `split` may be omitted if there is only one."""
+    readers = find(name, sentences)
+    if split is None and len(readers) == 1:
+        (split,) = readers
+    if split not in readers:
+        wrong = "say which split" if split is None else f"there is no split {split!r}"
+        way_out = "; for more, name a folder with *-ud-train.conllu and the like" if ALL in readers else ""
+        raise UserError(f"{name}: {wrong}; it has {', '.join(readers)}{way_out}")
+    treebank = readers[split](strict)
+    # `excluded` still counts the whole split, because all of it was read.
+    return treebank._replace(sentences=treebank.sentences[:sentences])
+
+
+def part_of(config: CorpusConfig, part: str) -> Treebank:
+    """The train, dev or test part of the corpus in a run's config."""
+    if splits(config.corpus) == (ALL,):
+        raise UserError(
+            f"{config.corpus}: a model is trained on one part and watched on another; name a folder with "
+            f"train.conllu and dev.conllu"
+        )
+    return load(config.corpus, part, getattr(config, f"{part}_sentences"))
+
+
+def splits(name: str | Path) -> tuple[str, ...]:
+    """The parts of a corpus: those of train, dev and test that it has (minilang's hold-outs are loaded by name)."""
+    found = find(name)
+    return tuple(split for split in found if split in (*SPLITS, ALL))
+
+
+def find(name: str | Path, sentences: int | None = None) -> dict[str, Reader]:
+    """The splits of a corpus, each with its reader; `sentences` is how many of them a generated corpus makes."""
+    if name == "minilang":
+        return minilang_splits(sentences)
+    if name == "ud-english":
+        return {"train": read_ud_english_train} | {split: partial(read_ud_english, split) for split in SPLITS[1:]}
+    if name == "bllip":
+        return {split: partial(read_bllip, bllip_folder(), split) for split in SPLITS}
+    if name in ud_treebanks():
+        return splits_of_folder(ud_folder(name))
+    path = Path(name)
+    if str(name) and path.is_dir():
+        return splits_of_folder(path)
+    if str(name) and path.exists():
+        return {ALL: partial(read_file, path)}
+    known = ", ".join(corpus.name for corpus in corpora())
+    raise UserError(
+        f"{str(name)!r} is neither a file nor a folder nor the name of a corpus; known are {known}; "
+        f"for UD treebanks {how_to_get_data()}"
+    )
+
+
+def minilang_splits(sentences: int | None) -> dict[str, Reader]:
+    """The splits and hold-outs of the embedded corpus; no sentence of it can be broken, so `strict` has no effect."""
+    from dtglib.data import minilang  # imported here, because it reads a grammar, which takes time
+
+    return {split: lambda _, s=split: Treebank(minilang.split(s, sentences), Counter()) for split in minilang.SPLITS}
+
+
+# --- Universal Dependencies --------------------------------------------------------------------------------------
+
+
+def ud_folder(name: str = "") -> Path:
+    """The folder of one treebank, or of all of them."""
+    return data_folder() / "ud" / name
+
+
+def how_to_get_data() -> str:
+    """Advice for a message about a missing treebank: what to do, and which folder was searched."""
+    return f"run `make data`, or set DTG_DATA to a folder that holds ud/ (looked for in {data_folder()})"
+
+
+def ud_treebanks() -> list[str]:
+    """The names of the treebanks in the data folder."""
+    return sorted(path.name for path in ud_folder().glob("UD_*") if path.is_dir())
+
+
+def read_ud_english(split: str, strict: bool) -> Treebank:
+    """A split of the six treebanks, one after the other."""
+    parts = []
+    for name in UD_ENGLISH:
+        paths = files_of_split(ud_folder(name), split)
+        if not paths:
+            raise UserError(f"ud-english: the {split} part of {name} is missing; {how_to_get_data()}")
+        parts.append(read_files(paths, strict))
+    return joined(parts)
+
+
+def read_ud_english_train(strict: bool) -> Treebank:
+    """The training parts without sentences of any treebank's dev or test part, such as "Thank you ."."""
+    held_out = {s.words for split in ("dev", "test") for s in read_ud_english(split, strict).sentences}
+    return without(held_out, read_ud_english("train", strict), "also in dev or test")
+
+
+def without(held_out: Collection[tuple[str, ...]], treebank: Treebank, reason: str) -> Treebank:
+    """Leave out, and count, the sentences whose words are in `held_out` in the same order and spelling."""
+    kept = [sentence for sentence in treebank.sentences if sentence.words not in held_out]
+    return Treebank(kept, treebank.excluded + Counter({reason: len(treebank.sentences) - len(kept)}))
+
+
+def joined(treebanks: Iterable[Treebank]) -> Treebank:
+    """Join several treebanks into one."""
+    whole = Treebank([], Counter())
+    for treebank in treebanks:
+        whole.sentences.extend(treebank.sentences)
+        whole.excluded.update(treebank.excluded)
+    return whole
+
+
+# --- files and folders -------------------------------------------------------------------------------------------
+
+# en_ewt-ud-train.conllu; de_hdt-ud-train-a-1.conllu (one of several files of a large treebank); train.conllu
+SPLIT_FILE = re.compile(r"(?:.*-ud-)?(train|dev|test)(?:-.*)?\.conllu")
+
+
+def files_of_split(folder: Path, split: str) -> list[Path]:
+    """The files of a folder that make up a split, in alphabetical order."""
+    names = {path: SPLIT_FILE.fullmatch(path.name) for path in folder.glob("*.conllu")}
+    return sorted(path for path, match in names.items() if match and match[1] == split)
+
+
+def splits_of_folder(folder: Path) -> dict[str, Reader]:
+    """The splits for which the folder holds files."""
+    found = {split: files_of_split(folder, split) for split in SPLITS}
+    if not any(found.values()):
+        raise UserError(f"{folder}: this folder holds no *-ud-train.conllu, *-ud-dev.conllu or *-ud-test.conllu")
+    return {split: partial(read_files, paths) for split, paths in found.items() if paths}
+
+
+def read_files(paths: Iterable[Path], strict: bool) -> Treebank:
+    return joined(read_file(path, strict) for path in paths)
+
+
+def read_file(path: Path, strict: bool) -> Treebank:
+    """Read a file in the format that its suffix names."""
+    suffix = path.suffix.lower()
+    if suffix.startswith(".conll"):
+        return read_conllu(path, strict)
+    return read_brackets(path, strict) if suffix in (".mrg", ".ptb", ".brackets") else read_text(path, strict)
+
+
+def read_brackets(path: Path, strict: bool) -> Treebank:
+    """Read bracketed trees."""
+    from dtglib.data import brackets  # imported here, because NLTK takes a second to import
+
+    return brackets.read_brackets(path, strict)
+
+
+def read_text(path: Path, strict: bool) -> Treebank:
+    """Read raw text, one sentence per line; the sentences have no trees."""
+    sentences, excluded = [], Counter()
+    lines = read_bytes(path).removesuffix(b"\n").split(b"\n")
+    for number, line in enumerate(progress(lines, f"reading {path.name}", "line"), start=1):
+        sent_id = f"{path.stem}-{number}"
+        try:
+            text = decode(line).strip()
+        except TreebankError as error:
+            if strict:
+                raise error.at(path, number, f"sentence {sent_id!r}") from None
+            excluded[error.reason] += 1
+            continue
+        if words := tuple(tokenize(text)):
+            sentences.append(Sentence(words, id=sent_id, text=text))
+        else:
+            excluded["empty line"] += 1
+    return Treebank(sentences, excluded)
+
+
+# --- BLLIP -------------------------------------------------------------------------------------------------------
+
+
+def sections(year: int, first: int, last: int) -> list[str]:
+    """The names of BLLIP's sections: w7_003 is section 3 of 1987."""
+    return [f"w{year % 10}_{number:03}" for number in range(first, last + 1)]
+
+
+# BLLIP-LG has whole sections for training; dev and test each have the first trees of three sections.
+BLLIP_SECTIONS = {
+    "train": sections(1987, 3, 127) + sections(1988, 3, 108) + sections(1989, 12, 41),
+    "dev": ["w7_001", "w8_001", "w9_010"],
+    "test": ["w7_002", "w8_002", "w9_011"],
+}
+BLLIP_TREES_PER_SECTION = {"train": None, "dev": 500, "test": 1000}
+
+
+def bllip_folder() -> Path:
+    """The folder that $BLLIP names."""
+    folder = os.environ.get("BLLIP")
+    if not folder:
+        raise UserError("bllip: set BLLIP to your copy of LDC2000T43, the folder that holds 1987, 1988 and 1989")
+    if not Path(folder).is_dir():
+        raise UserError(f"bllip: BLLIP names {folder}, which is not a folder")
+    return Path(folder)
+
+
+def read_bllip(folder: Path, split: str, strict: bool = True) -> Treebank:
+    """Read a split of BLLIP-LG from a copy of LDC2000T43: bracketed trees, heads None."""
+    files = bllip_files(folder)
+    if missing := [section for section in BLLIP_SECTIONS[split] if section not in files]:
+        some = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
+        raise UserError(f"bllip: {folder} lacks {len(missing)} of the sections of {split}: {some}")
+    limit = BLLIP_TREES_PER_SECTION[split]
+    return joined(
+        first_trees(files[section], limit, strict)
+        for section in progress(BLLIP_SECTIONS[split], f"BLLIP {split}", "section")
+    )
+
+
+def bllip_files(folder: Path) -> dict[str, list[Path]]:
+    """The files of each section: those whose own name, or whose folder's name, begins with the section's name."""
+    files: dict[str, list[Path]] = {}
+    for path in sorted(folder.rglob("[!.]*"), key=by_number):
+        names = reversed(path.relative_to(folder).parts)
+        section = next((match[0] for name in names if (match := re.match(r"w[789]_\d{3}(?!\d)", name.lower()))), None)
+        if section and path.is_file():
+            files.setdefault(section, []).append(path)
+    return files
+
+
+def by_number(path: Path) -> list[str | int]:
+    """A key that sorts w7_001.9 before w7_001.10."""
+    return [int(piece) if piece.isdecimal() else piece for piece in re.split(r"(\d+)", str(path))]
+
+
+def first_trees(paths: Iterable[Path], limit: int | None, strict: bool) -> Treebank:
+    """The first `limit` sentences of these files; files beyond them are not opened."""
+    whole = Treebank([], Counter())
+    for path in paths:
+        if len(whole.sentences) == limit:
+            break
+        part = read_brackets(path, strict)
+        wanted = None if limit is None else limit - len(whole.sentences)
+        whole.sentences.extend(part.sentences[:wanted])
+        whole.excluded.update(part.excluded)
+    return whole
+
+
+# --- checksums ---------------------------------------------------------------------------------------------------
+
+
+def corpus_files(name: str) -> list[Path]:
+    """The files that a corpus is read from; for minilang, the grammar and the code that generate it."""
+    if name == "minilang":
+        folder = Path(__file__).parent / "minilang"
+        return sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".yaml"))
+    if name == "ud-english":
+        return [path for treebank in UD_ENGLISH for path in sorted(ud_folder(treebank).glob("*.conllu"))]
+    if name == "bllip":
+        return [path for files in bllip_files(bllip_folder()).values() for path in files]
+    path = ud_folder(name) if name in ud_treebanks() else Path(name)
+    return sorted(path.glob("*.conllu")) if path.is_dir() else [path]
+
+
+def corpus_checksum(name: str) -> str:
+    """A checksum of all files of a corpus, for records of runs."""
+    find(name)  # an error if there is no such corpus
+    lines = (f"{path.name} {sha256(path)}\n" for path in corpus_files(name))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+# --- the list of corpora -----------------------------------------------------------------------------------------
+
+
+class Corpus(NamedTuple):
+    """A line of `dtglib corpora`."""
+
+    name: str
+    what: str
+    licence: str
+    where: str  # its folder, or how to get it
+
+
+def corpora() -> list[Corpus]:
+    """The corpora that can be loaded by name."""
+    missing = [name for name in UD_ENGLISH if not ud_folder(name).is_dir()]
+    found = f"not found; {how_to_get_data()}" if missing else str(ud_folder())
+    bllip = os.environ.get("BLLIP") or "set BLLIP to your copy of LDC2000T43"
+    return [
+        Corpus("minilang", "a controlled fragment of English, generated", "MIT", "embedded in dtglib"),
+        Corpus("ud-english", "EWT, GUM, CHILDES, ParTUT, LinES and Atis as one", "see the treebanks", found),
+        Corpus("bllip", "Wall Street Journal 1987-89, parsed (LDC2000T43)", "LDC User Agreement", bllip),
+        *map(ud_corpus, ud_treebanks()),
+    ]
+
+
+def ud_corpus(name: str) -> Corpus:
+    """A treebank in the data folder; its licence comes from the registry, or a pointer to LICENSE.txt stands there."""
+    licences = {Path(entry.path).parent.name: entry.licence for entry in read_registry()["ud-english"]}
+    what = f"{name.removeprefix('UD_').replace('-', ' ')}, Universal Dependencies"
+    return Corpus(name, what, licences.get(name, "see its LICENSE.txt"), str(ud_folder(name)))

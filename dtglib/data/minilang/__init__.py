@@ -1,0 +1,19 @@
+"""minilang: a small fragment of English, the free corpus that comes with the package.
+
+A weighted grammar (`english/grammar.yaml`, `english/lexicon.yaml`) derives every sentence, and with it a projective
+dependency tree, Penn Treebank brackets and an enhanced graph; templates give minimal pairs in BLiMP's format and test
+suites in SyntaxGym's; a recogniser decides what is in the language.
+
+    >>> from dtglib.data import minilang
+    >>> minilang.split("train", sentences=1)[0].text
+    'This script which disappeared was smelled by him.'
+    >>> minilang.english().accepts("There is a difference .".split())
+    True
+"""
+
+from dtglib.data.minilang.corpus import SPLITS, split
+from dtglib.data.minilang.export import write
+from dtglib.data.minilang.recogniser import english
+from dtglib.data.minilang.templates import minimal_pairs, suites
+
+__all__ = ["SPLITS", "english", "minimal_pairs", "split", "suites", "write"]

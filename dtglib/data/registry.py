@@ -1,0 +1,155 @@
+"""The public data: its files, their sources and licences, and the check that a file is the right one.
+
+`registry.json`, beside this file, lists them by repository and commit, so that no file can change unnoticed:
+
+    >>> {collection: len(entries) for collection, entries in read_registry().items()}
+    {'ud-english': 24, 'blimp': 67, 'sg': 35}
+
+Two of its columns need an explanation.
+
+The *recipe* converts the official file to our form. Test suites are kept unchanged, BLiMP keeps seven fields of each
+pair, treebanks lose the comments that this package does not read. A recipe is a pure and idempotent function.
+
+The *digest* is a checksum of the result. `sha256:` is the checksum of its bytes, and `size` their number. `trees:`
+covers only the trees: some treebanks exist in two orders, with other comments and features, and both are right. In
+
+    # text = There is a difference
+    1   There        ...   2   expl    ...
+    2   is           ...   0   root    ...
+    3   a            ...   4   det     ...
+    4   difference   ...   2   nsubj   ...
+
+it covers (1 There 2 expl), (2 is 0 root), (3 a 4 det), (4 difference 2 nsubj), and it sorts the sentences.
+"""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Collection
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from dtglib.basics.files import find_repository
+
+REGISTRY = Path(__file__).with_name("registry.json")
+BASE_URL = "https://raw.githubusercontent.com"
+
+
+class Entry(NamedTuple):
+    """One line of the registry."""
+
+    path: str  # below the data folder
+    url: str
+    recipe: str
+    size: int
+    digest: str
+    licence: str
+
+
+def data_folder() -> Path:
+    """The folder of the public data: `$DTG_DATA`, or `data/`.
+
+    A relative path is relative to the repository, if we are in one, so that it means the same in notebooks/.
+    """
+    return (find_repository() or Path()) / (os.environ.get("DTG_DATA") or "data")
+
+
+def checksums() -> dict[str, str]:
+    """A checksum, for records of runs, of each collection whose files all exist; made from the registry's digests."""
+    return {
+        name: hashlib.sha256("\n".join(entry.digest for entry in entries).encode()).hexdigest()
+        for name, entries in read_registry().items()
+        if all((data_folder() / entry.path).is_file() for entry in entries)
+    }
+
+
+def read_registry(path: Path = REGISTRY, base_url: str = BASE_URL) -> dict[str, list[Entry]]:
+    """The files of each collection."""
+    return {
+        name: [
+            Entry(
+                path=f"{source['to']}/{file['name']}",
+                url=f"{base_url}/{source['repository']}/{source['commit']}/{source['from']}{file['name']}",
+                recipe=file["recipe"],
+                size=file["size"],
+                digest=file["digest"],
+                licence=source["licence"],
+            )
+            for source in sources
+            for file in source["files"]
+        ]
+        for name, sources in json.loads(path.read_text(encoding="utf-8")).items()
+    }
+
+
+# --- recipes: from the official file to our form -----------------------------------------------------------------
+
+
+def keep_comments(kept: Collection[bytes], conllu: bytes) -> bytes:
+    """Drop the comment lines of a CoNLL-U file whose first word is not in `kept`; other lines stay unchanged."""
+
+    def stays(line: bytes) -> bool:
+        return not line.startswith(b"#") or re.split(rb"[\s=]+", line[1:].lstrip(), maxsplit=1)[0] in kept
+
+    return b"\n".join(line for line in conllu.split(b"\n") if stays(line))
+
+
+BLIMP_FIELDS = (
+    "sentence_good",
+    "sentence_bad",
+    "field",
+    "linguistics_term",
+    "UID",
+    "simple_LM_method",
+    "pair_id",  # spelled pairID upstream
+)
+
+
+def keep_blimp_fields(jsonl: bytes) -> bytes:
+    """Reduce BLiMP's pairs to seven of their fields, one JSON object per line."""
+
+    def reduced(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        fields = {"pair_id" if key == "pairID" else key: value for key, value in pairs}
+        return {key: fields[key] for key in BLIMP_FIELDS if key in fields}
+
+    lines = (json.dumps(json.loads(line, object_pairs_hook=reduced)) + "\n" for line in jsonl.splitlines())
+    return "".join(lines).encode()
+
+
+RECIPES: dict[str, Callable[[bytes], bytes]] = {
+    "verbatim": lambda official: official,
+    "conllu-comments": partial(keep_comments, (b"sent_id", b"text", b"newdoc")),
+    "childes-comments": partial(keep_comments, (b"sent_id", b"text", b"child_name", b"speaker_role")),
+    "blimp-fields": keep_blimp_fields,
+}
+
+
+# --- digests: is it the right file? ------------------------------------------------------------------------------
+
+
+def trees_digest(conllu: bytes) -> str:
+    """A checksum of the (ID, FORM, HEAD, DEPREL) rows that ignores comments and the order of sentences."""
+    sentences = []
+    for block in conllu.replace(b"\r\n", b"\n").split(b"\n\n"):
+        rows = [line.split(b"\t") for line in block.split(b"\n") if line and not line.startswith(b"#")]
+        sentences.append(b"\n".join(b"\t".join(row[:2] + row[6:8]) for row in rows))
+    return hashlib.sha256(b"\n\n".join(sorted(filter(None, sentences)))).hexdigest()
+
+
+DIGESTS: dict[str, Callable[[bytes], str]] = {
+    "sha256": lambda content: hashlib.sha256(content).hexdigest(),
+    "trees": trees_digest,
+}
+
+
+def digest(entry: Entry, content: bytes) -> str:
+    """The digest of `content`, of the kind that the registry has for this file."""
+    kind = entry.digest.partition(":")[0]
+    return f"{kind}:{DIGESTS[kind](content)}"
+
+
+def is_right(entry: Entry, path: Path) -> bool:
+    """Whether `path` holds the file that the registry describes."""
+    return path.is_file() and digest(entry, path.read_bytes()) == entry.digest

@@ -1,0 +1,91 @@
+"""The numbers that describe a treebank, as `dtglib stats` prints them.
+
+One sentence, "There is a difference" with heads (2, 0, 4, 2), gives
+
+    sentences 1 · words 4 · tokens 4 · fused 0 · projective 1 · excluded none · multi-head 0 · empty nodes 0
+    lengths: min 4 · 25 % 4 · median 4 · 75 % 4 · 95 % 4 · max 4
+
+A token is a unit of the surface, between blanks or punctuation: "don't" is one token, fused from two words.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dtglib.data.conllu import DEPS, ID, edges
+from dtglib.data.projectivity import is_projective
+from dtglib.data.treebank import Sentence, Treebank, trees_only
+
+SHARES = {"min": 0.0, "25%": 0.25, "median": 0.5, "75%": 0.75, "95%": 0.95, "max": 1.0}
+
+
+@dataclass(frozen=True)
+class Stats:
+    sentences: int  # all sentences of the treebank, with or without a tree
+    words: int  # syntactic words
+    tokens: int  # surface tokens: a fused token is one, empty nodes are none
+    fused: int  # fused tokens, the ranges "1-2" of a CoNLL-U file
+    projective: int  # sentences whose tree is projective, ROOT standing left of the first word
+    excluded: dict[str, int]  # by reason: left out when the file was read, or without one projective tree (trees_only)
+    multi_head_sentences: int  # sentences where a word or an empty node has several heads in the enhanced graph
+    empty_nodes: int
+    lengths: dict[str, int]  # quantiles of the words per sentence, see `length_quantiles`
+
+
+def stats_of(treebank: Treebank) -> Stats:
+    """Compute all of them."""
+    sentences = treebank.sentences
+    lengths = [len(sentence.words) for sentence in sentences]
+    ranges = [span for sentence in sentences for span in fused_spans(sentence)]
+    return Stats(
+        sentences=len(sentences),
+        words=sum(lengths),
+        tokens=sum(lengths) - sum(ranges) + len(ranges),
+        fused=len(ranges),
+        projective=sum(sentence.heads is not None and is_projective(sentence.heads) for sentence in sentences),
+        excluded=dict(trees_only(treebank).excluded),
+        multi_head_sentences=sum(has_several_heads(sentence) for sentence in sentences),
+        empty_nodes=sum(len(empty_node_rows(sentence)) for sentence in sentences),
+        lengths=length_quantiles(lengths),
+    )
+
+
+def row_of(stats: Stats) -> dict[str, object]:
+    """A treebank's row in a table; `dtglib stats` and the notebooks show the same columns."""
+    return {
+        "sentences": stats.sentences,
+        "words": stats.words,
+        "projective": stats.projective,
+        "multi-head": stats.multi_head_sentences,
+        **{f"{share} words": stats.lengths.get(share, "-") for share in SHARES},
+        "excluded": ", ".join(f"{count} {reason}" for reason, count in stats.excluded.items()) or "none",
+    }
+
+
+def fused_spans(sentence: Sentence) -> list[int]:
+    """How many words each fused token of a sentence covers: [2] for one "don't"."""
+    ranges = [row[ID].split("-") for row in sentence.rows or () if "-" in row[ID]]
+    return [int(last) - int(first) + 1 for first, last in ranges]
+
+
+def empty_node_rows(sentence: Sentence) -> list[tuple[str, ...]]:
+    """The rows of empty nodes: words in the enhanced graph that are not in the text."""
+    return [row for row in sentence.rows or () if "." in row[ID]]
+
+
+def has_several_heads(sentence: Sentence) -> bool:
+    """Whether some word or empty node has more than one head in the enhanced graph."""
+    nodes = [*(sentence.enhanced or ()), *(edges(row[DEPS]) for row in empty_node_rows(sentence))]
+    return any(len({edge.head for edge in incoming}) > 1 for incoming in nodes)
+
+
+def length_quantiles(lengths: list[int]) -> dict[str, int]:
+    """Nearest-rank quantiles: the least length that this share of the sentences does not exceed; {} if there are none.
+
+    >>> length_quantiles([1, 2, 3, 4])
+    {'min': 1, '25%': 1, 'median': 2, '75%': 3, '95%': 4, 'max': 4}
+    """
+    if not lengths:
+        return {}
+    values = np.quantile(lengths, list(SHARES.values()), method="inverted_cdf")
+    return {name: int(value) for name, value in zip(SHARES, values, strict=True)}

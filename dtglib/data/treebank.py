@@ -1,0 +1,272 @@
+r"""Dependency treebanks: CoNLL-U files <-> sentences. Every sentence that is left out is counted under a reason.
+
+    # text = There is a difference                      Sentence(
+    1  There       there       PRON  EX   _  2  expl        words=("There", "is", "a", "difference"),
+    2  is          be          VERB  VBZ  _  0  root        heads=(2, 0, 4, 2),      one per word, 0 = ROOT
+    3  a           a           DET   DT   _  4  det         labels=("expl", "root", "det", "nsubj"),
+    4  difference  difference  NOUN  NN   _  2  nsubj       text="There is a difference", ...)
+
+Words are syntactic words. Fused tokens ("1-2  don't") and empty nodes ("8.1") stay in `rows`, from which a sentence is
+written back as it was read, byte for byte.
+
+The `conllu` package reads the fields (see conllu.py). Its reader of whole files is not used: it strips lines,
+splits them at double spaces as well as at tabs, takes rows with too few columns, keeps only the last of several
+comments with one name, and knows no line numbers.
+
+Lines may end in "\n" or "\r\n", and a byte order mark may come first; files are written with "\n" and without a mark.
+A sentence whose words all have "_" for a head is raw text: its heads are None. A sentence with several roots is valid
+CoNLL-U and is read, but it is not a tree: see `trees_only`.
+
+    >>> words = ("There", "is", "a", "difference")
+    >>> treebank = Treebank([Sentence(words, heads) for heads in ((2, 0, 4, 2), (2, 0, 4, 0), None)], Counter())
+    >>> trees_only(treebank).excluded
+    Counter({'multi-root': 1, 'no tree': 1})
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from sys import intern
+from typing import NamedTuple
+
+from dtglib.basics.files import write_atomically
+from dtglib.basics.progress import progress
+from dtglib.data.conllu import (
+    DEPREL,
+    FORM,
+    HEAD,
+    ID,
+    Edge,
+    Fields,
+    TreebankError,
+    check_columns,
+    read_edges,
+    read_heads,
+    read_ids,
+)
+from dtglib.data.projectivity import crossing_arcs, is_projective, projectivize
+
+# The words of a sentence, in their order.
+Words = Sequence[str]
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence with its annotation. All fields but the words may be missing."""
+
+    words: tuple[str, ...]
+    heads: tuple[int, ...] | None = None  # 1-based, 0 = ROOT; None: raw text, to be parsed
+    labels: tuple[str, ...] | None = None
+    id: str = ""
+    text: str = ""  # the running text, before it is split into words
+    enhanced: tuple[tuple[Edge, ...], ...] | None = None  # per word; None where the treebank has no enhanced graph
+    brackets: str | None = None  # "(S (NP (EX There)) (VP ...))"
+    translation: tuple[str, ...] | None = None
+    rows: tuple[Fields, ...] | None = None  # the lines of the CoNLL-U file, fused tokens and empty nodes included
+    comments: tuple[str, ...] = ()  # "# text = There is a difference", verbatim
+
+
+class Treebank(NamedTuple):
+    sentences: list[Sentence]
+    excluded: Counter[str]  # reason -> how many sentences were left out for it
+
+
+def read_conllu(path: str | Path, strict: bool = True) -> Treebank:
+    """All sentences of a file. A broken one is an error or, if not `strict`, left out and counted by its reason."""
+    path = Path(path)
+    data = read_bytes(path)
+    sentences: list[Sentence] = []
+    excluded: Counter[str] = Counter()
+    for line, block in progress(_blocks(data), f"reading {path.name}", "sentence", total=data.count(b"\n\n")):
+        try:
+            sentences.append(_sentence_from_block(block))
+        except TreebankError as error:
+            if strict:
+                raise error.at(path, line, _name(block)) from None
+            excluded[error.reason] += 1
+    return Treebank(sentences, excluded)
+
+
+def read_bytes(path: Path) -> bytes:
+    r"""The bytes of a file of sentences, with "\n" at the ends of lines and without a byte order mark."""
+    try:
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise TreebankError(f"{path}: there is no such file") from None
+    except IsADirectoryError:
+        raise TreebankError(f"{path} is a folder; name one of the files in it") from None
+    except PermissionError:
+        raise TreebankError(f"{path}: no permission to read this file") from None
+    data = data.removeprefix(BYTE_ORDER_MARK).replace(b"\r\n", b"\n")
+    if not data.strip():
+        raise TreebankError(f"{path} is empty; fetch or make it again")
+    return data
+
+
+def decode(data: bytes) -> str:
+    """Decode UTF-8; a wrong byte is an error with its line."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        what = f"byte 0x{data[error.start]:02x} is not UTF-8; convert the file to UTF-8"
+        raise TreebankError(what, "bad UTF-8", data.count(b"\n", 0, error.start)) from None
+
+
+def _blocks(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The sentences as bytes, each with the number of its first line; the empty line at its end is included."""
+    line = 1
+    *ended, rest = data.split(b"\n\n")
+    for block in [*(block + b"\n\n" for block in ended), rest]:
+        sentence = block.lstrip(b"\n")
+        if sentence:
+            yield line + len(block) - len(sentence), sentence
+        line += block.count(b"\n")
+
+
+def _sentence_from_block(block: bytes) -> Sentence:
+    lines = decode(block).rstrip("\n").split("\n")
+    comments, fields = _split_comments(lines)
+    # A treebank repeats its fields; with intern, each different one is in memory once.
+    rows = [tuple(map(intern, row.split("\t"))) for row in fields]
+    if not block.endswith(b"\n\n"):
+        # The columns show whether the file has another format. The last row is not checked: it may have been cut off.
+        check_columns(rows[:-1], len(comments))
+        what = (
+            "the file ends here, without the empty line that ends every sentence, so it may be cut off; "
+            "fetch it again or, if nothing is missing, add an empty line"
+        )
+        raise TreebankError(what, "truncated", len(lines) - 1)
+    return sentence_from_rows(rows, comments)
+
+
+def _split_comments(lines: list[str]) -> tuple[list[str], list[str]]:
+    count = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    return lines[:count], lines[count:]
+
+
+def _comment_value(comments: Iterable[str], name: str) -> str:
+    """`_comment_value(["# sent_id = weblog-12"], "sent_id") == "weblog-12"`; "" if there is no such comment."""
+    from conllu.parser import parse_pair_value
+
+    pairs = (parse_pair_value(comment[1:]) for comment in comments)
+    return next((value for key, value in pairs if key == name and value), "")
+
+
+def _name(block: bytes) -> str:
+    """The name of a broken sentence for a message."""
+    comments, _ = _split_comments(block.decode(errors="replace").split("\n"))
+    id = _comment_value(comments, "sent_id")
+    return f"sentence {id!r}" if id else "sentence without sent_id"
+
+
+def sentence_from_rows(rows: Iterable[Fields], comments: Sequence[str] = ()) -> Sentence:
+    """Turn rows of ten columns into a sentence; a TreebankError says what is wrong with them."""
+    rows = tuple(rows)
+    first = len(comments)
+    check_columns(rows, first)
+    words = [place for place, id in enumerate(read_ids(rows, first)) if isinstance(id, int)]
+    if not words:
+        raise TreebankError("a sentence without words", "no words")
+    graph = read_edges(rows, first)
+    labels = tuple([rows[place][DEPREL] for place in words])
+    return Sentence(
+        words=tuple([rows[place][FORM] for place in words]),
+        heads=read_heads([rows[place][HEAD] for place in words], [first + place for place in words]),
+        labels=labels if set(labels) != {"_"} else None,
+        id=_comment_value(comments, "sent_id"),
+        text=_comment_value(comments, "text"),
+        enhanced=tuple([graph[place] for place in words]) if any(graph) else None,
+        rows=rows,
+        comments=tuple(comments),
+    )
+
+
+def write_conllu(path: str | Path, sentences: Iterable[Sentence]) -> None:
+    """Write a treebank atomically: the file appears whole or not at all."""
+    with write_atomically(path) as file:
+        for sentence in sentences:
+            file.write(format_conllu(sentence))
+
+
+def format_conllu(sentence: Sentence) -> str:
+    """A sentence as CoNLL-U, with the empty line: as it was read or, if it comes from no file, from its annotation."""
+    comments = sentence.comments or _comments(sentence)
+    rows = sentence.rows or _rows(sentence)
+    return "\n".join([*comments, *map("\t".join, rows)]) + "\n\n"
+
+
+def _comments(sentence: Sentence) -> list[str]:
+    known = {"sent_id": sentence.id, "text": sentence.text}
+    return [f"# {name} = {value}" for name, value in known.items() if value]
+
+
+def _rows(sentence: Sentence) -> list[Fields]:
+    unknown = ("_",) * len(sentence.words)
+    heads = map(str, sentence.heads) if sentence.heads is not None else unknown
+    labels = sentence.labels or unknown
+    graph = [_format_edges(incoming) for incoming in sentence.enhanced] if sentence.enhanced else unknown
+    columns = zip(sentence.words, heads, labels, graph, strict=True)
+    return [
+        (str(number), word, "_", "_", "_", "_", head, label, deps, "_")
+        for number, (word, head, label, deps) in enumerate(columns, start=1)
+    ]
+
+
+def _format_edges(incoming: Sequence[Edge]) -> str:
+    return "|".join(f"{edge.head}:{edge.label}" for edge in incoming) or "_"
+
+
+def with_tree(sentence: Sentence, heads: Sequence[int], labels: Sequence[str] | None = None) -> Sentence:
+    """The same sentence with another tree, in its rows too. The enhanced graph stays as it is."""
+    rows = sentence.rows
+    if rows is not None:
+        arcs = iter(zip(map(str, heads), labels or ("_",) * len(heads), strict=True))
+        rows = tuple((*row[:HEAD], *next(arcs), *row[DEPREL + 1 :]) if row[ID].isdecimal() else row for row in rows)
+    return replace(sentence, heads=tuple(heads), labels=tuple(labels) if labels else None, rows=rows)
+
+
+# ---- which sentences have a tree that the transition systems can build
+
+
+def why_no_single_root(sentence: Sentence) -> str | None:
+    """The reason why a sentence does not have exactly one tree; None if it has."""
+    if sentence.heads is None:
+        return "no tree"
+    return "multi-root" if sentence.heads.count(0) > 1 else None
+
+
+def why_no_projective_tree(sentence: Sentence) -> str | None:
+    """The reason why a sentence does not have exactly one projective tree; None if it has."""
+    return why_no_single_root(sentence) or (None if is_projective(sentence.heads) else "non-projective")
+
+
+def trees_only(treebank: Treebank, why_not: Callable[[Sentence], str | None] = why_no_projective_tree) -> Treebank:
+    """Leave out the sentences for which `why_not` gives a reason, and add them to the counts of excluded sentences."""
+    reasons = [why_not(sentence) for sentence in treebank.sentences]
+    kept = [sentence for sentence, reason in zip(treebank.sentences, reasons, strict=True) if reason is None]
+    return Treebank(kept, treebank.excluded + Counter(reason for reason in reasons if reason is not None))
+
+
+def trees_by_lifting(treebank: Treebank) -> tuple[Treebank, int]:
+    """Like `trees_only`, but make the non-projective trees projective (labels are kept); also return their number."""
+    trees = trees_only(treebank, why_no_single_root)
+    lifted = [
+        with_tree(sentence, projectivize(sentence.heads), sentence.labels)
+        if crossing_arcs(sentence.heads)
+        else sentence
+        for sentence in trees.sentences
+    ]
+    count = sum(new is not old for new, old in zip(lifted, trees.sentences, strict=True))
+    return Treebank(lifted, trees.excluded), count
+
+
+def why_not_projective(sentence: Sentence) -> str | None:
+    """`sentence 'weblog-12' is not projective: arc 3->7 crosses 5->9`; None if the sentence is projective."""
+    crossing = crossing_arcs(sentence.heads)
+    if crossing is None:
+        return None
+    first, second = (f"{arc.head}->{arc.dependent}" for arc in crossing)
+    return f"sentence {sentence.id!r} is not projective: arc {first} crosses {second}"

@@ -1,0 +1,139 @@
+"""Sample sentences with their trees from a model.
+
+    >>> from dtglib.families.base import build
+    >>> from dtglib.network.transformer import TransformerConfig
+    >>> from dtglib.transitions.protocol import why_no_tree
+    >>> vocabulary, random = Vocabulary.of_words([["There", "is", "a", "difference"]]), torch.Generator().manual_seed(1)
+    >>> _ = torch.manual_seed(1)
+    >>> model = build(TransformerConfig("dtg", layers=1, width=8, heads=1, inner=16), vocabulary)
+    >>> drawn = list(generate(model.stepper(), vocabulary, 5, random, most_words=8))
+    >>> [why_no_tree(one.heads.tolist()) for one in drawn]
+    [None, None, None, None, None]
+    >>> all(1 <= len(one.words) <= 8 and one.log_prob < 0 for one in drawn)
+    True
+
+Each symbol is drawn from the legal ones, so every sentence is whole and every tree a tree. `temperature`, `top_k` and
+`top_p` change the distribution of each step before it is drawn from; `log_prob` is the model's own log-probability. A
+sentence that grows beyond `most_words` is given up and drawn anew, so the distribution is p(sentence | not longer).
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dtglib.basics.errors import require, require_probabilities
+from dtglib.basics.shapes import Float
+from dtglib.data.vocabulary import END, Vocabulary
+from dtglib.decode.stepper import Stepper
+from dtglib.transitions.protocol import OPEN
+
+MOST_PIECES = 8  # per word, on average: the limit for the pieces of a sentence
+MOST_TRIES = 100  # for one sentence
+
+
+class Generated(NamedTuple):
+    """A generated sentence, its tree (None from a model without trees), and log p of its derivation."""
+
+    words: list[str]
+    heads: np.ndarray | None
+    log_prob: float
+
+
+class Taste(NamedTuple):
+    """How the distribution of a step is changed; 1, None and None leave it as it is."""
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+
+
+AS_IT_IS = Taste()
+
+
+def generate(
+    stepper: Stepper,
+    vocabulary: Vocabulary,
+    count: int,
+    random: torch.Generator,
+    most_words: int = 40,
+    taste: Taste = AS_IT_IS,
+) -> Iterator[Generated]:
+    """Draw `count` sentences, independent of one another."""
+    require(taste.temperature > 0, f"temperature must be greater than 0, not {taste.temperature}")
+    require(taste.top_k is None or taste.top_k >= 1, f"top_k must be at least 1, not {taste.top_k}")
+    require(taste.top_p is None or 0 < taste.top_p <= 1, f"top_p must be above 0 and at most 1, not {taste.top_p}")
+    left = count
+    for _ in range(MOST_TRIES):
+        found = _once(stepper, vocabulary, left, random, most_words, taste)
+        yield from found
+        left -= len(found)
+        if not left:
+            return
+    require(not left, f"the model seldom ends a sentence within {most_words} words; set most_words higher")
+
+
+class _Growing(NamedTuple):
+    """A sentence that is being drawn."""
+
+    pieces: list[int]
+    words: int
+    silent: int  # symbols since the last piece
+    log_prob: float
+
+
+def _once(
+    stepper: Stepper, vocabulary: Vocabulary, count: int, random: torch.Generator, most_words: int, taste: Taste
+) -> list[Generated]:
+    """Draw `count` sentences, and give up those that grow too long."""
+    state = stepper.choose(stepper.init(most_words), np.zeros(count, np.int64))
+    sentences, done = [_Growing([], 0, 0, 0.0)] * count, []
+    while sentences:
+        log_probs = stepper.log_probs(state)
+        require_probabilities(log_probs)
+        symbols = torch.multinomial(_tasted(log_probs, taste), 1, generator=random)[:, 0].cpu().numpy()
+        values = log_probs.double().cpu().numpy()[np.arange(len(symbols)), symbols]
+        sentences = [_grown(*one, vocabulary) for one in zip(sentences, symbols.tolist(), values.tolist(), strict=True)]
+        for row in np.flatnonzero(symbols == END):
+            heads, one = stepper.heads(state, int(row)), sentences[row]
+            done.append(Generated(vocabulary.decode(one.pieces), None if OPEN in heads else heads, one.log_prob))
+        is_short = [
+            one.words <= most_words
+            and len(one.pieces) <= MOST_PIECES * most_words
+            and one.silent <= stepper.most_silent(one.words)
+            for one in sentences
+        ]
+        (rows,) = np.nonzero((symbols != END) & is_short)
+        if not len(rows):
+            break
+        state, sentences = stepper.step(state, rows, symbols[rows]), [sentences[row] for row in rows]
+    return done
+
+
+def _grown(sentence: _Growing, symbol: int, log_prob: float, vocabulary: Vocabulary) -> _Growing:
+    """The sentence with one more symbol."""
+    starts, continues = vocabulary.starts_word[symbol], vocabulary.continues_word[symbol]
+    is_piece = bool(starts or continues)
+    return _Growing(
+        [*sentence.pieces, symbol] if is_piece else sentence.pieces,
+        sentence.words + bool(starts),
+        0 if is_piece else sentence.silent + 1,
+        sentence.log_prob + log_prob,
+    )
+
+
+def _tasted(log_probs: Float[Tensor, "rows V"], taste: Taste) -> Float[Tensor, "rows V"]:
+    """The probabilities to draw from."""
+    log_probs = log_probs.double() / taste.temperature
+    if taste.top_k is not None:
+        least = log_probs.topk(min(taste.top_k, log_probs.shape[1]), 1).values[:, -1:]
+        log_probs = log_probs.masked_fill(log_probs < least, -torch.inf)
+    if taste.top_p is not None:
+        best_first = log_probs.softmax(1).sort(1, descending=True)
+        # An entry is kept if the entries before it sum to less than top_p, so the first one always is.
+        before = best_first.values.cumsum(1) - best_first.values
+        kept = torch.zeros_like(before, dtype=torch.bool).scatter(1, best_first.indices, before < taste.top_p)
+        log_probs = log_probs.masked_fill(~kept, -torch.inf)
+    return log_probs.softmax(1)

@@ -1,0 +1,187 @@
+"""The positions that each hypothesis sees, as rows of slot numbers, and how a move changes them.
+
+Like compile.py this folds the actions of a derivation (transitions/change.py), but it keeps only what is still visible
+and forgets the rest. It handles integers only: stack_stepper.py knows what is stored in a slot. After "There is",
+LEFTARC in arc-standard makes two new positions, which are computed in one call:
+
+    slots 0 1 2   <ROOT>  There  is        at heights 0 1 2
+      COMPOSE in slot 3 sees 1 2 and itself         (the words that stand no lower than the lower operand)
+    slots 0 3     <ROOT>  (There <- is)    at heights 0 1; both words have ended, and their slots are free
+      STACK in slot 4 sees 0 3 and itself, and is never seen again
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dtglib.basics.jit import njit
+from dtglib.data.vocabulary import ROOT
+from dtglib.sequences.compile import NOTHING, arc_id
+from dtglib.transitions.batch import put_row, row_at
+from dtglib.transitions.change import BUFFER, NOWHERE, apply_action, go_on
+from dtglib.transitions.protocol import Kind
+from dtglib.transitions.rules import step_row
+
+CONTINUE = len(Kind)  # a move besides the kinds of transitions: the next piece of a word that has begun
+
+
+class Cache(NamedTuple):
+    """What each hypothesis can see, and the tokens that its arcs read again."""
+
+    slot: np.ndarray  # (rows, room): where the keys and values of each visible position are stored,
+    height: np.ndarray  # (rows, room): the place of its word, see change.py: BUFFER, or its height on the stack,
+    level: np.ndarray  # (rows, room): and how deep it stands in the tree; distances are differences of levels
+    filled: np.ndarray  # (rows,): how many positions are visible
+    token: np.ndarray  # (rows, most_words + 1): the last piece of each word
+
+
+class Looks(NamedTuple):
+    """New positions: what each reads, the slot that it is written into, what it sees, and at which distances."""
+
+    token: np.ndarray  # (positions,)
+    arc: np.ndarray
+    slot: np.ndarray
+    count: np.ndarray
+    seen: np.ndarray  # (positions, room): slots, the first `count` of them
+    relpos: np.ndarray
+
+
+def first_cache(slot: np.ndarray, most_words: int) -> Cache:
+    """Return the cache of one hypothesis that sees only ROOT, in this slot (an array with one element)."""
+    nothing = np.zeros((1, 1), np.int32)
+    one = np.ones(1, np.int32)
+    return Cache(slot.reshape(1, 1), nothing, nothing.copy(), one, np.full((1, most_words + 1), ROOT, np.int32))
+
+
+def with_room(cache: Cache, rows: np.ndarray) -> Cache:
+    """Copy these rows of a cache, with room for one more position in each."""
+    filled = cache.filled[rows]
+    longest = int(filled.max(initial=0))
+    slot, height, level = np.zeros((3, len(rows), longest + 1), np.int32)
+    for new, old in ((slot, cache.slot), (height, cache.height), (level, cache.level)):
+        new[:, :longest] = old[rows, :longest]
+    return Cache(slot, height, level, filled, cache.token[rows])
+
+
+def joined(caches: Sequence[Cache]) -> Cache:
+    """Return the rows of several caches in one."""
+    room = max(cache.slot.shape[1] for cache in caches)
+
+    def as_wide(column: np.ndarray) -> np.ndarray:
+        return np.pad(column, ((0, 0), (0, room - column.shape[1])))
+
+    wide = [
+        cache._replace(slot=as_wide(cache.slot), height=as_wide(cache.height), level=as_wide(cache.level))
+        for cache in caches
+    ]
+    return Cache(*map(np.concatenate, zip(*wide, strict=True)))
+
+
+@njit
+def mark(taken, slot, filled):
+    """Mark the slots that are visible in some row."""
+    for row in range(len(filled)):
+        for place in range(filled[row]):
+            taken[slot[row, place]] = True
+
+
+@njit
+def advance_stack(system, states, cache, moves, arcs, first, looks):
+    """Take the move of every row: find what its new positions see, and what is visible from then on.
+
+    `first` has the number of the first new position of every row.
+    """
+    for row in range(len(first)):
+        at, kind, reach = first[row], np.int64(moves.kind[row]), np.int64(moves.reach[row])
+        before = row_at(states, row)
+        is_word = kind == Kind.GEN or kind == CONTINUE
+        change = go_on(before) if kind == CONTINUE else apply_action(system, before, kind, reach)
+        put_row(states, row, change.after)
+        token, arc = NOTHING, NOTHING
+        if is_word:
+            token = cache.token[row, states.count[row]] = moves.piece[row]
+        else:
+            arc = arc_id(arcs, kind, reach)
+        is_arc = change.head_place != NOWHERE
+        if is_arc:
+            token = cache.token[row, change.head]
+            _look_at_operands(looks, at, cache, row, change)
+            _read(looks, at, token, arc)
+        _leave(cache, row, change)
+        if is_arc:
+            _stand(cache, row, looks.slot[at], change)
+            at += 1
+        _look_at_stack(looks, at, cache, row, change)
+        _read(looks, at, token, arc)
+        if is_word:
+            _stand(cache, row, looks.slot[at], change)
+
+
+@njit
+def advance_growing(system, states, cache, moves, arcs, first, looks):
+    """Take the move of every row in a model that sees all earlier symbols, of which an arc is one."""
+    for row in range(len(first)):
+        at, kind, reach = first[row], np.int64(moves.kind[row]), np.int64(moves.reach[row])
+        if kind != CONTINUE:
+            put_row(states, row, step_row(system, row_at(states, row), kind, reach))
+        is_word = kind == Kind.GEN or kind == CONTINUE
+        for place in range(cache.filled[row]):
+            looks.seen[at, place], looks.relpos[at, place] = cache.slot[row, place], cache.filled[row] - place
+        looks.count[at] = cache.filled[row]
+        _read(looks, at, moves.piece[row] if is_word else NOTHING, arc_id(arcs, kind, reach))
+        cache.slot[row, cache.filled[row]] = looks.slot[at]
+        cache.filled[row] += 1
+
+
+@njit
+def _look_at_operands(looks, at, cache, row, change):
+    """Let a COMPOSE position see the words that its arc takes: the head at 0, all others at -1."""
+    looks.count[at] = 0
+    for place in range(cache.filled[row]):
+        if cache.height[row, place] >= change.low:
+            looks.seen[at, looks.count[at]] = cache.slot[row, place]
+            looks.relpos[at, looks.count[at]] = 0 if cache.height[row, place] == change.head_place else -1
+            looks.count[at] += 1
+
+
+@njit
+def _look_at_stack(looks, at, cache, row, change):
+    """Let a STACK position see all that is visible, at its distance from the topmost word."""
+    for place in range(cache.filled[row]):
+        waits = cache.height[row, place] == BUFFER
+        looks.seen[at, place] = cache.slot[row, place]
+        looks.relpos[at, place] = 0 if waits else change.top - cache.level[row, place]
+    looks.count[at] = cache.filled[row]
+
+
+@njit
+def _read(looks, at, token, arc):
+    """Note what a position reads, and that it sees itself besides what it looked at."""
+    looks.token[at], looks.arc[at] = token, arc
+    looks.seen[at, looks.count[at]], looks.relpos[at, looks.count[at]] = looks.slot[at], 0
+    looks.count[at] += 1
+
+
+@njit
+def _leave(cache, row, change):
+    """Settle the word of the buffer if a change settles it, and forget the words that the change ends."""
+    left = 0
+    for place in range(cache.filled[row]):
+        height, level = cache.height[row, place], cache.level[row, place]
+        if height == BUFFER and change.settled != NOWHERE:
+            height = level = change.settled
+        elif change.low <= height < change.high:
+            continue
+        cache.slot[row, left], cache.height[row, left], cache.level[row, left] = cache.slot[row, place], height, level
+        left += 1
+    cache.filled[row] = left
+
+
+@njit
+def _stand(cache, row, slot, change):
+    """Let a new position stand for the new word or the composed head."""
+    place = cache.filled[row]
+    cache.slot[row, place] = slot
+    cache.height[row, place] = cache.level[row, place] = change.place
+    cache.filled[row] += 1

@@ -1,0 +1,74 @@
+"""The interface between searches and models: a `Stepper` advances derivations symbol by symbol.
+
+    stepper = model.stepper()                              for one search
+    state = stepper.init(most_words=4)                     one row: nothing is generated yet
+    log_probs = stepper.log_probs(state)                   (rows, entries of the vocabulary)
+    state = stepper.step(state, rows, symbols)             a row for each: row `rows[n]` goes on with `symbols[n]`
+
+Only the stepper understands a state. A search sees numbered rows, log-probabilities, and symbols: entries of the
+vocabulary, of which some start a word, some go on with one, one is the end, and the `silent` ones stand between words
+(arcs, say). Between two words there may be many silent symbols, but no more than `most_silent`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+
+from dtglib.basics.shapes import Float
+from dtglib.data.vocabulary import Vocabulary
+
+AT_ONCE = {"cpu": 512, "cuda": 2**12}  # rows whose whole distributions are held in memory
+
+
+@runtime_checkable
+class Stepper(Protocol):
+    """A model as searches see it. `step` is never called with <END>, because nothing follows it."""
+
+    device: torch.device
+    silent: np.ndarray  # the entries that stand between words, in the order in which ties are broken
+
+    def init(self, most_words: int, source: Any = None) -> Any:
+        """The beginning of every sentence of at most so many words, given a source if the model wants one; one row."""
+
+    def log_probs(self, state: Any) -> Float[torch.Tensor, "rows V"]:
+        """The log-probability of every entry as the next symbol of every row; minus infinity where it is illegal."""
+
+    def closes(self, state: Any) -> np.ndarray:
+        """For each row and silent symbol, whether no word could follow it: booleans (rows, silent symbols)."""
+
+    def step(self, state: Any, rows: np.ndarray, symbols: np.ndarray, waiting: Sequence[Any] = ()) -> Any:
+        """Advance some rows by one symbol each; states outside the result and `waiting` may be discarded."""
+
+    def choose(self, state: Any, rows: np.ndarray) -> Any:
+        """These rows, copied; a row may come several times."""
+
+    def join(self, states: Sequence[Any]) -> Any:
+        """The rows of several states as one state."""
+
+    def heads(self, state: Any, row: int) -> np.ndarray:
+        """The heads of the words of a row: OPEN where a word has none yet, or never gets one."""
+
+    def most_silent(self, words: int) -> int:
+        """The largest number of consecutive silent symbols after `words` words."""
+
+
+@runtime_checkable
+class Searchable(Protocol):
+    """A model that can be searched."""
+
+    vocabulary: Vocabulary
+
+    def stepper(self) -> Stepper: ...
+
+
+def log_probs_of(stepper: Stepper, state: Any, symbols: np.ndarray) -> np.ndarray:
+    """The log-probabilities of some symbols after each row of a state: `symbols` has a row of ids for each."""
+    found, at_once = [np.empty((0, symbols.shape[1]))], AT_ONCE[stepper.device.type]
+    for first in range(0, len(symbols), at_once):
+        rows = np.arange(first, min(first + at_once, len(symbols)))
+        log_probs = stepper.log_probs(stepper.choose(state, rows))
+        asked = torch.from_numpy(symbols[rows]).to(log_probs.device)
+        found.append(log_probs.gather(1, asked).double().cpu().numpy())
+    return np.concatenate(found)

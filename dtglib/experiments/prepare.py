@@ -1,0 +1,111 @@
+"""From settings to a trained model: corpus, vocabulary and sequences, then training, into a folder of its own.
+
+    settings = read_size("mini")                          see settings.py
+    folder = trained(settings)                            trained now, or found in the cache
+    model = load_model(folder)
+
+The folder's name is a hash of everything that the model depends on: its settings, the sentences, and the code that
+trains it. So nothing is trained twice, and an outdated model is never found.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torch import nn
+
+from dtglib.basics.code import code_of
+from dtglib.basics.config import as_dict
+from dtglib.basics.errors import UserError
+from dtglib.data.corpora import part_of
+from dtglib.data.treebank import Treebank
+from dtglib.data.vocabulary import Vocabulary
+from dtglib.experiments.cache import folder_of
+from dtglib.experiments.parsers import parser_named
+from dtglib.experiments.settings import Settings
+from dtglib.experiments.silver import parsed
+from dtglib.families.base import module_of
+from dtglib.network.transformer import WEIGHTS_FILE
+from dtglib.training.loop import Data
+from dtglib.training.networks import train_network
+
+
+class TrainingCorpus(NamedTuple):
+    """The data that all models of a comparison share."""
+
+    train: Treebank
+    dev: Treebank
+    vocabulary: Vocabulary
+
+
+def read_corpus(settings: Settings) -> TrainingCorpus:
+    """Read the train and dev parts, and make the vocabulary from the train part."""
+    train_part, dev_part = (read_part(settings, part) for part in ("train", "dev"))
+    words = (sentence.words for sentence in train_part.sentences)
+    return TrainingCorpus(train_part, dev_part, Vocabulary.configured(settings.vocabulary, words))
+
+
+def read_part(settings: Settings, part: str) -> Treebank:
+    """The train, dev or test part of a run's corpus, with the trees for training (see `parsed_by`)."""
+    treebank, parser = part_of(settings.corpus, part), settings.parsers.parsed_by
+    return treebank if parser is None else parsed(treebank, parser_named(parser, settings))
+
+
+class Prepared(NamedTuple):
+    """The vocabulary of a model, its training data and its held-out data."""
+
+    vocabulary: Vocabulary
+    train: Data
+    dev: Data
+
+
+def prepare(settings: Settings, corpus: TrainingCorpus | None = None) -> Prepared:
+    """Convert the corpus into training data; it is read now if it is not given."""
+    corpus = corpus or read_corpus(settings)
+    examples = []
+    for part, sentences in (("train", corpus.train), ("dev", corpus.dev)):
+        try:
+            longest = settings.train.longest
+            examples.append(settings.family.examples(settings.model, corpus.vocabulary, sentences, longest))
+        except UserError as error:
+            has_trees = any(sentence.heads is not None for sentence in sentences.sentences)
+            way_out = "" if has_trees else "; set parsed_by to a parser that draws its trees"
+            raise UserError(f"{settings.corpus.corpus}, {part}: {error}{way_out}") from error
+    return Prepared(corpus.vocabulary, *examples)
+
+
+def train_into(settings: Settings, prepared: Prepared, folder: Path) -> None:
+    """Train the model into a folder, from its checkpoint if there is one."""
+
+    def build() -> nn.Module:
+        return settings.family.build(settings.model, prepared.vocabulary)
+
+    identity = identity_of(settings, prepared)
+    train_network(folder / WEIGHTS_FILE, build, prepared, settings.train, settings.run.seed, identity)
+
+
+def identity_of(settings: Settings, prepared: Prepared) -> dict[str, Any]:
+    """The inputs of a training: its settings, and checksums of all data, the trees included."""
+    fields = as_dict(settings.run, settings.corpus, settings.vocabulary, settings.model, settings.train)
+    del fields["test_sentences"]
+    return fields | {
+        "checksum_of_vocabulary": prepared.vocabulary.fingerprint,
+        "checksum_of_train": prepared.train.checksum,
+        "checksum_of_dev": prepared.dev.checksum,
+    }
+
+
+def folder_for(settings: Settings, prepared: Prepared) -> Path:
+    """The folder of the trained model, such as runs/models/dtg-1a2b3c4d5e6f."""
+    family = settings.family
+    code = code_of(
+        "training", train_network, module_of(settings.model.model), family.build, family.examples, family.training
+    )
+    return folder_of("models", family.name, identity_of(settings, prepared), code)
+
+
+def trained(settings: Settings, prepared: Prepared | None = None) -> Path:
+    """The folder of the trained model, trained now unless it is in the cache."""
+    prepared = prepared or prepare(settings)
+    folder = folder_for(settings, prepared)
+    train_into(settings, prepared, folder)
+    return folder

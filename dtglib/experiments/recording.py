@@ -1,0 +1,161 @@
+"""A recorded evaluation: all models of a size, with several seeds, written to a folder that tables can read.
+
+    dtglib evaluate --size mini --seeds 1 2 3 --out results/2026-11-21-mini
+
+Models and scores are cached in runs/, so a stopped evaluation repeats only its record. The record (basics/record.py)
+has a line of metrics for every number:
+
+    {"part": "perplexity", "seed": 1, "model": "dtg", "parser": "strong", "per word": 22.6, ...}
+    {"part": "reranking",  "seed": 1, "parser": "strong", "chosen by": "dtg", "UAS": 0.98, ...}
+    {"part": "tightness",  "seed": 1, "model": "dtg", "parser": "strong", "way": "best", "trees": 300, "nats": ...}
+    {"part": "suites",     "seed": 1, "model": "dtg", "suite": "number_prep", "circuit": "Agreement", "score": ...}
+    {"part": "pairs",      "seed": 1, "model": "dtg", "paradigm": "anaphor_number_agreement", "accuracy": ...}
+    {"part": "parsing",    "seed": 1, "model": "dtg", "UAS": 0.97, ...}
+    {"part": "ablation",   "seed": 1, "question": "arc representation", "variant": "w", "per word": 23.1, ...}
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dtglib.basics.config import as_dict
+from dtglib.basics.errors import UserError
+from dtglib.basics.record import Run, read_record
+from dtglib.data.treebank import Sentence
+from dtglib.evaluate.rerank import reranked
+from dtglib.experiments import sentence_scores
+from dtglib.experiments.ablations import ablations
+from dtglib.experiments.parsers import is_ours, nats_per_word, proposers, read_parser
+from dtglib.experiments.prepare import prepare, read_corpus, trained
+from dtglib.experiments.settings import Settings, checksums_of, read_size
+from dtglib.experiments.syntax_scores import pairs_of, parsing_of, suites_of
+from dtglib.families.base import family
+from dtglib.parsing.parser import load_parser
+from dtglib.parsing.propose import METHODS, favourites, propose
+from dtglib.training.networks import best_on_dev
+
+
+def record_evaluation(
+    size: str, seeds: Sequence[int], names: Sequence[str], out: Path, about: Sequence[str] = ()
+) -> None:
+    """Train (or find in the cache) and evaluate models of a size with every seed, and write a record."""
+    for name in names:
+        family(name)  # an error if there is none
+    if odd := [name for name in about if name not in ABOUT]:
+        raise UserError(f"there is no evaluation {odd[0]!r}; there is {', '.join(ABOUT)}")
+    settings, about = read_size(size), about or list(ABOUT)
+    config = {"size": size, **as_dict(*settings), "seed": list(seeds), "model": list(names), "about": list(about)}
+    ours = {name for name in as_dict(settings.parsers).values() if name and is_ours(name)}
+    config |= {f"{name} parser": as_dict(*read_parser(name, settings)) for name in sorted(ours)}
+    question = f"What do models of size {size} know of sentences, trees and syntax?"
+    judged = bool({"syntax", "ablations"} & set(about))
+    with Run(out, question, config, seeds=seeds, data=checksums_of(settings, judged)) as run:
+        for seed in seeds:
+            for line in _of_seed(size, seed, names, about):
+                run.metric(seed=seed, **line)
+
+
+def _of_seed(size: str, seed: int, names: Sequence[str], about: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The lines of one seed; it determines the models, the parsers and the sampled trees."""
+    settings = read_size(size, seed=seed)
+    sentence_scores.test_sentences(settings)  # first, because a corpus without a test part is an error
+    corpus = read_corpus(settings)
+    models = {}
+    for model in names if set(about) - {"ablations"} else ():  # ablations train models of their own
+        chosen = read_size(size, seed=seed, model=model)
+        models[model] = trained(chosen, prepare(chosen, corpus))
+        yield {"part": "training", "model": model, **_of_training(models[model])}
+    for name in about:
+        yield from ABOUT[name](settings, models)
+
+
+def _of_sentences(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
+    """Perplexities, reranking, and how tight the bounds are."""
+    sentences = sentence_scores.test_sentences(settings)
+    for name, parser in proposers(settings).items():
+        yield {"part": "parser", "parser": name, **_of_proposer(parser)}
+        yield from _of_parser(settings, models, name, parser, sentences)
+
+
+def _of_syntax(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
+    """Test suites and minimal pairs."""
+    for model, folder in models.items():
+        if family(model).is_searched:
+            report = suites_of(settings, folder)
+            for row in report["suites"]:
+                yield {"part": "suites", "model": model, **row}
+            for name, value in report["averages"].items():
+                yield {"part": "averages of suites", "model": model, "average": name, "score": value}
+        report = pairs_of(settings, folder)
+        about = {"model": model, "log p": report["log p"]}
+        for row in report["paradigms"]:
+            yield {"part": "pairs", **about, **row}
+        totals = {name: report[name] for name in ("accuracy", "pairs", "ties", "identical", "alike", "failed")}
+        yield {"part": "all pairs", **about, **totals}
+
+
+def _of_parsing(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
+    """Attachment scores of the models as parsers."""
+    for model, folder in models.items():
+        if family(model).parses:
+            yield {"part": "parsing", "model": model, **parsing_of(settings, folder)}
+
+
+def _of_ablations(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
+    """DTG and its variants, independently of the requested models."""
+    for row in ablations(settings):
+        yield {"part": "ablation", **row}
+
+
+# The parts of an evaluation.
+ABOUT = {"sentences": _of_sentences, "syntax": _of_syntax, "parsing": _of_parsing, "ablations": _of_ablations}
+
+
+def _of_training(folder: Path) -> dict[str, Any]:
+    losses = {name: value for name, value in best_on_dev(folder).items() if name.startswith("nats_per_")}
+    return {"folder": folder.name, "parameters": read_record(folder).metrics[0]["parameters"], **losses}
+
+
+def _of_proposer(parser: Path | str) -> dict[str, Any]:
+    """The name of a parser and its held-out loss, which only a parser that was trained here has."""
+    trained_here = Path(parser).is_dir()
+    return {
+        "folder": Path(parser).name,
+        "nats_per_word": nats_per_word(Path(parser)) if trained_here else None,
+    }
+
+
+def _of_parser(
+    settings: Settings, models: Mapping[str, Path], name: str, parser: Path | str, sentences: list[Sentence]
+) -> Iterator[dict[str, Any]]:
+    """Perplexity, reranking and tightness with the trees that one parser proposes."""
+    trees, seed = settings.evaluation.trees, settings.run.seed
+    words = [sentence.words for sentence in sentences]
+    loaded = load_parser(parser)
+    proposed = list(propose(loaded, words, trees, METHODS["sample"], seed))
+    choices = {}
+    for model, folder in models.items():
+        has_trees = family(model).likelihood.sums_over_trees
+        scores = sentence_scores.scores_of(folder, sentences, parser if has_trees else None, trees, seed=seed)
+        if has_trees:
+            choices[model] = [score.best for score in scores]
+        if has_trees or name == "strong":  # a model without trees needs no parser, and is scored once
+            used = name if has_trees else None
+            yield {"part": "perplexity", "model": model, "parser": used, **sentence_scores.perplexity_row(scores)}
+    for row in reranked(sentences, favourites(loaded, words), proposed, choices):
+        yield {"part": "reranking", "parser": name, **row}
+    if "dtg" not in models:
+        return
+    most = sentence_scores.TREES_IN_STUDY * trees
+    study = sentence_scores.tightness_of(models["dtg"], sentence_scores.studied(settings), parser, most, seed)
+    for against, rows in sentence_scores.by_truth(study).items():
+        about = {"part": "tightness", "model": "dtg", "parser": name, "against": against, "sentences": len(rows)}
+        for way in ("best", "sample"):
+            for count in map(int, rows[0][way] if rows else ()):
+                yield {**about, "way": way, "trees": count, **sentence_scores.missing(rows, way, count)._asdict()}
+        if rows:
+            yield about | {
+                what: float(np.mean([row[what] for row in rows])) for what in ("entropy", "unseen", "outside")
+            }

@@ -1,0 +1,104 @@
+"""The settings of a run: the fields of a config file, grouped by subject.
+
+    settings = read_size("mini")                          or read_settings("mine.yaml", {"model": "dtg-eager"})
+    settings.model.arcs, settings.train.epochs            "w+arc", 4
+    settings.family.title                                 "DTG"
+
+Keys that only other families of models have are allowed in a file, so that one file serves all families.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dtglib.basics.config import read_config, require_positive, size_file, value_of
+from dtglib.basics.errors import UserError
+from dtglib.data.corpora import CorpusConfig, corpus_checksum
+from dtglib.data.registry import checksums
+from dtglib.data.vocabulary import VocabularyConfig
+from dtglib.families.base import DEFAULT_MODEL, Family, families, family
+from dtglib.training.schedule import TrainConfig
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Settings of a run as a whole."""
+
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < 2**32:
+            raise UserError(f"seed must be from 0 to {2**32 - 1}, not {self.seed}")
+
+
+@dataclass(frozen=True)
+class ParsersConfig:
+    """Parsers: the name of a config in configs/parsers/ (trained on the corpus), a folder, or a published name."""
+
+    parsed_by: str | None = None  # draws the trees for training; null: they are the corpus's own
+    strong_parser: str = "strong"  # proposes the trees that the probability of a sentence is summed over
+    weak_parser: str = "weak"  # the same, for the effect of a weaker parser (the paper's Table 5)
+
+
+@dataclass(frozen=True)
+class EvaluationConfig:
+    """The amount of evaluation for a trained model."""
+
+    trees: int = 300
+    scored_sentences: int | None = None  # evenly spaced in the test part; null: all of them
+    beam: int = 300
+    within: float | None = None  # nats behind the best hypothesis at which others are dropped; null: none is
+    items: float = 1.0  # the share of the test suites' items
+    pairs: float = 1.0  # the share of the minimal pairs
+    compared_seeds: int = 1  # the number of seeds, from `seed` on, whose models are compared
+
+    def __post_init__(self) -> None:
+        require_positive(self, "trees", "scored_sentences", "beam", "compared_seeds")
+        for name in ("items", "pairs"):
+            if not 0 < getattr(self, name) <= 1:
+                raise UserError(f"{name} must be above 0 and at most 1, not {getattr(self, name)}")
+        if self.within is not None and self.within < 0:
+            raise UserError(f"within must not be below 0, as {self.within} is")
+
+
+class Settings(NamedTuple):
+    """All settings; a config file contains the fields of all of these records."""
+
+    run: RunConfig
+    corpus: CorpusConfig
+    parsers: ParsersConfig
+    vocabulary: VocabularyConfig
+    model: Any  # the family's own
+    train: TrainConfig
+    evaluation: EvaluationConfig
+
+    @property
+    def family(self) -> Family:
+        """The family of the model."""
+        return family(self.model.model)
+
+
+def read_settings(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Settings:
+    """The settings of a config file, some of them replaced."""
+    kind = family(value_of(path, "model", DEFAULT_MODEL, overrides))
+    others = {field.name for one in families() for part in (one.config, one.training) for field in fields(part)}
+    kinds = RunConfig, CorpusConfig, ParsersConfig, VocabularyConfig, kind.config, kind.training, EvaluationConfig
+    return Settings(*read_config(path, *kinds, overrides=overrides, unused=others))
+
+
+def read_size(size: str, **overrides: Any) -> Settings:
+    """The settings of a run size: smoke, mini, open or paper."""
+    return read_settings(size_file(size), overrides)
+
+
+def embedded_corpus(settings: Settings) -> str | None:
+    """The corpus that has test suites and minimal pairs of its own, if the settings name it; otherwise None."""
+    return "minilang" if settings.corpus.corpus == "minilang" else None
+
+
+def checksums_of(settings: Settings, judged: bool = True) -> dict[str, str]:
+    """A checksum of each data set that a run reads: its corpus and, if `judged`, public suites and pairs."""
+    public = checksums() if judged and embedded_corpus(settings) is None else {}
+    evaluation = {name: public[name] for name in ("sg", "blimp") if name in public}
+    return {settings.corpus.corpus: corpus_checksum(settings.corpus.corpus), **evaluation}

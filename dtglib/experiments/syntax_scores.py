@@ -1,0 +1,219 @@
+"""What trained models know of syntax: test suites, minimal pairs and parsing. All rows are cached in runs/scores.
+
+    rows = suite_rows(folder_of_model, read_suites("minilang"), Widths(300))        see evaluate/suites.py
+    rows = pair_rows(folder_of_model, read_pairs("minilang"), ByBeam(Widths(300)))  see evaluate/blimp.py
+    rows = parses(folder_of_model, sentences, Widths(300))                          the trees of the best derivations
+
+There are three ways to compute log p of a sentence: a bound from the trees that a parser proposes (`ByTrees`), a bound
+from a beam search (`ByBeam`), and the family's own score, which needs neither (`Directly`).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from torch import nn
+
+from dtglib.basics.record import Row
+from dtglib.data.treebank import Sentence, Words
+from dtglib.data.vocabulary import Vocabulary
+from dtglib.decode.beam import DEFAULT_WIDTHS, Widths, in_parts, search
+from dtglib.decode.stepper import Searchable
+from dtglib.evaluate import blimp, suites
+from dtglib.evaluate.attachment import attached, is_no_punctuation
+from dtglib.evaluate.likelihood import score_many
+from dtglib.evaluate.surprisal import is_known, of_beginnings
+from dtglib.experiments.cache import Computed, digest_of
+from dtglib.experiments.sentence_scores import Inputs, cached_scores, test_sentences
+from dtglib.experiments.settings import Settings, embedded_corpus
+from dtglib.families.base import family_of, load_model
+from dtglib.parsing.parser import load_parser
+from dtglib.parsing.propose import METHODS
+from dtglib.training.distributed import device_at_hand
+from dtglib.transitions.protocol import OPEN
+
+
+class ByBeam(NamedTuple):
+    """The sum over the derivations that a beam search keeps, a lower bound."""
+
+    widths: Widths = DEFAULT_WIDTHS
+    parser = None
+
+    @property
+    def at_once(self) -> int:
+        """The number of sentences that are best scored at once."""
+        return self.widths.at_once
+
+    def log_probs(self, model: Searchable) -> Callable[[Sequence[Words]], Iterable[float]]:
+        return lambda sentences: (found.log_prob for found in in_parts(search, model, sentences, self.widths))
+
+
+class ByTrees(NamedTuple):
+    """The sum over the trees that a parser proposes for each sentence, a lower bound."""
+
+    parser: Path | str
+    trees: int = 300
+    method: str = "sample"
+    seed: int = 1
+    at_once = 16
+
+    def log_probs(self, model: nn.Module) -> Callable[[Sequence[Words]], Iterable[float]]:
+        parser = load_parser(self.parser)
+
+        def bounds(sentences: Sequence[Words]) -> list[float]:
+            # Sentences with the same ids get the same trees, so that they are a tie.
+            ids = [model.vocabulary.encode(words).ids for words in sentences]
+            different: dict[tuple[int, ...], Words] = {}
+            for known, words in zip(ids, sentences, strict=True):
+                different.setdefault(known, words)
+            scores = parser.arc_scores(list(different.values()))
+            with_trees = (
+                (words, METHODS[self.method](of_arcs, self.trees, np.random.default_rng([self.seed, *known])).heads)
+                for (known, words), of_arcs in zip(different.items(), scores, strict=True)
+            )
+            found = dict(zip(different, (scored.bound for scored in score_many(model, with_trees)), strict=True))
+            return [found[known] for known in ids]
+
+        return bounds
+
+
+class Directly(NamedTuple):
+    """The family's own score, which needs neither a parser nor a search; it is exact for TXL (tokens)."""
+
+    parser = None
+    at_once = 256
+
+    def log_probs(self, model: nn.Module) -> Callable[[Sequence[Words]], Iterable[float]]:
+        scores = family_of(model).likelihood.scores
+        return lambda sentences: (score.log_prob for score in scores(model, list(map(Sentence, sentences)), None))
+
+
+def pair_rows(folder: Path, paradigms: Sequence[blimp.Paradigm], way: ByBeam | ByTrees | Directly) -> list[Row]:
+    """A row per minimal pair: log p of both sentences."""
+
+    def rows_from(first: int) -> Iterator[Row]:
+        return blimp.pair_rows(paradigms, way.log_probs(load_model(folder, device_at_hand())), first, way.at_once // 2)
+
+    fields = {name: value for name, value in way._asdict().items() if name != "parser"}
+    about = {"what": "pairs", "way": type(way).__name__, "pairs": digest_of(paradigms), **fields}
+    count = sum(len(paradigm.pairs) for paradigm in paradigms)
+    return cached_scores("pairs", Inputs(folder, way.parser, about), Computed(count, rows_from, unit="pair"))
+
+
+def suite_rows(folder: Path, tested: Sequence[suites.Suite], widths: Widths = DEFAULT_WIDTHS) -> list[Row]:
+    """A row per item of the test suites: surprisals, and which predictions hold."""
+
+    def rows_from(first: int) -> Iterator[Row]:
+        return suites.item_rows(
+            tested, of_beginnings(load_model(folder, device_at_hand()), widths), first, widths.at_once // 4
+        )
+
+    read = [
+        [suite.name, suite.region_names, [formula.text for formula in suite.predictions], suite.items]
+        for suite in tested
+    ]
+    about = {"what": "suites", "suites": digest_of(read), "widths": widths}
+    count = sum(len(suite.items) for suite in tested)
+    return cached_scores("suites", Inputs(folder, None, about), Computed(count, rows_from, unit="item"))
+
+
+def parses(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT_WIDTHS) -> list[Row]:
+    """A row per sentence: log p, and the heads and log p of the best derivation that the beam found."""
+    words = [sentence.words for sentence in sentences]
+
+    def rows_from(first: int) -> Iterator[Row]:
+        start = first - first % widths.at_once  # a resumed run has the same groups as one without a stop
+        found = in_parts(search, load_model(folder, device_at_hand()), words[start:], widths)
+        for one in islice(found, first - start, None):
+            heads = None if one.heads is None else one.heads.tolist()
+            yield {"log_prob": one.log_prob, "heads": heads, "log_derivation": one.log_derivation}
+
+    about = {"what": "parses", "sentences": digest_of(words), "widths": widths}
+    return cached_scores("parses", Inputs(folder, None, about), Computed(len(words), rows_from))
+
+
+def parsing_row(sentences: Sequence[Sentence], rows: Sequence[Row]) -> Row:
+    """Attachment scores against the treebank; all words of a sentence for which no tree was found count as wrong.
+
+    Sentences without a tree in the treebank are left out; if none is left, there are no scores.
+    """
+    judged = [(sentence, row) for sentence, row in zip(sentences, rows, strict=True) if sentence.heads is not None]
+    if not judged:
+        return {"sentences": 0}
+    sentences, rows = zip(*judged, strict=True)
+    trees = [row["heads"] or [OPEN] * len(sentence.words) for sentence, row in judged]
+    right = attached(sentences, trees)
+    low, high = right.interval(np.random.default_rng(1))
+    return {
+        "sentences": len(rows),
+        "UAS": right.uas,
+        "UAS, low": low,
+        "UAS, high": high,
+        "UAS without punctuation": attached(sentences, trees, is_no_punctuation).uas,
+        "without a tree": sum(row["heads"] is None for row in rows),
+    }
+
+
+# Tables by name, and numbers over all rows.
+Report = dict[str, Any]
+
+
+def pairs_report(paradigms: Sequence[blimp.Paradigm], rows: Sequence[Row], vocabulary: Vocabulary) -> Report:
+    """Accuracies by paradigm, phenomenon and field, and their mean over the paradigms.
+
+    A pair is "alike" if its sentences differ only in words that the vocabulary lacks, so that no model can prefer one.
+    """
+    pairs = [pair for paradigm in paradigms for pair in paradigm.pairs]
+    scores = blimp.scores_by_paradigm(paradigms, rows)
+    return {
+        "paradigms": scores,
+        "phenomena": blimp.grouped(scores, "phenomenon"),
+        "fields": blimp.grouped(scores, "field"),
+        "accuracy": blimp.overall(scores),
+        "pairs": len(rows),
+        "ties": sum(row["ties"] for row in scores),
+        "identical": sum(row["identical"] for row in scores),
+        "alike": sum(vocabulary.encode(pair.good).ids == vocabulary.encode(pair.bad).ids for pair in pairs),
+        "failed": sum(row["failed"] for row in scores),
+    }
+
+
+def suites_report(tested: Sequence[suites.Suite], rows: Sequence[Row], vocabulary: Vocabulary) -> Report:
+    """Scores by suite and circuit, and the three averages, ours first."""
+    scores = suites.scores_by_suite(tested, rows, partial(is_known, vocabulary))
+    return {
+        "suites": scores,
+        "predictions": suites.predictions(tested, rows),
+        "circuits": suites.circuits(scores),
+        "averages": suites.averages(scores),
+    }
+
+
+def suites_of(settings: Settings, folder: Path) -> Report:
+    """The report of the test suites at a run size: minilang's for models of minilang, otherwise the public ones."""
+    tested = suites.read_suites(embedded_corpus(settings), settings.evaluation.items)
+    return suites_report(tested, suite_rows(folder, tested, widths_of(settings)), Vocabulary.load(folder))
+
+
+def pairs_of(settings: Settings, folder: Path) -> Report:
+    """The report of the minimal pairs at a run size, by beam search if the model sums over trees."""
+    paradigms = blimp.read_pairs(embedded_corpus(settings), settings.evaluation.pairs)
+    model = load_model(folder, device_at_hand())
+    way = ByBeam(widths_of(settings)) if family_of(model).likelihood.sums_over_trees else Directly()
+    rows = pair_rows(folder, paradigms, way)
+    return {"log p": type(way).__name__, **pairs_report(paradigms, rows, model.vocabulary)}
+
+
+def parsing_of(settings: Settings, folder: Path) -> Row:
+    """Attachment scores of a model on the test sentences of a run size."""
+    sentences = test_sentences(settings)
+    return parsing_row(sentences, parses(folder, sentences, widths_of(settings)))
+
+
+def widths_of(settings: Settings) -> Widths:
+    """The beam's widths at a run size."""
+    width = settings.evaluation.beam
+    return Widths(width, width, within=settings.evaluation.within)

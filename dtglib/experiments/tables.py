@@ -1,0 +1,291 @@
+"""The paper's tables beside ours, made from the records in results/ only.
+
+    values = measured_values()                   all records: a row per system, measure, corpus, size and seed
+    beside_the_paper("table2", values)           the paper's number, then ours, a column for each corpus and size
+    orderings(values)                            which system the paper finds better, and whether it is better here
+    in_words(orderings(values))                  the same as sentences
+    as_markdown(values)                          the table of the README
+
+Models are compared with models, and variants with the variants that answer the same question (ablations.py).
+
+Our numbers are means over seeds with standard deviations and the number of seeds; the newest of several records of the
+same measurement counts. Numbers of different corpora cannot be compared, so they stand in columns of their own. A
+number that was not measured is blank.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+from scipy.stats import ttest_1samp
+
+from dtglib.basics.errors import UserError
+from dtglib.basics.files import repository
+from dtglib.basics.record import Record, read_record
+from dtglib.families.base import title_of, titles
+
+Line = dict[str, Any]
+
+
+class Measure(NamedTuple):
+    """One of the measures in the paper's tables, and how to find it in our records."""
+
+    name: str
+    paper: str  # the paper's corpus and measure
+    unit: str  # of our numbers, if the paper does not state its unit
+    of_model: Callable[[Line], float | None]  # its value in a line of metrics; None if the line is about another one
+    of_variant: Callable[[Line], float] | None = None  # its value in the line of an ablation, if those have it
+
+
+def _perplexity(line: Line) -> float | None:
+    wanted = line["part"] == "perplexity" and line["parser"] in ("strong", None)
+    return line["per word"] if wanted else None
+
+
+def _pairs(line: Line) -> float | None:
+    return 100 * line["accuracy"] if line["part"] == "all pairs" else None
+
+
+def _suites(line: Line) -> float | None:
+    """The primary average: over the circuits of all suites, of which there are more than Hu et al. report."""
+    wanted = line["part"] == "averages of suites" and line["average"] in PRIMARY
+    return 100 * line["score"] if wanted else None
+
+
+def _reranked(line: Line) -> float | None:
+    wanted = line["part"] == "reranking" and line["parser"] == "strong"
+    return 100 * line["UAS"] if wanted else None
+
+
+PRIMARY = ("mean of 6 circuits of 33 suites", "mean of 6 circuits of 21 suites")  # public, minilang's
+MEASURES = (
+    Measure("perplexity", "BLLIP-LG/PPL", "a word", _perplexity, lambda line: line["per word"]),
+    Measure("BLiMP", "BLiMP/acc", "", _pairs, lambda line: 100 * line["pairs"]),
+    Measure("SG", "SG/score", "", _suites, lambda line: 100 * line["suites"]),
+    Measure("UAS", "PTB-test/UAS", "", _reranked),
+)
+
+MODELS = ""  # the `question` of rows that compare models rather than variants
+# The question that a table of the paper answers.
+TABLES = {"table2": MODELS, "table3": MODELS, "table4": "arc representation", "table5": "parser"}
+
+KEYS = ["question", "measure", "corpus", "size", "system"]
+
+
+def measured_values(folder: Path | None = None) -> pd.DataFrame:
+    """A row for each system, measure, corpus, size and seed, from the newest record that has it."""
+    folder = folder or repository() / "results"
+    found = [row for record in sorted(folder.iterdir()) if (record / "record.json").exists() for row in _rows(record)]
+    if not found:
+        raise UserError(f"{folder}: there are no records yet; `dtglib evaluate` makes them")
+    rows = pd.DataFrame(found)
+    newest = rows["begun"] == rows.groupby(KEYS)["begun"].transform("max")
+    return rows[newest].drop(columns="begun").reset_index(drop=True)
+
+
+def _rows(folder: Path) -> Iterator[dict[str, Any]]:
+    record: Record = read_record(folder)
+    if record.about["status"] != "finished":
+        return
+    for line in record.metrics:
+        for measure in MEASURES:
+            value = _value(measure, line)
+            if value is not None:
+                name = line.get("variant") or line.get("model") or line["chosen by"]
+                yield {
+                    "question": line.get("question", MODELS),
+                    "measure": measure.name,
+                    "corpus": record.config["corpus"],
+                    "size": record.config["size"],
+                    "system": title_of(name),
+                    "seed": line["seed"],
+                    "value": value,
+                    "record": folder.name,
+                    "begun": f"{record.about['started']} {folder.name}",
+                }
+
+
+def _value(measure: Measure, line: Line) -> float | None:
+    if line["part"] == "ablation":
+        return measure.of_variant and measure.of_variant(line)
+    return measure.of_model(line)
+
+
+def paper(table: str, folder: Path | None = None) -> pd.DataFrame:
+    """The paper's numbers: system, metric, value."""
+    return pd.read_csv((folder or repository() / "results") / "paper" / f"{table}.csv")
+
+
+def beside_the_paper(table: str, values: pd.DataFrame, folder: Path | None = None) -> pd.DataFrame:
+    """The systems of one of the paper's tables; for each measure the paper's number and ours."""
+    theirs, values = paper(table, folder), values[values["question"] == TABLES[table]]
+    columns: dict[tuple[str, str], dict[str, str]] = {}
+    for measure in MEASURES:
+        of_paper = theirs[theirs["metric"] == measure.paper]
+        if of_paper.empty:
+            continue
+        corpus, _, _ = measure.paper.partition("/")
+        columns[measure.name, f"paper, {corpus}"] = dict(
+            zip(of_paper["system"], of_paper["value"].map(str), strict=True)
+        )
+        ours = values[values["measure"] == measure.name]
+        for (corpus, size), mine in ours.groupby(["corpus", "size"], sort=False):
+            columns[measure.name, ", ".join(filter(None, (corpus, size, measure.unit)))] = (
+                mine.groupby("system", sort=False)["value"].agg(as_text).to_dict()
+            )
+    systems = list(dict.fromkeys([*theirs["system"], *(name for column in columns.values() for name in column)]))
+    return pd.DataFrame(
+        {name: [column.get(system, "") for system in systems] for name, column in columns.items()}, systems
+    )
+
+
+def as_text(of_seeds: pd.Series) -> str:
+    """A mean with its standard deviation and the number of seeds.
+
+    >>> as_text(pd.Series([40.0, 42.0, 44.0]))
+    '42.0 ± 2.0 (3 seeds)'
+    """
+    if len(of_seeds) == 1:
+        return f"{of_seeds.mean():.1f} (one seed)"
+    return f"{of_seeds.mean():.1f} ± {of_seeds.std():.1f} ({len(of_seeds)} seeds)"
+
+
+def circuit_scores(values: pd.DataFrame, folder: Path | None = None) -> pd.DataFrame:
+    """Figure 3: mean scores by circuit, model and seed, from the newest record with the public suites."""
+    public = values[(values["question"] == MODELS) & (values["measure"] == "SG") & (values["corpus"] != "minilang")]
+    records = [read_record((folder or repository() / "results") / name) for name in set(public["record"])]
+    newest = max(records, key=lambda record: record.about["started"], default=None)
+    lines = [line for line in newest.metrics if line["part"] == "suites" and line["circuit"]] if newest else []
+    suites = pd.DataFrame(lines, columns=["circuit", "model", "seed", "score"])
+    suites["score"] *= 100
+    suites["model"] = pd.Categorical(suites["model"].map(title_of), titles().values()).remove_unused_categories()
+    return suites.groupby(["circuit", "model", "seed"], as_index=False, observed=True)["score"].mean()
+
+
+# Orderings in the paper's tables, the better system first; a lower perplexity is better.
+SAID = (
+    (MODELS, "SG", "DTG", "TXL (trans)"),
+    (MODELS, "SG", "TXL (trans)", "TXL (tokens)"),
+    (MODELS, "BLiMP", "TXL (trans)", "DTG"),
+    (MODELS, "BLiMP", "DTG", "TXL (tokens)"),
+    (MODELS, "perplexity", "TXL (trans)", "TXL (tokens)"),
+    (MODELS, "perplexity", "TXL (trans)", "DTG"),
+    (MODELS, "perplexity", "TXL (tokens)", "DTG"),  # by 0.1: "comparable"
+    (MODELS, "perplexity", "DTG", "DTG-swift"),
+    (MODELS, "perplexity", "DTG-swift", "DTG-eager"),
+    (MODELS, "UAS", "DTG", "proposal"),
+    (MODELS, "UAS", "TXL (trans)", "proposal"),
+    ("arc representation", "perplexity", "w+arc", "w"),
+    ("arc representation", "perplexity", "w+arc", "arc"),
+    ("arc representation", "perplexity", "w", "arc"),
+    ("arc representation", "BLiMP", "w+arc", "w"),
+    ("arc representation", "BLiMP", "w+arc", "arc"),
+    ("arc representation", "BLiMP", "w", "arc"),
+    ("parser", "perplexity", "strong parser", "weak parser"),
+    ("parser", "BLiMP", "strong parser", "weak parser"),
+)
+
+
+def orderings(values: pd.DataFrame) -> pd.DataFrame:
+    """For each of the paper's orderings and each corpus, the difference here, over the seeds that both systems have.
+
+    p is from a two-sided paired t test over the seeds; it is missing for one seed, and if all differences are equal.
+    """
+    rows = []
+    for question, measure, better, worse in SAID:
+        sign = -1 if measure.startswith("perplexity") else 1
+        of_measure = values[(values["question"] == question) & (values["measure"] == measure)]
+        for (corpus, size), mine in of_measure.groupby(["corpus", "size"], sort=False):
+            by_seed = mine.pivot_table(index="seed", columns="system", values="value")
+            if better not in by_seed or worse not in by_seed:
+                continue
+            won = (sign * (by_seed[better] - by_seed[worse])).dropna()
+            if won.empty:
+                continue
+            differ = won.nunique() > 1  # otherwise the t test is undefined
+            rows.append(
+                {
+                    "measure": measure,
+                    "the paper says": f"{better} before {worse}",
+                    "corpus": f"{corpus}, {size}",
+                    "holds": bool(won.mean() > 0),
+                    "by": won.mean(),
+                    "sd": won.std(),
+                    "seeds": len(won),
+                    "p": float(ttest_1samp(won, 0).pvalue) if differ else None,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+SIGNIFICANT = 0.05
+
+
+def in_words(rows: pd.DataFrame) -> list[str]:
+    """A sentence for each ordering: whether it holds here, and whether that is significant."""
+    return [_sentence(row) for row in rows.to_dict("records")]
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    verdict = "holds" if row["holds"] else "does not hold"
+    found = f"{row['measure']}, {row['the paper says']}: {verdict} on {row['corpus']}, by {abs(row['by']):.1f}"
+    if pd.isna(row["p"]):
+        return f"{found}; {'one seed' if row['seeds'] == 1 else 'no spread'}, so it is not tested."
+    chance = "significantly" if row["p"] < SIGNIFICANT else "not significantly"
+    return f"{found}, {chance} over {row['seeds']} seeds (paired t test, p = {row['p']:.3f})."
+
+
+# The rows of the README's table: a table of the paper, and one of its measures.
+ROWS = (
+    ("table2", "perplexity"),
+    ("table2", "SG"),
+    ("table2", "BLiMP"),
+    ("table3", "UAS"),
+    ("table4", "perplexity"),
+    ("table5", "perplexity"),
+)
+
+
+class Markdown(str):
+    """A text that Jupyter renders as Markdown."""
+
+    def _repr_markdown_(self) -> str:
+        return self
+
+    __repr__ = str.__str__
+
+
+def as_markdown(values: pd.DataFrame, folder: Path | None = None, root: str = "") -> Markdown:
+    """The paper's numbers, ours, and links to their records, a row for each measure of each table.
+
+    `root` is the path from the place where the text is shown to the repository.
+    """
+    lines = ["| paper | ours | record |", "|---|---|---|"]
+    measures = {measure.name: measure for measure in MEASURES}
+    for table, name in ROWS:
+        theirs, measure = paper(table, folder), measures[name]
+        theirs = theirs[theirs["metric"] == measure.paper]
+        ours = values[(values["question"] == TABLES[table]) & (values["measure"] == name)]
+        others = set(theirs["system"]) - set(ours["system"]) if table == "table2" else set()
+        said = ", ".join(f"{row.system} {row.value}" for row in theirs.itertuples() if row.system not in others)
+        corpus, _, unit = measure.paper.partition("/")
+        by_corpus = ours.groupby(["corpus", "size"], sort=False)
+        found = "; ".join(_in_short(*about, measure.unit, mine) for about, mine in by_corpus)
+        links = ", ".join(f"[{record}]({root}results/{record})" for record in sorted(set(ours["record"])))
+        lines.append(f"| Table {table[-1]}, {unit} on {corpus}: {said} | {found or 'not yet'} | {links} |")
+    return Markdown("\n".join(lines))
+
+
+def _in_short(corpus: str, size: str, unit: str, values: pd.DataFrame) -> str:
+    """Mean and standard deviation of every system, on one corpus."""
+    of_seeds = values.groupby("system", sort=False)["value"]
+    several = of_seeds.size().max() > 1
+    systems = [name for name in titles().values() if name in of_seeds.groups]
+    systems += [name for name in values["system"].unique() if name not in systems]
+    numbers = [
+        f"{name} {of.mean():.1f}" + (f" ± {of.std():.1f}" if several else "")
+        for name, of in ((name, of_seeds.get_group(name)) for name in systems)
+    ]
+    seeds = f"{of_seeds.size().max()} seeds" if several else "one seed"
+    return f"{corpus} ({', '.join(filter(None, (size, seeds, unit)))}): {', '.join(numbers)}"

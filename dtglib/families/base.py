@@ -1,0 +1,136 @@
+"""`Family`: one record with everything that the rest of the package needs to know about a kind of model.
+
+    >>> dtg = family("dtg")
+    >>> dtg.title, dtg.likelihood.is_exact, family("txl-tokens").likelihood.is_exact
+    ('DTG', False, True)
+    >>> titles("dtg")                                                                     # doctest: +ELLIPSIS
+    {'txl-tokens': 'TXL (tokens)', 'txl-trans': 'TXL (trans)', 'dtg': 'DTG', 'dtg-eager': 'DTG-eager', ...}
+
+A family of dtglib's own stands in `FAMILIES` of a module or folder beside this one. A family of a user's own needs no
+edit here: `my_module:MY_FAMILY` can be used wherever a model's name can, such as `model: my_module:MY_FAMILY` in a
+config.
+
+A network of a family has the methods `loss` and `save` (training/loop.py) and the attributes `vocabulary` and `config`,
+whose field `model` is the name of its family. If `is_searched`, the network has a method `stepper`
+(decode/stepper.py).
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from dtglib.basics.config import read_config, value_of
+from dtglib.basics.errors import UserError
+from dtglib.data.treebank import Sentence, Treebank
+from dtglib.data.vocabulary import Vocabulary
+from dtglib.evaluate.perplexity import SentenceScore
+from dtglib.network.transformer import CONFIG_FILE, TrainedWith, vocabulary_beside
+from dtglib.training.loop import Data
+from dtglib.training.schedule import TrainConfig
+
+DEFAULT_MODEL = "dtg"  # if a config names no model
+
+
+class Likelihood(NamedTuple):
+    """How to compute the probabilities of sentences, and what kind of numbers they are."""
+
+    name: str  # in tables
+    is_exact: bool  # otherwise a lower bound, or an estimate
+    sums_over_trees: bool  # if so, `scores` needs trees of each sentence, which a parser proposes
+    # Scores whole sentences, because a family may read more of them than the words.
+    scores: Callable[[Any, Sequence[Sentence], Iterable[Any] | None], Iterable[SentenceScore]]
+
+
+@dataclass(frozen=True)
+class Family:
+    """A kind of model."""
+
+    name: str  # in configs, and in the names of folders
+    title: str  # in tables
+    paper: str  # the paper that it belongs to; tables compare the models of one paper
+    config: type  # the dataclass of its network's settings, with a field `model`
+    build: Callable[[Any, Vocabulary], nn.Module]
+    # Makes training data from a config, a vocabulary, a treebank and `longest`, the most positions of a sentence.
+    examples: Callable[[Any, Vocabulary, Treebank, int | None], Data]
+    likelihood: Likelihood
+    is_searched: bool = True  # whether its networks have a `stepper`, so that prefixes have probabilities
+    parses: bool = False  # whether its derivations are dependency trees
+    training: type[TrainConfig] = TrainConfig  # its optimiser, schedule and clipping
+    is_baseline: bool = False  # baselines come first in tables
+
+
+@cache
+def families() -> tuple[Family, ...]:
+    """The families of the package, baselines first."""
+    found = [one for module in _modules() for one in getattr(module, "FAMILIES", ())]
+    return tuple(sorted(found, key=lambda one: not one.is_baseline))
+
+
+def _modules() -> list[ModuleType]:
+    names = (found.name for found in pkgutil.iter_modules([str(Path(__file__).parent)]))
+    return [importlib.import_module(f"dtglib.families.{name}") for name in names]
+
+
+def module_of(name: str) -> ModuleType:
+    """The module that defines the family with this name, because results depend on its code."""
+    module, colon, _ = name.partition(":")
+    if colon:
+        return importlib.import_module(module)
+    return next(found for found in _modules() if any(one.name == name for one in getattr(found, "FAMILIES", ())))
+
+
+def titles(paper: str | None = None) -> dict[str, str]:
+    """The titles of a paper's models (or of all models) by their names."""
+    return {one.name: one.title for one in families() if paper in (None, one.paper)}
+
+
+def family(name: str) -> Family:
+    """The family with this name; "module:NAME" is one of a user's own."""
+    module, colon, attribute = name.partition(":")
+    if colon:
+        try:
+            found = getattr(importlib.import_module(module), attribute)
+        except (ImportError, AttributeError, ValueError) as error:
+            way_out = "name it as module:NAME, and put its folder into PYTHONPATH"
+            raise UserError(f"there is no model {name!r} ({error}); {way_out}") from error
+        if isinstance(found, Family):
+            return found
+        raise UserError(f"{name!r} is no family of models, but {type(found).__name__}")
+    known = {one.name: one for one in families()}
+    if name not in known:
+        raise UserError(f"there is no model {name!r}; models are {', '.join(known)}")
+    return known[name]
+
+
+def family_of(network: nn.Module) -> Family:
+    """The family that a network belongs to."""
+    return family(network.config.model)
+
+
+def title_of(name: str) -> str:
+    """The title of a model; other names, such as that of a proposal, stay as they are."""
+    return titles().get(name, name)
+
+
+def build(config: Any, vocabulary: Vocabulary) -> nn.Module:
+    """A new network with random weights from PyTorch's generator."""
+    return family(config.model).build(config, vocabulary)
+
+
+def load_model(folder: str | Path, device: torch.device | str = "cpu") -> nn.Module:
+    """A trained network, after checking that config, vocabulary and weights belong together."""
+    folder = Path(folder)
+    kind = family(value_of(folder / CONFIG_FILE, "model", DEFAULT_MODEL))
+    config, trained_with = read_config(folder / CONFIG_FILE, kind.config, TrainedWith)
+    vocabulary = vocabulary_beside(folder, trained_with)
+    with torch.random.fork_rng(devices=[]):  # the random weights are replaced by those of the file
+        network = kind.build(config, vocabulary)
+    return network.restore(folder, device)

@@ -1,0 +1,63 @@
+"""Families of Transformers over compiled sequences; they differ only in their `Reading`.
+
+    dtg = sequence_family("dtg", "DTG", on_a_stack("arc-standard"), "dtg")
+
+A reading (sequences/readings.py) turns sentences into sequences. If it uses trees, the sum over trees that a parser
+proposes is a lower bound of a sentence's probability; otherwise the probability is exact.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from dtglib.data.treebank import Sentence, Treebank
+from dtglib.data.vocabulary import Vocabulary
+from dtglib.decode.stack_stepper import StackStepper
+from dtglib.evaluate.perplexity import SentenceScore, by_trees, exactly
+from dtglib.families.base import Family, Likelihood
+from dtglib.network.transformer import Transformer, TransformerConfig
+from dtglib.sequences.readings import Reading
+from dtglib.training.examples import Examples
+
+
+class SequenceModel(Transformer):
+    """A Transformer with the reading that makes its sequences."""
+
+    def __init__(self, config: TransformerConfig, vocabulary: Vocabulary, reading: Reading) -> None:
+        super().__init__(config, vocabulary)
+        self.reading = reading
+
+    def stepper(self) -> StackStepper:
+        """A stepper for one search."""
+        return StackStepper(self)
+
+
+def _bounds(model: SequenceModel, sentences: Sequence[Sentence], trees: Iterable[Any]) -> Iterator[SentenceScore]:
+    return by_trees(model, [sentence.words for sentence in sentences], trees)
+
+
+def _exact(model: SequenceModel, sentences: Sequence[Sentence], trees: None) -> list[SentenceScore]:
+    return exactly(model, [sentence.words for sentence in sentences])
+
+
+BOUND = Likelihood("log p, at least", is_exact=False, sums_over_trees=True, scores=_bounds)
+EXACT = Likelihood("log p", is_exact=True, sums_over_trees=False, scores=_exact)
+
+
+def sequence_family(name: str, title: str, reading: Reading, paper: str, is_baseline: bool = False) -> Family:
+    """The family of Transformers with a reading."""
+
+    def examples(config: Any, vocabulary: Vocabulary, treebank: Treebank, longest: int | None) -> Examples:
+        return Examples.of(name, reading, vocabulary, treebank, longest)
+
+    return Family(
+        name=name,
+        title=title,
+        paper=paper,
+        config=TransformerConfig,
+        build=partial(SequenceModel, reading=reading),
+        examples=examples,
+        likelihood=BOUND if reading.has_trees else EXACT,
+        parses=reading.has_trees,
+        is_baseline=is_baseline,
+    )

@@ -1,0 +1,124 @@
+"""Output layers: a distribution over those entries of the vocabulary that are legal as the next symbol.
+
+Every entry of the vocabulary belongs to one class: pieces that start a word, pieces that continue one, each arc, POP,
+<END>. The columns `may`, `left` and `right` (compile.py) say which classes are legal after a position. So the
+probabilities of the legal symbols sum to 1, in training and in scoring alike. After "There is", where arc-standard may
+draw two arcs but must not end:
+
+    >>> vocabulary = Vocabulary.of_words([["There", "is", "a", "difference"]])
+    >>> legal = Legal(*torch.tensor([[MAY_GENERATE], [1], [1]]))        # a word, LEFTARC[1] and RIGHTARC[1]
+    >>> log_probs = Single(8, vocabulary)(torch.zeros(1, 8), torch.zeros(len(vocabulary), 8), legal)
+    >>> [entry for entry, p in zip(vocabulary.entries, log_probs[0].exp().tolist()) if p > 0]
+    ['<unknown>', 'LEFTARC', 'RIGHTARC', '▁There', '▁a', '▁difference', '▁is']
+    >>> round(log_probs.exp().sum().item(), 4)
+    1.0
+
+`Single` is the paper's: one softmax over words and transitions. `Factored` first decides between a word and each of the
+transitions, then which word (or piece): p(GEN) p(word | GEN). `Whole` follows the paper to the letter: a softmax over
+the whole vocabulary. The probability of illegal symbols is lost, so that the legal ones sum to less than 1.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from dtglib.basics.shapes import Bool, Float, Int
+from dtglib.data.vocabulary import END, PAD, Vocabulary
+from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE, MAY_POP
+
+# The classes. NEVER is that of entries that never come next; LEFTARC[k] is FIRST_ARC + 2(k - 1), RIGHTARC[k] follows.
+NEVER, STARTS, CONTINUES, ENDS, POPS, FIRST_ARC = range(6)
+
+
+class Legal(NamedTuple):
+    """Which symbols may come after each of N positions, as the bit masks of transitions/rows.py."""
+
+    may: Int[Tensor, " N"]
+    left: Int[Tensor, " N"]
+    right: Int[Tensor, " N"]
+
+
+def classes_of(vocabulary: Vocabulary) -> Int[Tensor, " V"]:
+    """The class of every entry."""
+    classes = np.full(len(vocabulary), NEVER)
+    classes[vocabulary.starts_word] = STARTS
+    classes[vocabulary.continues_word] = CONTINUES
+    classes[END], classes[vocabulary.transition("POP")] = ENDS, POPS
+    for k in range(1, vocabulary.reach + 1):
+        reach = f"[{k}]" if k > 1 else ""
+        classes[vocabulary.transition(f"LEFTARC{reach}")] = FIRST_ARC + 2 * (k - 1)
+        classes[vocabulary.transition(f"RIGHTARC{reach}")] = FIRST_ARC + 2 * (k - 1) + 1
+    return torch.from_numpy(classes)
+
+
+def open_classes(legal: Legal, reach: int) -> Bool[Tensor, "N C"]:
+    """Which classes are legal at each position."""
+    bits = torch.arange(reach, device=legal.may.device)
+    arcs = torch.stack([legal.left[:, None] >> bits, legal.right[:, None] >> bits], dim=2).flatten(1) & 1  # N 2*reach
+    flags = torch.tensor([0, MAY_GENERATE, MAY_CONTINUE, MAY_END, MAY_POP], device=legal.may.device)
+    return torch.cat([legal.may[:, None] & flags, arcs], dim=1) != 0
+
+
+def bars(legal: Legal, reach: int, classes: Int[Tensor, " V"]) -> Float[Tensor, "N V"]:
+    """The summand for the score of every entry: 0 if it is legal, minus infinity if not."""
+    # Indexing floats: on a CPU, indexing booleans in the same way takes several times as long.
+    return torch.where(open_classes(legal, reach), 0.0, -torch.inf).index_select(1, classes)
+
+
+class Single(nn.Module):
+    """One softmax over words and transitions; its weights are the input embeddings."""
+
+    def __init__(self, width: int, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self.reach = vocabulary.reach
+        self.bias = nn.Parameter(torch.zeros(len(vocabulary)))
+        self.register_buffer("classes", classes_of(vocabulary), persistent=False)
+
+    def forward(self, x: Float[Tensor, "N d"], embeddings: Float[Tensor, "V d"], legal: Legal) -> Float[Tensor, "N V"]:
+        logits = nn.functional.linear(x, embeddings, self.bias)
+        return legal_log_softmax(logits, bars(legal, self.reach, self.classes))
+
+
+class Whole(Single):
+    """One softmax over the whole vocabulary; illegal symbols are never taken, and their probability is lost."""
+
+    def forward(self, x: Float[Tensor, "N d"], embeddings: Float[Tensor, "V d"], legal: Legal) -> Float[Tensor, "N V"]:
+        logits = nn.functional.linear(x, embeddings, self.bias)
+        dtype = torch.promote_types(logits.dtype, torch.float32)
+        return logits.log_softmax(1, dtype=dtype) + bars(legal, self.reach, self.classes)
+
+
+class Factored(nn.Module):
+    """An action first (a word, or one of the transitions), then the word; the words' weights are the embeddings."""
+
+    def __init__(self, width: int, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self.reach, self.reserved = vocabulary.reach, len(vocabulary.reserved)
+        # One output for each reserved entry; that of <pad>, which is no action, stands for "a word".
+        self.actions = nn.Linear(width, self.reserved)
+        self.bias = nn.Parameter(torch.zeros(len(vocabulary)))
+        classes = classes_of(vocabulary)
+        is_word = (classes == STARTS) | (classes == CONTINUES)
+        self.register_buffer("classes", classes, persistent=False)
+        self.register_buffer("is_word", is_word, persistent=False)
+
+    def forward(self, x: Float[Tensor, "N d"], embeddings: Float[Tensor, "V d"], legal: Legal) -> Float[Tensor, "N V"]:
+        barred = bars(legal, self.reach, self.classes)
+        bars_of_words = barred.masked_fill(~self.is_word, -torch.inf)
+        bars_of_actions = barred[:, : self.reserved].masked_fill(self.is_word[: self.reserved], -torch.inf)
+        bars_of_actions[:, PAD] = bar_of_a_word = bars_of_words.amax(1)
+        # Where no word is legal, <pad> is the only legal "word": a softmax over nothing would be NaN.
+        bars_of_words[:, PAD] = torch.where(bar_of_a_word == 0, -torch.inf, 0.0)
+        actions = legal_log_softmax(self.actions(x), bars_of_actions)
+        logits = nn.functional.linear(x, embeddings, self.bias)
+        words = legal_log_softmax(logits, bars_of_words) + actions[:, : PAD + 1]
+        transitions = nn.functional.pad(actions, (0, len(self.classes) - self.reserved))
+        return torch.where(self.is_word, words, transitions + barred)
+
+
+def legal_log_softmax(logits: Float[Tensor, "N V"], barred: Float[Tensor, "N V"]) -> Float[Tensor, "N V"]:
+    """Log-probabilities over the legal entries, in float32 at least; at least one entry must be legal."""
+    # Adding minus infinity, instead of filling it in, saves a pass in the backward direction.
+    return (logits + barred).log_softmax(1)

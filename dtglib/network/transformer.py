@@ -1,0 +1,362 @@
+"""A Transformer-XL body over sequences of columns, and the log-probabilities of the next symbols.
+
+The body does not depend on the kind of sequence: stacks and trees appear only in the structure, which attention.py
+reads. A family of models can add two things to a batch, which are passed to the attention of every layer: a `bias` on
+the scores, and a `memory` such as an encoder's output.
+
+    input i    E(token i) + E(arc i)        an arc re-uses the last piece of its head: E(LEFTARC) + E(is)
+    layer      post-norm: x = LN(x + attention(x)), then x = LN(x + W2 relu(W1 x + b1) + b2)
+    output     output.py; the embeddings are tied, so E is also its weight
+
+Sizes, initialisation and shared parameters are those of the paper: all layers share the attention biases u and w, and
+each layer has one projection of relative positions. At the paper's size there are 252 million parameters. Of the 13
+positions of "There is a difference" 9 predict something, one for each transition:
+
+    >>> from dtglib.sequences.batches import pad
+    >>> from dtglib.sequences.readings import on_a_stack
+    >>> from dtglib.sequences.structure import dense
+    >>> words = ["There", "is", "a", "difference"]
+    >>> model = Transformer(TransformerConfig(layers=1, width=8, heads=1, inner=16), Vocabulary.of_words([words]))
+    >>> sequences = on_a_stack("arc-standard").compile(model.vocabulary, [(words, (2, 0, 4, 2))])
+    >>> batch = batch_of(pad(sequences, [0]), dense)
+    >>> model(batch).shape, model.log_probs(batch).shape
+    (torch.Size([1, 13, 8]), torch.Size([9]))
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from dtglib.basics.config import as_yaml, fingerprint, require_positive
+from dtglib.basics.errors import UserError
+from dtglib.basics.files import write_atomically
+from dtglib.basics.shapes import Bool, Float, Int
+from dtglib.data.vocabulary import PAD, Vocabulary
+from dtglib.network.attention import (
+    AnyStructure,
+    Attended,
+    Bias,
+    Heads,
+    Keys,
+    Memory,
+    Table,
+    Values,
+    attend,
+    sinusoids,
+)
+from dtglib.network.output import Factored, Legal, Single, Whole
+from dtglib.network.weights import read_weights, save_weights
+from dtglib.sequences.compile import NOTHING, Compiled
+from dtglib.sequences.structure import Flex, Structure, Vectors
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """The name of the model's kind (see families/), how arcs are represented, and the sizes."""
+
+    model: str = "dtg"
+    arcs: Literal["w+arc", "arc", "w"] = "w+arc"
+    output: Literal["single", "factored", "whole"] = "single"
+    layers: int = 16
+    width: int = 1024
+    heads: int = 8
+    inner: int = 4096
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_positive(self, "layers", "width", "heads", "inner")
+        if self.width % (2 * self.heads):
+            raise UserError(f"width must be an even number a head, but {self.width} is shared by {self.heads} heads")
+        if not 0 <= self.dropout < 1:
+            raise UserError(f"dropout must be at least 0 and less than 1, not {self.dropout}")
+
+
+class Part(NamedTuple):
+    """A part of a loss: its nats, summed over a batch, and the number of events that they belong to."""
+
+    nats: Float[Tensor, ""]
+    events: int
+
+
+class Remembered(NamedTuple):
+    """The condition of a batch, such as an encoder's output: M vectors for each row."""
+
+    x: Float[Tensor, "#B M d"]
+    there: Bool[Tensor, "#B M"]  # false for padding
+
+
+class Batch(NamedTuple):
+    """Compiled sentences as tensors: B rows of T positions, N of which predict something."""
+
+    token: Int[Tensor, "B T"]
+    arc: Int[Tensor, "B T"]
+    structure: AnyStructure
+    farthest: int  # no visible position is farther away
+    predicts: Int[Tensor, " N"]  # which positions predict, counted over all rows
+    legal: Legal
+    target: Int[Tensor, " N"]
+    bias: Any = None  # see `Transformer.bias`
+    memory: Remembered | None = None
+
+    @property
+    def positions(self) -> int:
+        """The number of positions, padding included."""
+        return self.token.numel()
+
+
+@runtime_checkable
+class Readable(Protocol):
+    """The fields that the body reads; a Batch has them, and so do the rows of a trie (decode/trie.py)."""
+
+    token: Int[Tensor, "B T"]
+    arc: Int[Tensor, "B T"]
+    structure: AnyStructure
+    farthest: int
+    bias: Any
+    memory: Remembered | None
+
+
+def batch_of(
+    compiled: Compiled,
+    form: Callable[[Vectors], Structure | Flex],
+    device: torch.device | str = "cpu",
+    farthest: int | None = None,
+    bias: Any = None,
+    memory: Remembered | None = None,
+) -> Batch:
+    """Padded or packed sentences on a device, with their structure as made by `form`, such as `structure.dense`."""
+    (predicts,) = np.nonzero(compiled.target.reshape(-1) != NOTHING)
+    columns = sent([getattr(compiled, name) for name in ("token", "arc", *Vectors._fields)], device)
+    there = [column.reshape(-1)[predicts] for column in (compiled.may, compiled.left, compiled.right, compiled.target)]
+    where, may, left, right, target = sent([predicts.astype(np.int32), *there], device)
+    return Batch(
+        columns[0],
+        columns[1],
+        form(Vectors(*columns[2:])),
+        farthest_in(compiled) if farthest is None else farthest,
+        where.long(),
+        Legal(may, left, right),
+        target.long(),
+        bias,
+        memory,
+    )
+
+
+def sent(columns: Sequence[np.ndarray], device: torch.device | str) -> Int[Tensor, "..."]:
+    """Copy columns of one shape to a device, as one tensor; the processor does not wait for a copy to a GPU."""
+    together = torch.from_numpy(np.stack(columns))
+    if torch.device(device).type != "cuda":
+        return together.to(device)
+    # Every thread has a current GPU of its own. Without this line another GPU would be initialised as well.
+    with torch.cuda.device(device):
+        return together.pin_memory().to(device, non_blocking=True)
+
+
+def farthest_in(compiled: Compiled) -> int:
+    """An upper bound of all relative positions; a multiple of 16, so that code is compiled for few sizes only."""
+    return rounded_up(int(compiled.top.max(initial=0)))
+
+
+def rounded_up(farthest: int) -> int:
+    """The next multiple of 16."""
+    return -(-farthest // 16) * 16
+
+
+# The two ids whose embeddings are added at an arc, from the token of its head and its own id. POP has no head.
+Represent = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+
+REPRESENTATIONS: dict[str, Represent] = {
+    "w+arc": lambda token, arc: (token, arc),
+    "arc": lambda token, arc: (torch.where(arc == NOTHING, token, NOTHING), arc),
+    "w": lambda token, arc: (token, torch.where(token == NOTHING, arc, NOTHING)),
+}
+OUTPUTS = {"single": Single, "factored": Factored, "whole": Whole}
+
+
+class Around(NamedTuple):
+    """The inputs that all layers share for one batch."""
+
+    structure: AnyStructure
+    places: Float[Tensor, "R d"]  # sinusoids of the relative positions
+    u: Float[Tensor, "H 1 D"]
+    w: Float[Tensor, "H 1 D"]
+    bias: Any = None
+    memory: Remembered | None = None
+
+
+class Block(nn.Module):
+    """A layer: attention over the structure, then two linear maps at each position."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.heads, width = config.heads, config.width
+        self.qkv = nn.Linear(width, 3 * width, bias=False)
+        self.places = nn.Linear(width, width, bias=False)
+        self.out = nn.Linear(width, width, bias=False)
+        self.up = nn.Linear(width, config.inner)
+        self.down = nn.Linear(config.inner, width)
+        self.after_attention, self.after_inner = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, x: Float[Tensor, "B T d"], around: Around) -> Float[Tensor, "B T d"]:
+        q, k, v, r = self.project(x, around.places)
+        return self.finish(x, self.attended(q, k, v, r, around))
+
+    def project(self, x: Float[Tensor, "B T d"], places: Float[Tensor, "R d"]) -> tuple[Heads, Heads, Heads, Table]:
+        """Queries, keys and values of the positions, and the keys of the relative positions."""
+        B, T, d = x.shape
+        q, k, v = self.qkv(x).view(B, T, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)  # each B H T D
+        r = self.places(places).view(-1, self.heads, d // self.heads).transpose(0, 1)  # H R D
+        return q, k, v, r
+
+    def attended(self, q: Heads, k: Keys, v: Values, r: Table, around: Around) -> Attended:
+        """The result of attention; keys and values may belong to other positions than the queries."""
+        qu = q + around.u
+        bias, memory = self.bias(qu, around.bias), self.memory(around.memory)
+        return attend(qu, q + around.w, k, v, r, around.structure, bias, memory)
+
+    def weights(
+        self, q: Heads, k: Keys, v: Values, r: Table, around: Around
+    ) -> tuple[Float[Tensor, "B H T L"], Float[Tensor, "B H L D"]]:
+        """The attention weights of all values, those of the memory last; and the values."""
+        qu, memory = q + around.u, self.memory(around.memory)
+        values = v if memory is None else torch.cat([v, memory.v.expand(len(v), -1, -1, -1)], dim=2)
+        # If the values are the rows of an identity matrix, the result of attention is its weights.
+        one_hot = torch.eye(values.shape[2], device=v.device).expand(*v.shape[:2], -1, -1)
+        own, others = one_hot[:, :, : v.shape[2]], one_hot[:, :, v.shape[2] :]
+        memory = None if memory is None else memory._replace(v=others)
+        bias = self.bias(qu, around.bias)
+        return attend(qu, q + around.w, k, own, r, around.structure, bias, memory), values
+
+    def bias(self, qu: Heads, given: Any) -> Bias | None:
+        """The bias on the scores: that of the batch, unchanged. A subclass may compute it from the queries."""
+        return given
+
+    def memory(self, given: Remembered | None) -> Memory | None:
+        """Keys and values of the batch's memory, made by the same linear maps as those of the sequence."""
+        if given is None:
+            return None
+        B, M, d = given.x.shape
+        _, k, v = self.qkv(given.x).view(B, M, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)  # each B H M D
+        return Memory(k, v, given.there)
+
+    def finish(self, x: Float[Tensor, "B T d"], attended: Heads) -> Float[Tensor, "B T d"]:
+        """The rest of the layer after attention."""
+        x = self.after_attention(x + self.dropout(self.out(attended.transpose(1, 2).flatten(2))))
+        return self.after_inner(x + self.dropout(self.down(self.up(x).relu())))
+
+
+CONFIG_FILE, WEIGHTS_FILE = "model.yaml", "model.safetensors"
+
+
+@dataclass(frozen=True)
+class TrainedWith:
+    """The vocabulary that a saved model was trained with."""
+
+    vocabulary_fingerprint: str
+
+
+def vocabulary_beside(folder: Path, trained_with: TrainedWith) -> Vocabulary:
+    """The vocabulary of a saved model, after checking that it is the one that the model was trained with."""
+    vocabulary = Vocabulary.load(folder)
+    if vocabulary.fingerprint != trained_with.vocabulary_fingerprint:
+        raise UserError(
+            f"{folder}: the model speaks vocabulary {trained_with.vocabulary_fingerprint}, but the one beside it is "
+            f"{vocabulary.fingerprint}; put back the files that it was saved with"
+        )
+    return vocabulary
+
+
+class Transformer(nn.Module):
+    """A language model over compiled sequences, with its vocabulary."""
+
+    block = Block  # the class of its layers
+
+    def __init__(self, config: TransformerConfig, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self.config, self.vocabulary = config, vocabulary
+        width, per_head = config.width, config.width // config.heads
+        # The embedding of <pad> is zero; it stands where there is no token or no arc.
+        self.embedding = nn.Embedding(len(vocabulary), width, padding_idx=PAD)
+        self.u = nn.Parameter(torch.empty(config.heads, 1, per_head))
+        self.w = nn.Parameter(torch.empty(config.heads, 1, per_head))
+        self.blocks = nn.ModuleList(self.block(config) for _ in range(config.layers))
+        self.output = OUTPUTS[config.output](width, vocabulary)
+        self.dropout = nn.Dropout(config.dropout)
+        self.represent = REPRESENTATIONS[config.arcs]
+        self.initialise()
+
+    @torch.no_grad()
+    def initialise(self) -> None:
+        """Draw all weights from PyTorch's random generator."""
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                module.weight.normal_(0, math.sqrt(2 / self.config.layers / module.in_features))
+                if module.bias is not None:
+                    module.bias.zero_()
+        bound = math.sqrt(3 / self.config.width)
+        self.embedding.weight.uniform_(-bound, bound)
+        self.embedding.weight[PAD] = 0
+        for bias in (self.u, self.w):
+            bias.normal_(0, 1 / math.sqrt(bias.shape[2]))
+
+    def embed(self, token: Int[Tensor, "B T"], arc: Int[Tensor, "B T"]) -> Float[Tensor, "B T d"]:
+        """The input vectors of all positions."""
+        return sum(self.embedding(ids.masked_fill(ids == NOTHING, PAD)) for ids in self.represent(token, arc))
+
+    def forward(self, batch: Readable) -> Float[Tensor, "B T d"]:
+        """The output vectors of all positions."""
+        x, around = self.dropout(self.embed(batch.token, batch.arc)), self.around(batch)
+        for block in self.blocks:
+            x = block(x, around)
+        return x
+
+    def around(self, batch: Readable) -> Around:
+        """The inputs that all layers share."""
+        places = sinusoids(batch.farthest, self.config.width, batch.token.device)
+        return Around(batch.structure, places, self.u, self.w, batch.bias, batch.memory)
+
+    @torch.no_grad()
+    def attention_weights(self, batch: Batch) -> list[Float[Tensor, "B H T T"]]:
+        """The attention weight of j for position i, in each layer."""
+        x, around, found = self.embed(batch.token, batch.arc), self.around(batch), []
+        for block in self.blocks:
+            q, k, v, r = block.project(x, around.places)
+            weights, values = block.weights(q, k, v, r, around)
+            found.append(weights[..., : v.shape[2]])
+            x = block.finish(x, weights @ values)
+        return found
+
+    def log_probs(self, batch: Batch) -> Float[Tensor, " N"]:
+        """The log-probability of each target, in nats."""
+        x = self(batch).flatten(0, 1)[batch.predicts]
+        return self.output(x, self.embedding.weight, batch.legal).gather(1, batch.target[:, None])[:, 0]
+
+    def loss(self, batch: Batch) -> tuple[Float[Tensor, ""], dict[str, Part]]:
+        """The sum of all targets' nats. This loss has a single part, with one event per target."""
+        nats = -self.log_probs(batch).sum()
+        return nats, {"transition": Part(nats.detach(), len(batch.target))}
+
+    def save(self, folder: str | Path) -> None:
+        """Write weights, config and vocabulary into a folder; the weights last, so that a folder with them is whole."""
+        folder = Path(folder)
+        self.vocabulary.save(folder)
+        with write_atomically(folder / CONFIG_FILE) as file:
+            file.write(as_yaml(self.config, TrainedWith(self.vocabulary.fingerprint)))
+        save_weights(folder / WEIGHTS_FILE, self, self._meaning())
+
+    def restore(self, folder: Path, device: torch.device | str) -> "Transformer":
+        """Load the weights that `save` wrote and move the network to a device; returns the network."""
+        self.load_state_dict(read_weights(folder / WEIGHTS_FILE, self, self._meaning()), assign=True)
+        return self.to(device).eval()
+
+    def _meaning(self) -> dict[str, str]:
+        """Checksums of what the outputs depend on besides the weights; dropout, for training only, is left out."""
+        config = fingerprint(replace(self.config, dropout=0.0))
+        return {"config": config, "vocabulary": self.vocabulary.fingerprint}

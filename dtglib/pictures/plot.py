@@ -1,0 +1,334 @@
+"""Pictures. The only module that draws; everything else returns numbers.
+
+    draw_tree(sentence)      the words in a row, arcs from head to dependent above them, ROOT's arc as a stem; arcs that
+                             only the enhanced graph has are below, in orange
+    draw_mask(structure)     an attention mask: rows attend to columns; COMPOSE is orange, STACK blue
+    draw_relpos(structure)   the mask with its relative positions
+    draw_lengths(lengths)    the lengths of sentences, one curve per corpus
+    draw_dots(rows, ...)     a dot for every seed, by the setting that was varied
+    save(figure, name)       writes a figure into the repository's figures/
+
+A figure is returned, not shown: a notebook shows the last value of a cell.
+
+    >>> there = Sentence(("There", "is", "a", "difference"), (2, 0, 4, 2), ("expl", "root", "det", "nsubj"))
+    >>> [text.get_text() for text in draw_tree(there).axes[0].texts if text.get_text()]
+    ['There', 'is', 'a', 'difference', 'root', 'expl', 'nsubj', 'det']
+"""
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import seaborn
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, Patch, Rectangle
+from matplotlib.path import Path as Curve
+from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
+
+from dtglib.basics.errors import UserError
+from dtglib.basics.files import repository, write_atomically
+from dtglib.data.treebank import Sentence
+from dtglib.transitions.protocol import OPEN
+
+Number = int | float
+Numbers = Sequence[Number] | np.ndarray | pd.Series | pd.Index
+
+BLUE, ORANGE, GREY = "#1f5fa8", "#e07b00", "#666666"
+
+# The same picture gives the same bytes: there are no random ids and no date in the file.
+matplotlib.rcParams["svg.hashsalt"] = "dtglib"
+# A word with dollar signs is not a formula.
+matplotlib.rcParams["text.parse_math"] = False
+
+
+class Picture(Figure):
+    """A figure that a notebook shows as SVG, sharp at every size, with any backend."""
+
+    def _repr_svg_(self) -> str:
+        content = io.StringIO()
+        self.savefig(content, format="svg", bbox_inches="tight", metadata={"Date": None})
+        return content.getvalue()
+
+    def _repr_png_(self) -> bytes:
+        """For JupyterLab, which does not show SVG in a notebook that somebody else has run."""
+        content = io.BytesIO()
+        self.savefig(content, format="png", bbox_inches="tight", metadata={"Software": None})
+        return content.getvalue()
+
+
+def save(picture: Picture, name: str) -> Picture:
+    """Write a picture to figures/NAME.svg in the notebook's repository, and return it, so that it is shown."""
+    with write_atomically(repository() / "figures" / f"{name}.svg") as file:
+        file.write(picture._repr_svg_())
+    return picture
+
+
+def draw_tree(sentence: Sentence, title: str = "") -> Picture:
+    """Draw a dependency tree above its words, and the additional arcs of an enhanced graph, if any, below them."""
+    tree = {(head, word, label) for word, head, label in _arcs(sentence)}
+    extra = [arc for arc in _graph_arcs(sentence) if arc[:2] not in {(head, word) for head, word, _ in tree}]
+    places = _places(sentence.words)
+    top = _stack([(head, word) for head, word, _ in tree])
+    bottom = _stack([(head, word) for head, word, _ in extra])
+    height = max(top.values(), default=0) + 1
+    depth = max(bottom.values(), default=0)
+    figure = Picture(figsize=(0.125 * places[-1] + 1.5, 0.42 * (height + depth) + 1.1))
+    axes = figure.add_subplot()
+    for word, text in enumerate(sentence.words, start=1):
+        axes.text(places[word], 0, text, ha="center", va="center", fontsize=11)
+    for head, word, label in sorted(tree):
+        if head == 0:
+            _draw_root(axes, places[word], height)
+        else:
+            _draw_arc(axes, places[head], places[word], top[head, word], label, BLUE)
+    for head, word, label in extra:
+        if head:
+            _draw_arc(axes, places[head], places[word], -bottom[head, word], label, ORANGE)
+    axes.set(xlim=(places[1] - 5, places[-1] + 5), ylim=(-depth - 0.9, height + 0.5), title=title)
+    axes.axis("off")
+    return figure
+
+
+def _arcs(sentence: Sentence) -> list[tuple[int, int, str]]:
+    if sentence.heads is None:
+        raise UserError(f"sentence {sentence.id!r} has no tree that could be drawn; parse it first")
+    labels = sentence.labels or ("",) * len(sentence.words)
+    arcs = enumerate(zip(sentence.heads, labels, strict=True), start=1)
+    return [(i, head, label) for i, (head, label) in arcs if head != OPEN]  # a word without a head has no arc yet
+
+
+def _graph_arcs(sentence: Sentence) -> list[tuple[int, int, str]]:
+    """The arcs of the enhanced graph between words; arcs of empty nodes are not drawn."""
+    return [
+        (int(edge.head), word, edge.label)
+        for word, edges in enumerate(sentence.enhanced or (), start=1)
+        for edge in edges
+        if edge.head.isdecimal()
+    ]
+
+
+def _places(words: Sequence[str]) -> list[float]:
+    """The horizontal middle of each word, in characters; place 0 is ROOT's, left of the first word."""
+    places, right = [-4.0], 0.0
+    for word in words:
+        # Short words need room for the labels of the arcs that end there.
+        width = max(len(word), 6) + 2
+        places.append(right + width / 2)
+        right += width
+    return places
+
+
+def _stack(arcs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
+    """The height of each arc, so that it passes above the arcs that it spans; crossing arcs get different heights."""
+    levels: dict[tuple[int, int], int] = {}
+    for arc in sorted(arcs, key=lambda arc: abs(arc[0] - arc[1])):
+        left, right = sorted(arc)
+        below = [levels[other] for other in levels if min(other) < right and max(other) > left and min(other) > 0]
+        levels[arc] = max(below, default=0) + 1 if left else 0
+    return levels
+
+
+def _draw_arc(axes: Axes, start: float, end: float, level: int, label: str, colour: str) -> None:
+    """Draw an arc: up from the head, across, and down to an arrow above the dependent."""
+    side = np.sign(level)
+    # Arcs start a little to the left or right of the head, on the dependent's side, so that they do not overlap.
+    start += 0.8 * np.sign(end - start)
+    corners = [(start, 0.4 * side), (start, level), (end, level), (end, 0.4 * side)]
+    curve = Curve(corners, [Curve.MOVETO, Curve.CURVE4, Curve.CURVE4, Curve.CURVE4])
+    axes.add_patch(FancyArrowPatch(path=curve, arrowstyle="-|>", mutation_scale=9, color=colour, linewidth=1.1))
+    # The apex of a cubic curve is three quarters of the way to its corners.
+    apex = 0.25 * 0.4 * side + 0.75 * level
+    white = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+    axes.text((start + end) / 2, apex, label, ha="center", va="center", fontsize=8, color=colour, bbox=white)
+
+
+def _draw_root(axes: Axes, place: float, height: int) -> None:
+    stem = {"arrowstyle": "-|>", "color": GREY, "linewidth": 1.1}
+    axes.annotate("", xy=(place, 0.4), xytext=(place, height), arrowprops=stem)
+    axes.text(place, height + 0.25, "root", ha="center", va="center", fontsize=8, color=GREY)
+
+
+class Labelled(NamedTuple):
+    """A structure with names for its positions; `visible` and `relpos` are T x T, `kinds` are COMPOSE or STACK."""
+
+    names: Sequence[str]
+    kinds: Sequence[str]
+    visible: np.ndarray
+    relpos: np.ndarray
+
+
+KIND_COLOURS = {"STACK": BLUE, "COMPOSE": ORANGE}
+
+
+def draw_mask(structure: Labelled, title: str = "") -> Picture:
+    """Draw a mask as a labelled grid: the position of a row sees the positions whose cells are filled."""
+    picture, axes = _grid(structure, title)
+    for i, kind in enumerate(structure.kinds):
+        for j in np.flatnonzero(structure.visible[i]):
+            axes.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=KIND_COLOURS[kind], edgecolor="white"))
+    handles = [Patch(color=colour, label=kind) for kind, colour in KIND_COLOURS.items()]
+    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+    return picture
+
+
+def draw_relpos(structure: Labelled, title: str = "") -> Picture:
+    """Draw a mask as a labelled grid, with the relative position in every visible cell, and coloured by it."""
+    picture, axes = _grid(structure, title)
+    shown = np.where(structure.visible, structure.relpos, 0)
+    colours = matplotlib.colormaps["cividis_r"]
+    scale = matplotlib.colors.Normalize(-1, max(1, shown.max()))
+    for i, j in zip(*np.nonzero(structure.visible), strict=True):
+        colour = colours(scale(shown[i, j]))
+        axes.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=colour, edgecolor="white"))
+        ink = "white" if scale(shown[i, j]) > 0.5 else "black"
+        axes.text(j, i, str(shown[i, j]), ha="center", va="center", fontsize=8, color=ink)
+    return picture
+
+
+def _grid(structure: Labelled, title: str) -> tuple[Picture, Axes]:
+    size = len(structure.names)
+    picture = Picture(figsize=(0.34 * size + 2.6, 0.34 * size + 1.6))
+    axes = picture.add_subplot()
+    ticks = {"xticks": range(size), "yticks": range(size), "xticklabels": structure.names}
+    names = [f"{name}  {i}" for i, name in enumerate(structure.names)]
+    axes.set(**ticks, yticklabels=names, xlim=(-0.5, size - 0.5), ylim=(size - 0.5, -0.5), aspect="equal")
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0, labelsize=8)
+    axes.tick_params(axis="x", labelrotation=90)
+    for label, kind in zip(axes.get_yticklabels(), structure.kinds, strict=True):
+        label.set_color(KIND_COLOURS[kind])
+    axes.set_xlabel("is seen")
+    axes.set_ylabel("looks")
+    axes.set_facecolor("#f2f2f2")
+    axes.set_title(title, fontsize=10)
+    return picture, axes
+
+
+def draw_curves(series: Mapping[str, tuple[Numbers, Numbers]], xlabel: str, ylabel: str) -> Picture:
+    """Draw named curves, each given as its x and y values."""
+    picture = Picture(figsize=(7, 3.6))
+    axes = picture.add_subplot()
+    for (name, (x, y)), colour in zip(series.items(), seaborn.color_palette("colorblind", len(series)), strict=True):
+        axes.plot(x, y, label=name, color=colour, marker="o", markersize=3)
+    axes.set(xlabel=xlabel, ylabel=ylabel)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
+    return picture
+
+
+def draw_growth(
+    series: Mapping[str, tuple[Numbers, Numbers]],
+    level: tuple[str, Number, Number, Number],
+    xlabel: str,
+    ylabel: str,
+) -> Picture:
+    """Draw named curves over a logarithmic axis, and a level with its interval: its name, middle, low and high."""
+    picture = Picture(figsize=(7, 3.6))
+    axes = picture.add_subplot()
+    name, middle, low, high = level
+    axes.axhspan(low, high, color="#dddddd", linewidth=0)
+    axes.axhline(middle, color="#888888", linewidth=1, label=name)
+    for (name, (x, y)), colour in zip(series.items(), seaborn.color_palette("colorblind", len(series)), strict=True):
+        axes.plot(x, y, label=name, color=colour, marker="o", markersize=3)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("")
+    axes.set(xlabel=xlabel, ylabel=ylabel)
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
+    return picture
+
+
+def draw_powers(series: Mapping[str, tuple[Numbers, Numbers]], xlabel: str, ylabel: str) -> Picture:
+    """Draw named curves over two logarithmic axes, where a power of x is a straight line."""
+    picture = draw_curves(series, xlabel, ylabel)
+    (axes,) = picture.axes
+    axes.set(xscale="log", yscale="log")
+    axes.xaxis.set_major_locator(FixedLocator(sorted({x for xs, _ in series.values() for x in xs})))
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_locator(NullLocator())
+    return picture
+
+
+def draw_lengths(lengths: Mapping[str, Sequence[int]]) -> Picture:
+    """Draw, for each corpus, the cumulative distribution of the words per sentence."""
+    figure = Picture(figsize=(7, 3.6))
+    axes = figure.add_subplot()
+    for name, colour in zip(lengths, seaborn.color_palette("colorblind", len(lengths)), strict=True):
+        seaborn.ecdfplot(x=list(lengths[name]), ax=axes, label=name, color=colour)
+    axes.set(xlabel="words in a sentence", ylabel="share of sentences, at most so long", xlim=(0, 60), ylim=(0, 1.01))
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+    return figure
+
+
+def draw_bars(counts: Mapping[str, Number], xlabel: str) -> Picture:
+    """Draw named quantities as horizontal bars, each with its number."""
+    figure = Picture(figsize=(7, 0.28 * len(counts) + 0.9))
+    axes = figure.add_subplot()
+    bars = axes.barh(list(counts), list(counts.values()), color=BLUE)
+    axes.bar_label(bars, padding=3, fontsize=8)
+    axes.invert_yaxis()
+    axes.margins(x=0.12)
+    axes.set(xlabel=xlabel)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def draw_scores(rows: pd.DataFrame, group: str, score: str, colour: str, level: Number | None = None) -> Picture:
+    """Draw bars of mean percentages by group and colour, a dot for every row (a seed), and optionally a level."""
+    groups, kinds = rows[group].nunique(), rows[colour].nunique()
+    figure = Picture(figsize=(7, 0.16 * groups * (kinds + 1) + 1))
+    axes = figure.add_subplot()
+    about = {"data": rows, "x": score, "y": group, "hue": colour, "palette": "colorblind", "ax": axes}
+    seaborn.barplot(**about, errorbar=None)
+    dots = {"size": 3, "edgecolor": "black", "linewidth": 0.5, "jitter": False, "legend": False}
+    seaborn.stripplot(**about, dodge=True, **dots)
+    if level is not None:
+        axes.axvline(level, color=GREY, linewidth=1, linestyle="--")
+    axes.set(ylabel="", xlim=(0, 103))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
+    return figure
+
+
+def draw_dots(rows: pd.DataFrame, group: str, value: str) -> Picture:
+    """Draw a dot for every row (a seed), with one line of dots for each group, and a stroke at its mean."""
+    groups = list(dict.fromkeys(rows[group]))
+    figure = Picture(figsize=(6, 0.4 * len(groups) + 0.8))
+    axes = figure.add_subplot()
+    for place, name in enumerate(groups):
+        values = rows.loc[rows[group] == name, value]
+        axes.plot(values, [place] * len(values), "o", color=BLUE, markersize=5, alpha=0.6, markeredgewidth=0)
+        axes.plot([values.mean()] * 2, [place - 0.3, place + 0.3], color=ORANGE, linewidth=2)
+    axes.set(yticks=range(len(groups)), yticklabels=groups, xlabel=value, ylim=(len(groups) - 0.5, -0.5))
+    axes.margins(x=0.1)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def draw_surprisals(words: Sequence[str], series: Mapping[str, Numbers], unit: str) -> Picture:
+    """Draw the surprisals of words as bars, one bar per word and series."""
+    figure = Picture(figsize=(0.75 * len(words) + 1.5, 2.6))
+    axes = figure.add_subplot()
+    width = 0.8 / len(series)
+    most = max((value for values in series.values() for value in values if np.isfinite(value)), default=1.0)
+    for number, (name, values) in enumerate(series.items()):
+        places = np.arange(len(words)) + (number - (len(series) - 1) / 2) * width
+        shown = np.where(np.isfinite(values), values, most)
+        axes.bar(places, shown, width, label=name, color=seaborn.color_palette("colorblind")[number])
+        for place in places[~np.isfinite(values)]:  # a word that no search could read is off the scale
+            axes.text(place, most, "∞", ha="center", va="bottom")
+    axes.set(xticks=range(len(words)), xticklabels=words, ylabel=f"surprisal, {unit}")
+    axes.tick_params(axis="x", length=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    if len(series) > 1:
+        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
+    return figure

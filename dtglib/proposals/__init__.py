@@ -1,1 +1,0 @@
-"""Where trees come from that a model is asked about: projective trees from arc scores."""

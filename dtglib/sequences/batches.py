@@ -1,0 +1,126 @@
+"""Batches of sentences: one padded sentence per row, or several sentences packed into a row.
+
+Positions are counted within a row, so packing only shifts the entries that are positions. The sentences of one row
+never see one another, because `last` ends with the sentence. A position of padding sees only itself and predicts
+nothing.
+
+    >>> from dtglib.sequences.readings import on_a_stack
+    >>> from dtglib.data.vocabulary import Vocabulary
+    >>> trees = [(["There", "is", "a", "difference"], (2, 0, 4, 2)), (["There", "is"], (2, 0))]
+    >>> sequences = on_a_stack("arc-standard").compile(Vocabulary.of_words(words for words, _ in trees), trees)
+    >>> pad(sequences, [0, 1]).token.shape                # two rows, the shorter one filled up
+    (2, 13)
+    >>> pack(sequences, [0, 1, 1, 0], 32).token.shape     # as many rows of 32 as are needed, filled in order
+    (2, 32)
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dtglib.basics.errors import UserError
+from dtglib.data.vocabulary import PAD
+from dtglib.sequences.compile import NOTHING, Compiled, Sequences
+
+ROW = 2048  # positions of a packed row: some 25 sentences, so that little is lost at its end
+POSITIONS = ("last", "settled", "head_first", "head_last", "end")
+
+
+def pad(sequences: Sequences, numbers: Sequence[int] | np.ndarray) -> Compiled:
+    """Put each of these sentences into a row of its own; every column has the shape (rows, longest)."""
+    numbers = np.asarray(numbers, np.int64)
+    lengths = np.diff(sequences.starts)[numbers]
+    width = int(lengths.max(initial=0))
+    return _place(sequences, numbers, np.arange(len(numbers)) * width, (len(numbers), width))
+
+
+def pack(sequences: Sequences, numbers: Sequence[int] | np.ndarray, width: int, least: int = 0) -> Compiled:
+    """Pack these sentences in their order into rows of `width` positions, at least `least` of them."""
+    numbers = np.asarray(numbers, np.int64)
+    places, rows, free = [], 0, 0
+    for number, length in zip(numbers.tolist(), np.diff(sequences.starts)[numbers].tolist(), strict=True):
+        if length > width:
+            raise UserError(f"sentence {number + 1} has {length} positions, and a row has {width}; take wider rows")
+        if length > free:
+            rows, free = rows + 1, width
+        places.append(rows * width - free)
+        free -= length
+    return _place(sequences, numbers, np.array(places, np.int64), (max(rows, least), width))
+
+
+def _place(sequences: Sequences, numbers: np.ndarray, places: np.ndarray, shape: tuple[int, int]) -> Compiled:
+    """Make a batch of this shape with each sentence at its place, counted over all rows; the rest is padding."""
+    if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(sequences):
+        raise IndexError(f"there are {len(sequences)} sentences, counted from 0; asked for {numbers.tolist()}")
+    lengths = np.diff(sequences.starts)[numbers]
+    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    source = np.repeat(sequences.starts[numbers], lengths) + within
+    target = np.repeat(places, lengths) + within
+    offset = np.repeat(places % max(shape[1], 1), lengths).astype(np.int32)
+    columns = []
+    for name, values in zip(Compiled._fields, sequences.vectors, strict=True):
+        column, taken = _padding(name, shape), values[source]
+        if name in POSITIONS:
+            taken = np.where(taken == NOTHING, NOTHING, taken + offset)
+        column.reshape(-1)[target] = taken
+        columns.append(column)
+    return Compiled(*columns)
+
+
+def _padding(name: str, shape: tuple[int, int]) -> np.ndarray:
+    """Return what a column holds where there is no sentence."""
+    if name in ("last", "settled", "end"):
+        return np.tile(np.arange(shape[1], dtype=np.int32), (shape[0], 1))
+    nothing = name in ("arc", "word", "head_first", "head_last", "target")
+    return np.full(shape, PAD if name == "token" else NOTHING if nothing else 0, np.int32)
+
+
+# --- Plans: the batches of an epoch, each given by the numbers of its sentences -------------------------------------
+
+
+def by_length(
+    lengths: np.ndarray, positions: int, random: np.random.Generator, spread: float = 1.15
+) -> list[np.ndarray]:
+    """Plan batches to be padded, of sentences of similar lengths and at most `positions` positions with padding.
+
+    The longest sentence of a batch is at most `spread` times as long as the shortest, even if the batch is then small.
+    Every call draws other batches: sentences of the same length change places, and so do the batches.
+    """
+    order = random.permutation(len(lengths))
+    order = order[np.argsort(lengths[order], kind="stable")]
+    cuts, first, shortest = [], 0, 0
+    for place, length in enumerate(lengths[order].tolist()):
+        if place == first:
+            shortest = length
+        # The sentences are sorted by length, so the last one is the longest.
+        elif (place + 1 - first) * length > positions or length > spread * shortest:
+            cuts.append(place)
+            first, shortest = place, length
+    batches = [batch for batch in np.split(order, cuts) if len(batch)]
+    return [batches[number] for number in random.permutation(len(batches))]
+
+
+def rows_of(positions: int, row: int = ROW) -> tuple[int, int]:
+    """Return how many packed rows a batch of so many positions has, and their width, which is at least `row`."""
+    rows = max(1, positions // row)
+    return rows, positions // rows
+
+
+def in_rows(lengths: np.ndarray, positions: int, random: np.random.Generator, row: int = ROW) -> list[np.ndarray]:
+    """Plan batches to be packed into rows, with the sentences in random order."""
+    rows, width = rows_of(positions, row)
+    if lengths.max(initial=0) > width:
+        raise UserError(
+            f"a sentence has {lengths.max()} positions, but a row of a batch of {positions} has {width}; "
+            f"set batch_positions higher, or longest lower"
+        )
+    order = random.permutation(len(lengths))
+    cuts, free, filled = [], width, 1
+    for place, length in enumerate(lengths[order].tolist()):
+        if length > free:
+            filled, free = filled + 1, width
+        if filled > rows:
+            cuts.append(place)
+            filled = 1
+        free -= length
+    return [batch for batch in np.split(order, cuts) if len(batch)]

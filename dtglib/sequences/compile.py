@@ -1,0 +1,395 @@
+"""From actions to the columns that the models read: the fold of `step`, in linear time and storage.
+
+After each arc is doubled (a COMPOSE copy, then a STACK copy), everything that attention needs to know about the stack
+machine fits in a few integers per position: how long the position is seen, at which height its word stands, and how
+far down it looks. "There is a difference" in arc-standard, with one piece per word:
+
+     i  input                  kind     last height settled top floor   target
+     0  <ROOT>                 STACK      11      0       0   0     0   There
+     1  There                  STACK       3      1       1   1     0   is
+     2  is                     STACK       3      2       2   2     0   LEFTARC
+     3  LEFTARC + is           COMPOSE     9      1       3   1     1   -
+     4  LEFTARC + is           STACK       4      1       4   1     0   a
+     ...
+
+`There` (1) is seen until the arc that consumes it (3), and the COMPOSE position 3, which stands for `is` from then on,
+until 9:
+
+    >>> from dtglib.transitions import SYSTEMS
+    >>> words = ["There", "is", "a", "difference"]
+    >>> sequences = compile_trees(SYSTEMS["arc-standard"], Vocabulary.of_words([words]), [(words, (2, 0, 4, 2))])
+    >>> sequences.sentence(0).last.tolist()
+    [11, 3, 3, 9, 4, 7, 7, 9, 8, 11, 10, 12, 12]
+
+`level` is how deep a word stands in the tree, as far as distances count it. In a dependency system it equals `height`;
+with brackets many items of the stack share one level.
+
+The two lines that make masks and relative positions from the columns are in visibility.py. The systems need no code of
+their own here: transitions/change.py says which words an action ends and which it settles.
+"""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from dtglib.basics.errors import UserError
+from dtglib.basics.jit import njit
+from dtglib.data.vocabulary import END, ROOT, Vocabulary
+from dtglib.transitions.change import BUFFER, NOWHERE, apply_action, go_on
+from dtglib.transitions.protocol import OPEN, Kind, Tree, why_no_tree
+from dtglib.transitions.rows import MAY_CONTINUE, MOST_REACH, first_without_tree, row_after, row_of
+from dtglib.transitions.rules import legal_row, number_of, wanted_row
+
+STACK, COMPOSE = 0, 1
+NOTHING = -1  # no token, no arc, no head, no target
+
+
+class Compiled(NamedTuple):
+    """The columns of one sentence, or of many end to end; every column is an array with an integer per position."""
+
+    token: np.ndarray  # the piece that is read: a word's own, or for an arc the last piece of its head
+    arc: np.ndarray  # the transition that is read with it
+    kind: np.ndarray  # STACK or COMPOSE
+    word: np.ndarray  # the word that the position generates a piece of, from 1
+    last: np.ndarray  # the last position from which this one may be seen
+    height: np.ndarray  # where its word stands on the stack, in words from ROOT = 0
+    level: np.ndarray  # how deep it stands in the tree: what distances count; equal to height in dependency systems
+    settled: np.ndarray  # the position from which on it stands there
+    top: np.ndarray  # height of the topmost word when this position looks
+    floor: np.ndarray  # how far down it looks
+    head_first: np.ndarray  # COMPOSE: the positions of the head
+    head_last: np.ndarray
+    target: np.ndarray  # what comes next; nothing for COMPOSE
+    may: np.ndarray  # which classes may come next: bits of transitions/rows.py; none where nothing is predicted
+    left: np.ndarray  # which LEFTARC[k] may come next, as bits k - 1
+    right: np.ndarray
+    end: np.ndarray  # the last position of the sentence
+
+    @property
+    def length(self) -> int:
+        return len(self.token)
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Many sentences: sentence s has the positions `starts[s]` up to `starts[s + 1]` of the columns."""
+
+    vectors: Compiled
+    starts: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def sentence(self, number: int) -> Compiled:
+        """Return the columns of one sentence; its positions are counted from 0."""
+        if not 0 <= number < len(self):
+            raise IndexError(f"there is no sentence {number}; there are {len(self)}, counted from 0")
+        piece = slice(self.starts[number], self.starts[number + 1])
+        return Compiled(*(column[piece] for column in self.vectors))
+
+    def chosen(self, numbers: np.ndarray) -> "Sequences":
+        """Return the sentences with these numbers, in this order."""
+        if np.array_equal(numbers, np.arange(len(self))):
+            return self
+        lengths = np.diff(self.starts)[numbers]
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.arange(starts[-1]) + np.repeat(self.starts[numbers] - starts[:-1], lengths)
+        return Sequences(Compiled(*(column[places] for column in self.vectors)), starts)
+
+
+class TooFar(UserError):
+    """Some trees need arcs that reach further than those of the vocabulary; `sentences` are their numbers, from 0."""
+
+    def __init__(self, message: str, sentences: np.ndarray) -> None:
+        super().__init__(message)
+        self.sentences = sentences
+
+
+class Arcs(NamedTuple):
+    """The ids of the transitions in a vocabulary; index k of the arrays is LEFTARC[k] and RIGHTARC[k]."""
+
+    left: np.ndarray
+    right: np.ndarray
+    pop: int
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary) -> "Arcs":
+        def ids(name: str) -> np.ndarray:
+            reaches = range(2, vocabulary.reach + 1)
+            names = [name, *(f"{name}[{reach}]" for reach in reaches)]
+            return np.array([NOTHING, *map(vocabulary.transition, names)], np.int32)
+
+        return cls(ids("LEFTARC"), ids("RIGHTARC"), vocabulary.transition("POP"))
+
+
+def compile_trees(
+    system: ModuleType, vocabulary: Vocabulary, sentences: Iterable[tuple[Sequence[str], Sequence[int] | None]]
+) -> Sequences:
+    """Compile (words, heads) pairs: the oracle's actions of each tree, folded."""
+    trees, ids, pieces = [], [], []
+    last_words = None
+    for number, (words, heads) in enumerate(sentences, start=1):
+        if heads is None:
+            raise UserError(f"sentence {number}: has no tree; parse it first")
+        if len(words) != len(heads):
+            raise UserError(f"sentence {number}: {len(words)} words, but {len(heads)} heads")
+        # Hundreds of trees of the same sentence may follow one another.
+        if (these := tuple(words)) != last_words:
+            last_words, encoded = these, vocabulary.encode(these)
+            pieces_of_words = [stop - start for start, stop in encoded.spans]
+        trees.append(heads)
+        ids += encoded.ids
+        pieces += pieces_of_words
+    lengths = np.array(list(map(len, trees)), np.int64)
+    heads = np.fromiter(itertools.chain.from_iterable(trees), np.int64, count=int(lengths.sum()))
+    if (bad := first_without_tree(heads, lengths)) >= 0:
+        raise UserError(f"sentence {bad + 1}: {why_no_tree(trees[bad])}")
+    return compile_arrays(system, Arcs.of(vocabulary), trees, np.array(ids, np.int32), np.array(pieces, np.int32))
+
+
+def compile_arrays(
+    system: ModuleType, arcs: Arcs, trees: Sequence[Sequence[int]], ids: np.ndarray, pieces: np.ndarray
+) -> Sequences:
+    """Compile trees that are known to be valid, of words that are already cut into pieces."""
+    lengths = np.array([len(heads) + 1 for heads in trees], np.int64)
+    if len(pieces) != lengths.sum() - len(trees) or len(ids) != pieces.sum():
+        raise ValueError(f"{len(ids)} ids for {pieces.sum()} pieces of {len(pieces)} words do not fit the trees")
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    # Entry 0 of each tree is ROOT's.
+    heads = np.full(offsets[-1], OPEN, np.int32)
+    is_word = np.ones(offsets[-1], bool)
+    is_word[offsets[:-1]] = False
+    heads[is_word] = np.fromiter(itertools.chain.from_iterable(trees), np.int32, count=int(offsets[-1]) - len(trees))
+    # Each word has its pieces and an arc of two positions, and may be popped; so may ROOT.
+    out = np.empty((len(Compiled._fields), int(len(ids) + 3 * offsets[-1])), np.int32)
+    starts = np.zeros(len(trees) + 1, np.int64)
+    too_far = _compile_all(number_of(system), _Sentences(heads, offsets, ids, pieces), arcs, out, starts)
+    if too_far.any():
+        reach = min(len(arcs.left) - 1, MOST_REACH)
+        way_out = "leave it out" if reach == MOST_REACH else "leave it out, or make a vocabulary with a larger reach"
+        first = too_far.argmax() + 1
+        raise TooFar(
+            f"sentence {first}: {system.NAME} needs an arc that reaches further than [{reach}]; {way_out}",
+            np.flatnonzero(too_far),
+        )
+    return Sequences(Compiled(*out[:, : starts[-1]]), starts)
+
+
+# The rows of the array that the kernels fill, in the order of Compiled.
+(TOKEN, ARC, KIND, WORD, LAST, HEIGHT, LEVEL, SETTLED, TOP, FLOOR, HEAD_FIRST, HEAD_LAST, TARGET, MAY, LEFT, RIGHT,
+ END_AT) = range(len(Compiled._fields))  # fmt: skip
+FOREVER = np.int32(2**30)  # later than any position; replaced by the sentence's length at the end
+
+
+class _Sentences(NamedTuple):
+    """Trees of words in pieces, end to end."""
+
+    heads: np.ndarray  # of each word; entry 0 of each sentence belongs to ROOT
+    starts: np.ndarray  # sentence s has the entries `starts[s]` up to `starts[s + 1]` of `heads`
+    ids: np.ndarray  # of the pieces of all words
+    pieces: np.ndarray  # the number of pieces of each word
+
+
+class _Sentence(NamedTuple):
+    tree: Tree  # of arrays
+    ids: np.ndarray
+    pieces: np.ndarray
+
+
+class _Spans(NamedTuple):
+    """The first and the last position of the word at each place (see transitions/change.py); the last is BUFFER."""
+
+    first: np.ndarray
+    last: np.ndarray
+
+
+@njit(nogil=True)
+def _compile_all(system, sentences, arcs, out, starts):
+    """Compile every sentence; return which sentences need an arc that is too long, and so have no positions."""
+    longest = 0
+    for s in range(len(sentences.starts) - 1):
+        longest = max(longest, sentences.starts[s + 1] - sentences.starts[s])
+    rows = np.zeros((6, longest + 1), np.int32)
+    stack, heads, leftmost, rightmost, spans = rows[0], rows[1], rows[2], rows[3], _Spans(rows[4], rows[5])
+    too_far = np.zeros(len(sentences.starts) - 1, np.bool_)
+    first_id, first_word = 0, 0
+    for s in range(len(sentences.starts) - 1):
+        tree = Tree(sentences.heads[sentences.starts[s] : sentences.starts[s + 1]], leftmost, rightmost)
+        _find_dependents(tree)
+        pieces = sentences.pieces[first_word : first_word + len(tree.heads) - 1]
+        ids = sentences.ids[first_id : first_id + pieces.sum()]
+        stack[0], heads[0] = 0, OPEN
+        row = row_of(stack, 1, 0, heads, 0)
+        length = _compile_one(system, _Sentence(tree, ids, pieces), arcs, row, spans, out[:, starts[s] :])
+        too_far[s] = length < 0
+        starts[s + 1] = starts[s] + max(length, 0)
+        first_id += len(ids)
+        first_word += len(pieces)
+    return too_far
+
+
+@njit
+def _find_dependents(tree):
+    """Find the outermost dependents of every word, or the word itself where they lie on its other side."""
+    for word in range(len(tree.heads)):
+        tree.leftmost[word] = tree.rightmost[word] = word
+    for word in range(1, len(tree.heads)):
+        head = tree.heads[word]
+        tree.leftmost[head] = min(tree.leftmost[head], word)
+        tree.rightmost[head] = max(tree.rightmost[head], word)
+
+
+@njit
+def _compile_one(system, sentence, arcs, row, spans, out):
+    """Fold the oracle's actions of one tree into `out`; return the number of positions, or -1 if an arc is too long."""
+    most_reach = min(len(arcs.left) - 1, MOST_REACH)
+    at = _begin(out, spans, row)
+    asking, generated = at - 1, at - 1
+    while True:
+        # The positions from `asking` up to `at` predict what follows the actions so far.
+        _allow(out, asking, at, most_reach, legal_row(system, row))
+        kind, reach = wanted_row(system, row, sentence.tree)
+        if kind == Kind.END:
+            out[TARGET, at - 1] = END
+            break
+        if reach > most_reach:
+            return -1
+        change = apply_action(system, row, kind.value, reach)
+        asking = at
+        if kind == Kind.GEN:
+            end_of_word = generated + sentence.pieces[row.count]
+            at = _generate(out, at, spans, row, change, sentence.ids[generated:end_of_word])
+            generated = end_of_word
+        elif kind == Kind.POP:
+            at = _pop(out, at, spans, row, change, arcs.pop)
+        else:
+            at = _attach(out, at, spans, row, change, arc_id(arcs, kind, reach))
+            asking += 1
+        row = row_after(row, change.after)
+    for i in range(at):
+        out[END_AT, i] = at - 1
+        out[LAST, i] = min(out[LAST, i], at - 1)
+        out[SETTLED, i] = min(out[SETTLED, i], at)
+    return at
+
+
+@njit
+def arc_id(arcs, kind, reach):
+    """Return the id of an arc or of POP, NOTHING for other actions."""
+    if kind == Kind.LEFTARC:
+        return arcs.left[reach]
+    if kind == Kind.RIGHTARC:
+        return arcs.right[reach]
+    return arcs.pop if kind == Kind.POP else NOTHING
+
+
+@njit
+def _begin(out, spans, row):
+    """Write the position of ROOT; return the next one."""
+    start = go_on(row)
+    _write(out, start.low, start)
+    out[TOKEN, 0] = ROOT
+    _stand(out, spans, start, start.low, start.low)
+    return start.low + 1
+
+
+@njit
+def _generate(out, at, spans, row, change, ids):
+    """Write the pieces of a new word; return the next position."""
+    _leave(out, spans, row, change, at, at)
+    for piece in range(len(ids)):
+        out[TARGET, at + piece - 1] = ids[piece]
+        _write(out, at + piece, change)
+        out[TOKEN, at + piece], out[WORD, at + piece] = ids[piece], row.count + 1
+    _stand(out, spans, change, at, at + len(ids) - 1)
+    return at + len(ids)
+
+
+@njit
+def _pop(out, at, spans, row, change, pop):
+    """Write a POP, which does not see the word that it pops; return the next position."""
+    out[TARGET, at - 1] = pop
+    _leave(out, spans, row, change, at, at - 1)
+    _write(out, at, change)
+    out[ARC, at] = pop
+    return at + 1
+
+
+@njit
+def _attach(out, at, spans, row, change, arc):
+    """Write the two copies of an arc, of which only the first stays visible; return the next position."""
+    out[TARGET, at - 1] = arc
+    head = _index(spans, change.head_place)
+    head_first, head_last = spans.first[head], spans.last[head]
+    _leave(out, spans, row, change, at, at)
+    for copy in range(at, at + 2):
+        _write(out, copy, change)
+        out[TOKEN, copy], out[ARC, copy] = out[TOKEN, head_last], arc
+    out[KIND, at], out[FLOOR, at] = COMPOSE, change.low
+    out[HEAD_FIRST, at], out[HEAD_LAST, at] = head_first, head_last
+    _stand(out, spans, change, at, at)
+    return at + 2
+
+
+@njit
+def _write(out, at, change):
+    """Write a STACK position as it is after a change; it reads nothing yet, and no later position sees it."""
+    out[TOKEN, at], out[ARC, at], out[KIND, at] = NOTHING, NOTHING, STACK
+    out[LAST, at], out[SETTLED, at] = at, at
+    out[HEIGHT, at] = out[LEVEL, at] = max(change.top, 0)
+    out[TOP, at], out[FLOOR, at] = change.top, 0
+    out[WORD, at] = out[HEAD_FIRST, at] = out[HEAD_LAST, at] = out[TARGET, at] = NOTHING
+    out[MAY, at] = out[LEFT, at] = out[RIGHT, at] = 0
+
+
+@njit
+def _stand(out, spans, change, first, last):
+    """Let positions that were just written stand for the new word, or the composed head, from now on."""
+    spans.first[_index(spans, change.place)], spans.last[_index(spans, change.place)] = first, last
+    for i in range(first, last + 1):
+        out[LAST, i] = FOREVER
+        if change.place == BUFFER:
+            out[SETTLED, i] = FOREVER
+        else:
+            out[HEIGHT, i] = out[LEVEL, i] = change.place
+
+
+@njit
+def _leave(out, spans, row, change, now, last):
+    """End the words that a change ends, seen up to position `last`, and settle the word of the buffer if it settles."""
+    for place in range(change.low, min(change.high, row.depth)):
+        _end(out, spans, place, last)
+    if change.settled != NOWHERE:
+        first, final = spans.first[-1], spans.last[-1]
+        spans.first[change.settled], spans.last[change.settled] = first, final
+        for i in range(first, final + 1):
+            out[HEIGHT, i] = out[LEVEL, i] = change.settled
+            out[SETTLED, i] = now
+    elif row.front and change.high > BUFFER:
+        _end(out, spans, BUFFER, last)
+
+
+@njit
+def _end(out, spans, place, last):
+    """Let the word at a place be seen up to position `last`."""
+    for i in range(spans.first[_index(spans, place)], spans.last[_index(spans, place)] + 1):
+        out[LAST, i] = last
+
+
+@njit
+def _index(spans, place):
+    return min(place, len(spans.first) - 1)
+
+
+@njit
+def _allow(out, start, stop, most_reach, legal):
+    """Write what may come after some positions; a word that has begun may go on, too."""
+    may, left, right = legal
+    in_reach = (1 << most_reach) - 1
+    for i in range(start, stop):
+        out[MAY, i] = may | (MAY_CONTINUE if out[WORD, i] > 0 else 0)
+        out[LEFT, i], out[RIGHT, i] = left & in_reach, right & in_reach

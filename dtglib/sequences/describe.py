@@ -1,0 +1,129 @@
+"""The structure of one sentence in readable form, for the command line and the notebooks.
+
+>>> seen = show("arc-standard", ["There", "is", "a", "difference"], [2, 0, 4, 2])
+>>> seen.inputs[3], seen.kinds[3], [seen.inputs[j] for j in seen.visible[3].nonzero()[0]]
+('LEFTARC + is', 'COMPOSE', ['There', 'is', 'LEFTARC + is'])
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dtglib.basics.errors import UserError, require
+from dtglib.data.vocabulary import Vocabulary
+from dtglib.sequences.compile import NOTHING, STACK, Arcs, Compiled, compile_arrays
+from dtglib.sequences.visibility import distance, sees
+from dtglib.transitions import SYSTEMS, Action, oracle
+from dtglib.transitions.protocol import as_tree
+
+KINDS = ("STACK", "COMPOSE")
+VECTORS = ("last", "height", "level", "settled", "top", "floor", "head_first", "head_last")
+
+
+class Described(NamedTuple):
+    """A compiled sentence; every list has an entry per position."""
+
+    actions: list[Action]
+    inputs: list[str]
+    kinds: list[str]
+    vectors: Compiled
+    visible: np.ndarray  # row i: what i sees
+    relpos: np.ndarray
+    targets: list[str]  # "" for COMPOSE positions, which predict nothing
+
+
+def show(system: str, words: Sequence[str], heads: Sequence[int], pieces: Sequence[int] | None = None) -> Described:
+    """Compile a sentence and its tree; `pieces` says into how many pieces each word is cut (default: one)."""
+    pieces = [1] * len(words) if pieces is None else pieces
+    require(system in SYSTEMS, f"there is no transition system {system!r}; there are {', '.join(SYSTEMS)}")
+    for what, given in (("heads", heads), ("piece counts", pieces)):
+        require(len(given) == len(words), f"{len(words)} words, but {len(given)} {what}; one is wanted for each word")
+    require(all(count >= 1 for count in pieces), "every word has at least one piece")
+    as_tree(heads)  # raises an error if this is no tree
+    vocabulary = Vocabulary.of_words([words], reach=max(2, len(words)))
+    names = dict(enumerate(vocabulary.entries))
+    ids = np.arange(len(vocabulary), len(vocabulary) + sum(pieces), dtype=np.int32)
+    names |= dict(zip(ids.tolist(), _piece_names(words, pieces), strict=True))
+    sequences = compile_arrays(SYSTEMS[system], Arcs.of(vocabulary), [heads], ids, np.array(pieces, np.int32))
+    vectors = sequences.sentence(0)
+    visible, relpos = _all_pairs(vectors)
+    return Described(
+        oracle(SYSTEMS[system], heads),
+        [_input_name(vectors, names, i) for i in range(vectors.length)],
+        [KINDS[kind] for kind in vectors.kind],
+        vectors,
+        visible,
+        relpos,
+        [names[target] if target != NOTHING else "" for target in vectors.target.tolist()],
+    )
+
+
+def _all_pairs(v: Compiled) -> tuple[np.ndarray, np.ndarray]:
+    """Return what each position sees and at which relative position; row i is what position i sees."""
+    i, j = np.arange(v.length)[:, None], np.arange(v.length)
+    visible = sees(i, j, v.last, v.height, v.floor[:, None])
+    kind, top, head_first, head_last = (column[:, None] for column in (v.kind, v.top, v.head_first, v.head_last))
+    return visible, distance(i, j, kind, top, v.level, v.settled, head_first, head_last)
+
+
+def _piece_names(words: Sequence[str], pieces: Sequence[int]) -> list[str]:
+    """Name the pieces by number, because only their count is known: `difference/1`, `difference/2`."""
+    return [
+        word if count == 1 else f"{word}/{piece}"
+        for word, count in zip(words, pieces, strict=True)
+        for piece in range(1, count + 1)
+    ]
+
+
+def _input_name(vectors: Compiled, names: dict[int, str], i: int) -> str:
+    token, arc = int(vectors.token[i]), int(vectors.arc[i])
+    if arc == NOTHING:
+        return names[token]
+    if token == NOTHING:
+        return names[arc]
+    direction, bracket, reach = names[arc].partition("[")
+    copy = "2" if vectors.kind[i] == STACK else ""  # the paper calls the second copy of LEFTARC LEFTARC2
+    return f"{direction}{copy}{bracket}{reach} + {names[token]}"
+
+
+def as_json(seen: Described) -> dict[str, Any]:
+    """Return everything as lists; a relative position is None where nothing is visible."""
+    relpos = [
+        [int(distance) if visible else None for distance, visible in zip(*row, strict=True)]
+        for row in zip(seen.relpos, seen.visible, strict=True)
+    ]
+    return {
+        "actions": [str(action) for action in seen.actions],
+        "inputs": seen.inputs,
+        "kind": seen.kinds,
+        **{name: getattr(seen.vectors, name).tolist() for name in VECTORS},
+        "visible": seen.visible.astype(int).tolist(),
+        "relpos": relpos,
+        "targets": seen.targets,
+    }
+
+
+def as_rows(seen: Described) -> list[dict[str, Any]]:
+    """Return a readable table: what each position reads, sees at which relative position, and predicts."""
+    return [
+        {
+            "i": i,
+            "input": seen.inputs[i],
+            "attention": seen.kinds[i],
+            "sees (at relative position)": " ".join(
+                f"{j}({seen.relpos[i, j]})" for j in np.flatnonzero(seen.visible[i])
+            ),
+            "predicts": seen.targets[i] or "-",
+        }
+        for i in range(len(seen.inputs))
+    ]
+
+
+def numbers(text: str, what: str) -> list[int]:
+    """Read `numbers("2 0 4 2", "heads")`; raise a UserError for anything that is no number."""
+    wrong = [item for item in text.split() if not re.fullmatch("-?[0-9]+", item)]
+    if wrong:
+        raise UserError(f'{what}: {wrong[0]!r} is not a number; write them like "2 0 4 2"')
+    return [int(item) for item in text.split()]

@@ -1,0 +1,128 @@
+"""What models read: compiled transitions on a stack, or sequences on which nothing is ever popped.
+
+    on_a_stack("arc-standard")    <ROOT> There is LEFTARC LEFTARC a ...   the stack of a transition system (DTG)
+    in_a_row("arc-standard")      <ROOT> There is LEFTARC a ...           no arc is doubled, and an arc is only an arc
+    WORDS                         <ROOT> There is a ...
+
+The last two are the baselines (paper, section 4). Where nothing is popped, a position is seen until its sentence ends,
+stands at the height of its place, and looks down to the bottom: the two lines of visibility.py then give the causal
+mask and the distances of a plain Transformer-XL. So the baselines are the same model as DTG, given other columns.
+
+    >>> words = ["There", "is", "a", "difference"]
+    >>> vocabulary, tree = Vocabulary.of_words([words]), (words, (2, 0, 4, 2))
+    >>> readings = on_a_stack("arc-standard"), in_a_row("arc-standard"), WORDS
+    >>> [reading.compile(vocabulary, [tree]).sentence(0).length for reading in readings]
+    [13, 9, 5]
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from dtglib.basics.errors import UserError
+from dtglib.data.vocabulary import END, ROOT, Vocabulary
+from dtglib.sequences.compile import COMPOSE, NOTHING, STACK, Compiled, Sequences, TooFar, compile_trees
+from dtglib.transitions import SYSTEMS
+from dtglib.transitions import words as words_alone
+from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE
+
+WordsAndHeads = tuple[Sequence[str], Sequence[int] | None]  # words and heads
+
+# From words and heads to the sequences.
+Compile = Callable[[Vocabulary, Iterable[WordsAndHeads]], Sequences]
+
+
+def tokens(vocabulary: Vocabulary, sentences: Iterable[WordsAndHeads]) -> Sequences:
+    """Read only the pieces of sentences; trees are not needed, and ignored."""
+    ids, words, lengths = [], [], []
+    for number, (sentence, _) in enumerate(sentences, start=1):
+        if not sentence:
+            raise UserError(f"sentence {number}: has no words")
+        encoded = vocabulary.encode(sentence)
+        ids += [ROOT, *encoded.ids]
+        words.append(NOTHING)
+        for word, (start, stop) in enumerate(encoded.spans, start=1):
+            words += [word] * (stop - start)
+        lengths.append(len(encoded.ids) + 1)
+    starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    token = np.array(ids, np.int32)
+    word = np.array(words, np.int32)
+    target = np.roll(token, -1)
+    target[starts[1:] - 1] = END
+    begun = word != NOTHING
+    none, nowhere = np.zeros_like(token), np.full_like(token, NOTHING)
+    # A sentence may end after any word, but it has at least one.
+    may = np.where(begun, MAY_GENERATE | MAY_CONTINUE | MAY_END, MAY_GENERATE).astype(np.int32)
+    plain = Compiled(
+        token=token, arc=nowhere, kind=none + STACK, word=word, last=none, height=none, level=none, settled=none,
+        top=none, floor=none, head_first=nowhere, head_last=nowhere, target=target, may=may, left=none, right=none,
+        end=none,
+    )  # fmt: skip
+    return causal(Sequences(plain, starts))
+
+
+def transitions(system: ModuleType, vocabulary: Vocabulary, sentences: Iterable[WordsAndHeads]) -> Sequences:
+    """Read transitions without the COMPOSE copies and without the head tokens of arcs."""
+    sequences = compile_trees(system, vocabulary, sentences)
+    kept = sequences.vectors.kind != COMPOSE
+    before = np.concatenate([[0], np.cumsum(kept)])
+    vectors = Compiled(*(column[kept] for column in sequences.vectors))
+    vectors = vectors._replace(token=np.where(vectors.arc == NOTHING, vectors.token, NOTHING))
+    return causal(Sequences(vectors, before[sequences.starts]))
+
+
+def causal(sequences: Sequences) -> Sequences:
+    """Return the same positions on a stack from which nothing is ever popped."""
+    lengths = np.diff(sequences.starts)
+    place = (np.arange(lengths.sum()) - np.repeat(sequences.starts[:-1], lengths)).astype(np.int32)
+    end = np.repeat(lengths - 1, lengths).astype(np.int32)
+    none = np.zeros_like(place)
+    vectors = sequences.vectors._replace(
+        kind=none + STACK, last=end, end=end, height=place, level=place, settled=place, top=place,
+        floor=none, head_first=none + NOTHING, head_last=none + NOTHING,
+    )  # fmt: skip
+    return Sequences(vectors, sequences.starts)
+
+
+class Reading(NamedTuple):
+    """How words and heads become what a model reads."""
+
+    system: ModuleType  # the rules by which symbols follow one another: a transition system, or `words`
+    pops: bool  # whether arcs are doubled and attention follows the stack; else all that came before is seen
+    compile: Compile
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether the symbols write a tree, and not words alone."""
+        return self.system is not words_alone
+
+
+def on_a_stack(system: str) -> Reading:
+    """The compiled transitions of a system, each arc doubled: what DTG reads."""
+    return Reading(SYSTEMS[system], True, partial(compile_trees, SYSTEMS[system]))
+
+
+def in_a_row(system: str) -> Reading:
+    """The transitions of a system as a plain sequence: what TXL (trans) reads."""
+    return Reading(SYSTEMS[system], False, partial(transitions, SYSTEMS[system]))
+
+
+WORDS = Reading(words_alone, False, tokens)  # what TXL (tokens) reads
+
+
+def within_reach(
+    reading: Reading, vocabulary: Vocabulary, trees: Sequence[WordsAndHeads]
+) -> tuple[Sequences, np.ndarray]:
+    """Compile the trees whose arcs are within the vocabulary's reach, and return their indices.
+
+    Only arc-swift has arcs that can reach too far.
+    """
+    every = np.arange(len(trees))
+    try:
+        return reading.compile(vocabulary, trees), every
+    except TooFar as error:
+        within = np.setdiff1d(every, error.sentences)
+    return reading.compile(vocabulary, [trees[number] for number in within]), within

@@ -1,0 +1,167 @@
+"""The list of jobs of a size: it can be worked through in any order that its needs allow, and it leaves nothing out."""
+
+import json
+from dataclasses import replace
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+from conftest import slow
+from running import ROOT
+from toys import TINY, TINY_PARSER
+
+import dtglib.experiments.jobs
+from dtglib.cli.main import main
+from dtglib.data.corpora import part_of
+from dtglib.data.treebank import trees_only
+from dtglib.experiments.ablations import ablations
+from dtglib.experiments.jobs import Job, jobs_of
+from dtglib.experiments.parsers import proposers
+from dtglib.experiments.prepare import prepare, read_corpus, trained
+from dtglib.experiments.sentence_scores import TREES_IN_STUDY, scores_of, studied, tightness_of
+from dtglib.experiments.sentence_scores import test_sentences as sentences_to_test
+from dtglib.experiments.settings import read_size
+from dtglib.experiments.silver import parsed
+from dtglib.experiments.syntax_scores import pairs_of, parsing_of, suites_of
+from dtglib.families.base import family, titles
+
+SIZE = (
+    TINY.replace("epochs: 3", "epochs: 1")
+    + "test_sentences: 12\nscored_sentences: 6\ntrees: 5\nbeam: 2\nwithin: 2.0\nitems: 0.1\npairs: 0.005\n"
+)
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch, one_thread) -> Path:
+    """A tiny one, with two parsers; a test may add to its only size."""
+    for name in ("notebooks", "configs/parsers"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "configs" / "smoke.yaml").write_text(SIZE)
+    for name, width in (("weak", 4), ("strong", 8)):
+        text = TINY_PARSER.replace("CORPUS", "minilang").replace("epochs: 2", "epochs: 1")
+        path = tmp_path / "configs" / "parsers" / f"{name}.yaml"
+        path.write_text(text.replace("arc_width: 8", f"arc_width: {width}"))
+    monkeypatch.chdir(tmp_path / "notebooks")
+    for kept_by_size in ("_corpus", "_model", "_parser"):  # an earlier test has had another size of this name
+        getattr(dtglib.experiments.jobs, kept_by_size).cache_clear()
+    return tmp_path
+
+
+def add(repository: Path, text: str) -> None:
+    """To the config of the size."""
+    with open(repository / "configs" / "smoke.yaml", "a") as file:
+        file.write(text)
+
+
+def check(jobs: list[Job]) -> dict[str, set[str]]:
+    """Names, needs, and that there is an order; of each job, what it needs."""
+    needs = {job.name: set(job.needs) for job in jobs}
+    assert len(needs) == len(jobs), "names are unique"
+    assert set().union(*needs.values()) <= needs.keys()
+    TopologicalSorter(needs).prepare()  # raises CycleError
+    return needs
+
+
+# ---- The list
+
+
+@pytest.mark.parametrize("size", ["smoke", "mini"])
+def test_names_are_unique_and_every_need_is_a_job_and_there_is_no_circle(size, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    needs = check(jobs_of(size))
+    assert needs["score dtg, strong"] == {"train dtg, seed 1", "train parser strong"}
+    assert needs["score txl-tokens"] == {"train txl-tokens, seed 1"}
+    assert needs["parse the treebank, weak"] == {"train parser weak"}
+    assert needs["ablation arcs=w"] == {"train parser strong"}
+
+
+def test_every_seed_that_is_compared_has_its_models_and_what_they_know_of_syntax(repository):
+    add(repository, "seed: 4\ncompared_seeds: 2\n")
+    needs = check(jobs_of("smoke"))
+    for seed in (4, 5):
+        for model in titles("dtg"):
+            train = f"train {model}, seed {seed}"
+            assert not needs[train]
+            assert needs[f"pairs of {model}, seed {seed}"] == needs[f"suites of {model}, seed {seed}"] == {train}
+            parses = f"parses of {model}, seed {seed}"
+            assert needs.get(parses) == ({train} if family(model).parses else None)
+    assert needs["tightness of dtg, weak"] == {"train dtg, seed 4", "train parser weak"}
+
+
+def test_models_that_are_trained_on_a_parsers_trees_wait_for_them(repository):
+    add(repository, "parsed_by: weak\n")
+    needs = check(jobs_of("smoke"))
+    trees = "parse the treebank, weak"
+    assert all(needs[f"train {model}, seed 1"] == {trees} for model in titles("dtg"))
+    assert needs["ablation arcs=w"] == {"train parser strong", trees}
+    over_weak = needs["ablation trees by weak, summed over weak"]
+    assert over_weak == {"train parser weak", trees, "train dtg, seed 1"}, "the DTG of the paper, which is trained once"
+    assert needs["ablation trees by own, summed over strong"] == {"train parser strong"}
+
+
+def test_nobody_waits_for_a_parser_that_was_trained_elsewhere(repository):
+    add(repository, "strong_parser: biaffine-dep-en\n")
+    needs = check(jobs_of("smoke"))
+    assert "train parser strong" not in needs
+    assert needs["parse the treebank, strong"] == set()
+    assert needs["score dtg, strong"] == {"train dtg, seed 1"}
+
+
+def test_the_command_prints_every_job_and_what_it_comes_after(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    listed = jobs_of("mini")
+    assert main(["jobs", "--size", "mini"]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split() == ["job", "after"]
+    for line, job in zip(lines, listed, strict=True):
+        assert line.startswith(job.name)
+        assert line.removeprefix(job.name).strip() == "; ".join(job.needs)
+    assert main(["jobs", "--size", "mini", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "jobs": [{"job": job.name, "after": list(job.needs)} for job in listed]
+    }
+
+
+# ---- What it leads to
+
+
+def ask_as_the_notebooks_do(size: str) -> None:
+    """Call whatever the notebooks 03 to 06 call that is kept, but for a look at a single sentence."""
+    first = read_size(size)
+    evaluation, sentences, parsers = first.evaluation, sentences_to_test(first), proposers(first)
+    for seed in range(first.run.seed, first.run.seed + evaluation.compared_seeds):
+        corpus = read_corpus(read_size(size, seed=seed))
+        for model in titles("dtg"):
+            settings = read_size(size, model=model, seed=seed)
+            folder = trained(settings, prepare(settings, corpus))
+            suites_of(settings, folder)
+            pairs_of(settings, folder)
+            if family(model).parses:
+                parsing_of(settings, folder)
+            if seed == first.run.seed:
+                for parser in parsers.values() if family(model).likelihood.sums_over_trees else [None]:
+                    scores_of(folder, sentences, parser, trees=evaluation.trees)
+            if (model, seed) == ("dtg", first.run.seed):
+                for parser in parsers.values():
+                    tightness_of(folder, studied(settings), parser, trees=TREES_IN_STUDY * evaluation.trees)
+    for part in ("train", "dev"):
+        for parser in parsers.values():
+            parsed(trees_only(part_of(first.corpus, part)), parser)
+    ablations(first)
+    trained(first._replace(model=replace(first.model, output="whole")))
+
+
+def kept(repository: Path) -> dict[str, set[str]]:
+    """The folders of each kind in runs/."""
+    return {kind.name: {folder.name for folder in kind.iterdir()} for kind in (repository / "runs").iterdir()}
+
+
+@pytest.mark.parametrize("more", slow(["compared_seeds: 2\n", "parsed_by: weak\n"]))
+def test_after_all_jobs_the_notebooks_find_everything_that_they_ask_for(more, repository):
+    add(repository, more)
+    for job in jobs_of("smoke"):
+        job.run()
+    before = kept(repository)
+    assert before.keys() == {"models", "parsers", "scores", "trees"}
+    ask_as_the_notebooks_do("smoke")
+    assert kept(repository) == before
