@@ -343,13 +343,18 @@ def test_a_beginning_is_found_as_in_its_sentence_and_costs_no_end(name):
 def test_a_sentence_is_followed_word_by_word(name):
     model = model_of(name)
     speaks, stepper = model.vocabulary, model.stepper()
-    followed = list(follow(stepper, speaks, WORDS, ALL))
-    ends = [stop - 1 for _, stop in speaks.encode(WORDS).spans]
-    np.testing.assert_allclose(
-        [so_far.log_prob for so_far in followed], find_one(model, WORDS).log_prefix[ends], atol=1e-4
-    )
+    *followed, end = follow(stepper, speaks, WORDS, ALL)
+    ends, found = [stop - 1 for _, stop in speaks.encode(WORDS).spans], find_one(model, WORDS)
+    np.testing.assert_allclose([so_far.log_prob for so_far in followed], found.log_prefix[ends], atol=1e-4)
+    assert end.log_prob == pytest.approx(found.log_prob, abs=1e-4)
+    assert end.heads.tolist() == (len(WORDS) * [OPEN] if found.heads is None else found.heads.tolist())
     for number, so_far in enumerate(followed, start=1):
         assert len(so_far.heads) == number and so_far.log_derivation <= so_far.log_prob + 1e-6
+        assert so_far.visible[-1] == number
+        if name == "dtg":  # in arc-standard a word is on the stack until it has a head
+            assert so_far.visible.tolist() == [word for word in range(1, number + 1) if so_far.heads[word - 1] == OPEN]
+        elif not model.reading.pops:
+            assert so_far.visible.tolist() == list(range(1, number + 1))
         if name == "txl-tokens":
             assert (so_far.heads == OPEN).all() and so_far.log_derivation == pytest.approx(so_far.log_prob, abs=1e-4)
         else:

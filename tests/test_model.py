@@ -15,8 +15,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-import safetensors
-import safetensors.torch
 import torch
 import yaml
 from reference import PIECE, by_definition, counts_in, of_sentence, pieces_in, sequences_of_moves, system_of
@@ -32,6 +30,7 @@ from dtglib.families.base import build, load_model
 from dtglib.network import attention
 from dtglib.network.attention import sinusoids
 from dtglib.network.transformer import REPRESENTATIONS, Batch, Transformer, TransformerConfig, batch_of
+from dtglib.network.weights import write_compact
 from dtglib.sequences.batches import pack, pad
 from dtglib.sequences.compile import COMPOSE, NOTHING
 from dtglib.sequences.structure import dense, flex
@@ -555,11 +554,32 @@ def test_weights_of_another_vocabulary_of_the_same_size_are_refused(saved, tmp_p
 
 
 def test_weights_in_another_precision_are_refused(saved):
+    load_model(saved).double().save(saved)
+    assert "is torch.float64, not torch.float32" in complaint(saved)
+
+
+def test_compact_weights_are_a_quarter_as_large_and_nearly_the_same(saved):
+    path, model = saved / "model.safetensors", load_model(saved)
+    size = path.stat().st_size
+    write_compact(path, path)
+    assert path.stat().st_size < 0.5 * size  # most of this small file is its header
+    for (name, rounded), exact in zip(load_model(saved).state_dict().items(), model.state_dict().values(), strict=True):
+        assert rounded.dtype == torch.float32
+        if exact.dim() > 1:
+            step = exact.abs().amax(-1, keepdim=True) / 127
+            assert ((rounded - exact).abs() <= 0.501 * step).all(), name
+        else:
+            torch.testing.assert_close(rounded, exact, rtol=1e-3, atol=1e-6)
+
+
+def test_rounding_twice_changes_nothing(saved):
     path = saved / "model.safetensors"
-    with safetensors.safe_open(path, "pt") as file:
-        header, halves = file.metadata(), {name: file.get_tensor(name).half() for name in file.keys()}  # noqa: SIM118
-    safetensors.torch.save_file(halves, path, header)
-    assert "is torch.float16, not torch.float32" in complaint(saved)
+    write_compact(path, path)
+    once = load_model(saved)
+    once.save(saved)
+    write_compact(path, path)
+    for twice, before in zip(load_model(saved).parameters(), once.parameters(), strict=True):
+        torch.testing.assert_close(twice, before, rtol=1e-5, atol=1e-7)
 
 
 def test_a_loaded_model_drops_nothing_out(saved):

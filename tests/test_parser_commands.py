@@ -355,7 +355,6 @@ def refused(capsys, tmp_path, *arguments: object, status: int = 2) -> None:
     [
         ("nowhere", "'nowhere' is neither a folder with a parser, nor one of supar's files, nor the name of"),
         ("biaffine-dep", "biaffine-dep-en"),
-        ("", "no parser is named; is a variable empty?"),
     ],
 )
 def test_a_parser_that_is_not_there_is_one_line(name, complaint, asked, text, tmp_path, capsys):
@@ -414,11 +413,11 @@ def test_a_number_of_sentences_that_is_none_is_refused(value, asked, parser, tex
 
 
 @both
-def test_a_parser_must_be_named(asked, text, capsys):
+def test_a_parser_whose_name_is_empty_is_refused(asked, text, capsys):
     with pytest.raises(SystemExit) as stop:
-        command(*asked, text)
+        command(*asked, text, "--parser", "")
     assert stop.value.code == 2
-    assert "--parser" in capsys.readouterr().err
+    assert "nothing is named; is a variable empty?" in capsys.readouterr().err
 
 
 def test_a_way_to_choose_trees_that_there_is_not_is_refused(parser, text, capsys):
@@ -440,11 +439,21 @@ def test_a_seed_of_zero_is_one(parser, text, capsys):
     assert command("trees", "--parser", parser, text, "-k", 3, "--seed", 0) == 0
 
 
-def test_parse_wants_a_file_to_write(parser, text, capsys):
-    with pytest.raises(SystemExit) as stop:
-        command("parse", "--parser", parser, text)
-    assert stop.value.code == 2
-    assert "--out" in capsys.readouterr().err
+def test_without_a_file_to_write_parse_prints_the_trees(parser, corpus, tmp_path, capsys):
+    assert command("parse", "--parser", parser, corpus / "dev.conllu", "--out", tmp_path / "o.conllu") == 0
+    told = capsys.readouterr().out.splitlines()
+    assert command("parse", "--parser", parser, corpus / "dev.conllu") == 0
+    out, err = capsys.readouterr()
+    assert out == (tmp_path / "o.conllu").read_text()
+    assert err.splitlines() == told[1:]  # how right they are
+
+
+def test_parse_and_trees_take_a_sentence(parser, capsys):
+    assert command("parse", "--parser", parser, "There is n't a difference.") == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines() if "\t" in line]
+    assert [row[1] for row in rows] == ["There", "is", "n't", "a", "difference", "."]
+    assert command("trees", "--parser", parser, "There is a difference", "-k", 2) == 0
+    assert capsys.readouterr().out.startswith("There is a difference\n  2 trees, ")
 
 
 def test_a_file_in_the_place_of_the_folder_to_write_into_is_one_line(parser, text, tmp_path, capsys):

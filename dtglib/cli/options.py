@@ -7,6 +7,7 @@ A module of commands imports nothing at its top that takes long: `dtglib --help`
 
 import argparse
 import math
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -33,7 +34,8 @@ class Command(NamedTuple):
 
 
 MOST = 10_000_000  # the largest count that an option takes
-PARSER_HELP = "the folder of a trained parser, a file of supar's, or the name of one that supar publishes"
+PARSER_HELP = "a parser's name (`dtglib models`), its folder, or a file of supar's or the name of one that it publishes"
+WITHIN = 12.0  # nats: a search is then several times as fast; what that costs is in benchmarks/records
 
 
 def add_json(sub: argparse._ActionsContainer) -> None:
@@ -42,27 +44,31 @@ def add_json(sub: argparse._ActionsContainer) -> None:
 
 
 def add_sentences(sub: argparse.ArgumentParser) -> None:
-    """The argument that names a file or a corpus; see `sentences_of`."""
-    sub.add_argument("file", metavar="FILE", help="CoNLL-U, brackets, or raw text, one sentence a line; or a corpus")
-    add_which_sentences(sub)
-
-
-def add_which_sentences(sub: argparse.ArgumentParser) -> None:
-    """Options that select some of the sentences."""
+    """The argument that holds a sentence, or names a file or a corpus; see `sentences_of`."""
+    what = "a sentence in quotes, or a file: CoNLL-U, brackets, or text with a sentence a line; or a corpus"
+    sub.add_argument("text", metavar="SENTENCE_OR_FILE", help=what)
     sub.add_argument("--split", metavar="NAME", help="the part of a corpus: train, dev or test")
     sub.add_argument("--sentences", type=count, metavar="N", help="only the first N sentences (default: all)")
 
 
 def add_model(sub: argparse.ArgumentParser) -> None:
-    """The option that names a model."""
-    sub.add_argument("--model", required=True, type=Path, metavar="DIR", help="the folder of a trained model")
+    """The option that names a model; see `model_folder`."""
+    default = "dtg-ud, or dtg-minilang for what is minilang's"
+    what = f"a model's name (`dtglib models`), or the folder of a trained one (default: {default})"
+    sub.add_argument("--model", type=name, metavar="NAME", help=what)
+
+
+def add_parser(sub: argparse.ArgumentParser) -> None:
+    """The option that names a parser; see `parser_name`."""
+    default = "parser-ud, or parser-minilang for what is minilang's"
+    sub.add_argument("--parser", type=name, metavar="NAME", help=f"{PARSER_HELP} (default: {default})")
 
 
 def add_beam(sub: argparse.ArgumentParser) -> None:
     """Options for the widths of a search; see `widths_from`."""
     sub.add_argument("--beam", type=count, default=300, metavar="N", help="hypotheses that are kept (default: 300)")
-    behind = "drop hypotheses so far behind the best; 8 makes a search several times as fast (default: none)"
-    sub.add_argument("--within", type=nats, metavar="NATS", help=behind)
+    behind = f"drop hypotheses so far behind the best (default: {WITHIN:g}; none: the paper's plain beam)"
+    sub.add_argument("--within", type=nats_or_none, default=WITHIN, metavar="NATS", help=behind)
 
 
 def add_trees(sub: argparse.ArgumentParser, *flags: str) -> None:
@@ -98,6 +104,18 @@ def nats(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on")
 
 
+def nats_or_none(text: str) -> float | None:
+    """An option's value: a number that is not negative, or the word none."""
+    return None if text == "none" else nats(text)
+
+
+def name(text: str) -> str:
+    """An option's value: a name, or a path."""
+    if not text:
+        raise argparse.ArgumentTypeError("nothing is named; is a variable empty?")
+    return text
+
+
 def seed(text: str) -> int:
     """An option's value: a whole number from 0 on."""
     if not text.isdecimal():
@@ -116,33 +134,50 @@ def folder(text: str) -> Path:
 
 
 def sentences_of(options: argparse.Namespace) -> list["Sentence"]:
-    """The selected sentences; the number of those left out is reported."""
+    """The sentence of the command line, or the selected ones of a file; the number of those left out is reported."""
     from dtglib.data.corpora import load
+    from dtglib.data.tokenize import tokenize
+    from dtglib.data.treebank import Sentence
 
-    treebank = load(options.file, options.split, options.sentences)
+    if " " in options.text.strip() and not options.split and not os.path.exists(options.text):
+        return [Sentence(tuple(tokenize(options.text)))]
+    treebank = load(options.text, options.split, options.sentences)
     for reason, number in treebank.excluded.items():
-        print(f"dtglib: {options.file}: {number} left out: {reason}", file=sys.stderr)
+        print(f"dtglib: {options.text}: {number} left out: {reason}", file=sys.stderr)
     if not treebank.sentences:
-        raise UserError(f"{options.file}: holds no sentence")
+        raise UserError(f"{options.text}: holds no sentence")
     return treebank.sentences
 
 
-def model_of(options: argparse.Namespace) -> Any:
-    """The model of a command, on a GPU if there is one."""
-    from dtglib.families.base import load_model
+def model_folder(options: argparse.Namespace, about: str | None = None) -> Path:
+    """The folder of the model of a command; `about` is what the command reads, such as minilang."""
+    from dtglib.basics.released import folder_named
     from dtglib.network.transformer import CONFIG_FILE
+
+    folder = folder_named(options.model or _default("dtg", about))
+    if not (folder / CONFIG_FILE).exists():
+        raise UserError(f"{folder}: holds no model; `dtglib train` makes one, and `dtglib models` lists what is there")
+    return folder
+
+
+def parser_name(options: argparse.Namespace, about: str | None = None) -> str:
+    """The parser of a command, for `load_parser`."""
+    return options.parser or _default("parser", about)
+
+
+def _default(kind: str, about: str | None) -> str:
+    """The released model or parser that a command takes if none is named; this is reported."""
+    chosen = f"{kind}-minilang" if about == "minilang" else f"{kind}-ud"
+    print(f"dtglib: with {chosen}", file=sys.stderr)
+    return chosen
+
+
+def searched_model(folder: Path) -> Any:
+    """The model in a folder, on a GPU if there is one; a model that cannot be searched is an error."""
+    from dtglib.families.base import family_of, load_model
     from dtglib.training.distributed import device_at_hand
 
-    if not (options.model / CONFIG_FILE).exists():
-        raise UserError(f"{options.model}: holds no model; `dtglib train` makes one")
-    return load_model(options.model, device_at_hand())
-
-
-def searched_model_of(options: argparse.Namespace) -> Any:
-    """The model of a command that searches; a model that cannot be searched is an error."""
-    from dtglib.families.base import family_of
-
-    model = model_of(options)
+    model = load_model(folder, device_at_hand())
     if not family_of(model).is_searched:
         raise UserError(f"{family_of(model).title} has no left-to-right probabilities, which this command needs")
     return model

@@ -1,32 +1,36 @@
 """Commands about the probabilities of sentences and words: score, surprisal.
 
-dtglib score --model DIR --parser DIR mine.txt  log p of each sentence, perplexities of all
-dtglib surprisal --model DIR "The keys to the cabinet are on the table ."
+dtglib surprisal "The keys to the cabinet are on the table ."
+dtglib score mine.txt                           log p of each sentence, perplexities of all
+dtglib sample -n 5                              sentences with their trees, drawn from a model
 """
 
 import argparse
 import json
 import math
-import os
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 from dtglib.cli.options import (
-    PARSER_HELP,
     Command,
     add_beam,
     add_json,
     add_model,
+    add_parser,
     add_sentences,
     add_trees,
-    add_which_sentences,
+    count,
     finite,
-    model_of,
+    model_folder,
+    name,
+    parser_name,
     print_table,
     say_that_no_parser_is_asked,
-    searched_model_of,
+    searched_model,
+    seed,
     sentences_of,
     widths_from,
 )
@@ -41,7 +45,7 @@ if TYPE_CHECKING:
 def _score_options(sub: argparse.ArgumentParser) -> None:
     add_sentences(sub)
     add_model(sub)
-    sub.add_argument("--parser", metavar="DIR", help=f"{PARSER_HELP}; not needed for models without trees")
+    add_parser(sub)
     add_trees(sub)
     add_json(sub)
 
@@ -50,13 +54,15 @@ def score(options: argparse.Namespace) -> None:
     """Score sentences: log p of each, perplexities of all."""
     from dtglib.basics.progress import progress
     from dtglib.evaluate.perplexity import perplexity
-    from dtglib.families.base import family_of
+    from dtglib.families.base import family_of, load_model
+    from dtglib.training.distributed import device_at_hand
 
-    model = model_of(options)
+    folder = model_folder(options, options.text)
+    model = load_model(folder, device_at_hand())
     likelihood = family_of(model).likelihood
     sentences = sentences_of(options)
     if likelihood.sums_over_trees:
-        trees = _proposed(options, model, [sentence.words for sentence in sentences])
+        trees = _proposed(options, folder, [sentence.words for sentence in sentences])
     else:
         say_that_no_parser_is_asked(options, model.config.model)
         trees = None
@@ -82,25 +88,27 @@ def score(options: argparse.Namespace) -> None:
     print(f"perplexity: {kind}{total.per_piece:.3f} per piece, {kind}{total.per_word:.3f} per word, ends included")
 
 
-def _proposed(options: argparse.Namespace, model: Any, sentences: list[tuple[str, ...]]) -> Iterator["np.ndarray"]:
-    """The trees to sum over."""
+def _proposed(options: argparse.Namespace, folder: Path, sentences: list[tuple[str, ...]]) -> Iterator["np.ndarray"]:
+    """The trees to sum over; a released model has a parser of the same corpus."""
+    from dtglib.basics.released import is_released
     from dtglib.parsing.parser import load_parser
     from dtglib.parsing.propose import METHODS, propose
 
-    if not options.parser:
-        raise UserError(f"{model.config.model} sums over trees, which a parser proposes; name one with --parser")
-    parser = load_parser(options.parser)
+    if not options.parser and not is_released(folder):
+        raise UserError(f"{folder}: this model sums over trees, which a parser proposes; name one with --parser")
+    parser = load_parser(parser_name(options, folder.name.rpartition("-")[2]))
     chosen = propose(parser, sentences, options.trees, METHODS[options.method], options.seed)
     return (trees.heads for trees in chosen)
 
 
 def _surprisal_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("text", metavar="SENTENCE_OR_FILE", help='"The keys to the cabinet are on the table ."')
-    add_which_sentences(sub)
+    add_sentences(sub)
     add_model(sub)
     add_beam(sub)
     sub.add_argument("--unit", choices=("nats", "bits"), default="nats", help="of surprisal (default: nats)")
     sub.add_argument("--pieces", action="store_true", help="a row a piece instead of a row a word")
+    picture = "draw the (single) sentence word by word: surprisals, the best tree so far, what the model can see"
+    sub.add_argument("--picture", type=name, metavar="FILE.svg", help=picture)
     add_json(sub)
 
 
@@ -109,8 +117,11 @@ def surprisal(options: argparse.Namespace) -> None:
     from dtglib.basics.progress import progress
     from dtglib.evaluate.surprisal import piece_frame, surprisals, word_frame
 
-    sentences = _sentences_or_text(options)
-    found = surprisals(searched_model_of(options), sentences, widths_from(options))
+    sentences = [sentence.words for sentence in sentences_of(options)]
+    model = searched_model(model_folder(options, options.text))
+    if options.picture:
+        _draw(options, model, sentences)
+    found = surprisals(model, sentences, widths_from(options))
     found = list(progress(found, "reading", "sentence", total=len(sentences)))
     _warn_of_deaths(found)
     if options.json:
@@ -119,6 +130,19 @@ def surprisal(options: argparse.Namespace) -> None:
         return
     frame = (piece_frame if options.pieces else word_frame)(found, options.unit)
     print_table(frame.round(4).to_dict("records"))
+
+
+def _draw(options: argparse.Namespace, model: Any, sentences: Sequence[Sequence[str]]) -> None:
+    from dtglib.basics.files import write_atomically
+    from dtglib.evaluate.surprisal import UNITS, moments
+    from dtglib.pictures.plot import draw_reading
+
+    require(len(sentences) == 1, f"--picture draws one sentence, and here are {len(sentences)}; add --sentences 1")
+    require(options.picture.endswith(".svg"), f"--picture {options.picture}: it is an SVG; let its name end in .svg")
+    read = moments(model, sentences[0], widths_from(options))
+    scaled = [one._replace(surprisal=one.surprisal * UNITS[options.unit]) for one in read]
+    with write_atomically(Path(options.picture)) as file:
+        file.write(draw_reading(sentences[0], scaled, options.unit)._repr_svg_())
 
 
 def _warn_of_deaths(found: Sequence["Surprisal"]) -> None:
@@ -151,26 +175,50 @@ def _all_finite(values: Sequence[float]) -> list[float | None]:
     return [float(value) if math.isfinite(value) else None for value in values]
 
 
-def _sentences_or_text(options: argparse.Namespace) -> list[Sequence[str]]:
-    """The sentences of a file, or the one on the command line."""
-    from dtglib.data.tokenize import tokenize
+def _sample_options(sub: argparse.ArgumentParser) -> None:
+    add_model(sub)
+    sub.add_argument("-n", type=count, default=10, dest="number", metavar="N", help="sentences (default: 10)")
+    sub.add_argument("--seed", type=seed, default=1, metavar="N", help="of what is drawn (default: 1)")
+    sub.add_argument("--words", type=count, default=40, metavar="N", help="the most in a sentence (default: 40)")
+    sub.add_argument("--temperature", type=float, default=1.0, metavar="T", help="below 1: less surprise (default: 1)")
+    sub.add_argument("--top-k", type=count, metavar="K", help="draw each symbol from the K most probable ones only")
+    sub.add_argument("--top-p", type=float, metavar="P", help="draw each symbol from the best that sum to P only")
+    add_json(sub)
 
-    if options.split or os.path.isfile(options.text):
-        options.file = options.text
-        return [sentence.words for sentence in sentences_of(options)]
-    if not any(character.isspace() for character in options.text):
-        raise UserError(f"{options.text!r} is no file, and without a space no sentence; of a corpus, name the --split")
-    if not (words := tokenize(options.text)):
-        raise UserError("the sentence has no words")
-    return [words]
+
+def sample(options: argparse.Namespace) -> None:
+    """Draw sentences, with their trees, from a model."""
+    import torch
+
+    from dtglib.decode.sampling import Taste, generate
+
+    model = searched_model(model_folder(options))
+    random = torch.Generator(model.embedding.weight.device).manual_seed(options.seed)
+    taste = Taste(options.temperature, options.top_k, options.top_p)
+    drawn = generate(model.stepper(), model.vocabulary, options.number, random, options.words, taste)
+    if options.json:
+        as_lists = [{**one._asdict(), "heads": None if one.heads is None else one.heads.tolist()} for one in drawn]
+        print(json.dumps({"sentences": as_lists}))
+        return
+    print_table(
+        [
+            {
+                "log p": round(one.log_prob, 2),
+                "sentence": " ".join(one.words),
+                "heads": "" if one.heads is None else " ".join(map(str, one.heads)),
+            }
+            for one in drawn
+        ]
+    )
 
 
 COMMANDS = [
-    Command("score", "score the sentences of a file: log p of each, perplexities of all", _score_options, score),
+    Command("score", "score sentences: log p of each, perplexities of all", _score_options, score),
     Command(
         "surprisal",
         "tell how surprising each word of a sentence, or of a file, is",
         _surprisal_options,
         surprisal,
     ),
+    Command("sample", "draw sentences with their trees from a model", _sample_options, sample),
 ]

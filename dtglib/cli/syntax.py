@@ -1,11 +1,12 @@
 """Commands that test what a model knows of syntax: suites, blimp.
 
-dtglib suites --model DIR                       the SG test suites; or `suites --model DIR minilang`
+dtglib suites                                   the SG test suites, or minilang's where they are not at hand
 dtglib blimp --model DIR --fraction 0.1         minimal pairs
 """
 
 import argparse
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,16 +18,18 @@ from dtglib.cli.options import (
     add_trees,
     finite,
     folder,
-    model_of,
+    model_folder,
+    name,
     print_table,
     say_that_no_parser_is_asked,
-    searched_model_of,
+    searched_model,
     widths_from,
 )
 
 
 def _suites_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("path", nargs="?", metavar="PATH", help="a folder or file of suites, or `minilang` (default: SG)")
+    path = "a folder or file of suites, or `minilang` (default: SG, or minilang's if SG is not in the data folder)"
+    sub.add_argument("path", nargs="?", metavar="PATH", help=path)
     add_model(sub)
     add_beam(sub)
     _add_report(sub)
@@ -37,10 +40,12 @@ def suites(options: argparse.Namespace) -> None:
     from dtglib.evaluate.suites import as_tables, read_suites
     from dtglib.experiments.syntax_scores import suite_rows, suites_report
 
-    vocabulary, tested = searched_model_of(options).vocabulary, read_suites(options.path)
-    rows = suite_rows(options.model, tested, widths_from(options))
+    path = _tested(options.path, "sg")
+    tested, folder = read_suites(path), model_folder(options, path)
+    vocabulary = searched_model(folder).vocabulary
+    rows = suite_rows(folder, tested, widths_from(options))
     report = suites_report(tested, rows, vocabulary)
-    about = {"model": str(options.model), **widths_from(options)._asdict(), "averages": report["averages"]}
+    about = {"model": folder.name, **widths_from(options)._asdict(), "averages": report["averages"]}
     tables = {name: report[name] for name in ("suites", "predictions", "circuits")}
     _tell(options, about, {**tables, **as_tables(tested, rows)})
     if options.json:
@@ -52,8 +57,8 @@ def suites(options: argparse.Namespace) -> None:
             print()
             print_table(list(map(_percent, table)))
     print()
-    for name, value in report["averages"].items():
-        print(f"{name}: {100 * value:.1f}")
+    for average, value in report["averages"].items():
+        print(f"{average}: {100 * value:.1f}")
     print(
         "In percent. The first average is our primary one; no two of them can be compared. Unknown words are "
         "those that the vocabulary does not have, or can only spell byte by byte."
@@ -61,12 +66,12 @@ def suites(options: argparse.Namespace) -> None:
 
 
 def _blimp_options(sub: argparse.ArgumentParser) -> None:
-    path = "a folder or file of pairs, or `minilang` (default: BLiMP)"
+    path = "a folder or file of pairs, or `minilang` (default: BLiMP, or minilang's if BLiMP is not in the data folder)"
     sub.add_argument("path", nargs="?", metavar="PATH", help=path)
     add_model(sub)
     sub.add_argument("--fraction", type=float, default=1.0, metavar="F", help="of the pairs: 0.1 takes each tenth")
     parser = f"{PARSER_HELP}; its trees are summed over instead of a beam search"
-    sub.add_argument("--parser", metavar="DIR", help=parser)
+    sub.add_argument("--parser", type=name, metavar="NAME", help=parser)
     add_trees(sub)
     add_beam(sub)
     _add_report(sub)
@@ -76,9 +81,11 @@ def blimp(options: argparse.Namespace) -> None:
     """Test a model on minimal pairs."""
     from dtglib.evaluate.blimp import read_pairs
     from dtglib.experiments.syntax_scores import ByBeam, ByTrees, Directly, pair_rows, pairs_report
-    from dtglib.families.base import family_of
+    from dtglib.families.base import family_of, load_model
 
-    model, paradigms = model_of(options), read_pairs(options.path, options.fraction)
+    path = _tested(options.path, "blimp")
+    paradigms, folder = read_pairs(path, options.fraction), model_folder(options, path)
+    model = load_model(folder)
     likelihood = family_of(model).likelihood
     if not likelihood.sums_over_trees:
         say_that_no_parser_is_asked(options, model.config.model)
@@ -87,10 +94,10 @@ def blimp(options: argparse.Namespace) -> None:
         way = ByTrees(options.parser, options.trees, options.method, options.seed)
     else:
         way = ByBeam(widths_from(options))
-    rows = pair_rows(options.model, paradigms, way)
+    rows = pair_rows(folder, paradigms, way)
     report = pairs_report(paradigms, rows, model.vocabulary)
     tables = {name: report.pop(name) for name in ("paradigms", "phenomena", "fields")}
-    about = {"model": str(options.model), "log p": type(way).__name__, "fraction": options.fraction}
+    about = {"model": folder.name, "log p": type(way).__name__, "fraction": options.fraction}
     _tell(options, {**about, **report}, {**tables, "pairs": rows})
     if options.json:
         return
@@ -102,6 +109,17 @@ def blimp(options: argparse.Namespace) -> None:
         f"{len(rows)} pairs; {report['ties']} ties, counted as wrong ({report['identical']} pairs are identical, "
         f"{report['alike']} are alike to the vocabulary); {report['failed']} with a sentence that has no probability"
     )
+
+
+def _tested(path: str | None, public: str) -> str | None:
+    """What is tested: without a name the public set, or, where it is not at hand, minilang's own."""
+    from dtglib.data.registry import data_folder
+
+    if path is None and not (data_folder() / public).is_dir():
+        where = data_folder() / public
+        print(f"dtglib: with minilang's, as {where} is not here (`make data` fetches it)", file=sys.stderr)
+        return "minilang"
+    return path
 
 
 def _add_report(sub: argparse.ArgumentParser) -> None:

@@ -87,11 +87,12 @@ class Found(NamedTuple):
 
 
 class SoFar(NamedTuple):
-    """The result for a sentence up to some word."""
+    """The result for a sentence up to some word, or up to its end."""
 
     log_prob: float  # log p of these words
     heads: np.ndarray | None  # those of the best derivation, OPEN for a word without one; None if no hypothesis is left
     log_derivation: float  # log p of these words with that derivation
+    visible: np.ndarray | None  # the words, counted from 1, that the best derivation sees; None like `heads`
 
 
 DEFAULT_WIDTHS = Widths()
@@ -146,9 +147,12 @@ def in_parts(
 def follow(
     stepper: Stepper, vocabulary: Vocabulary, words: Sequence[str], widths: Widths = DEFAULT_WIDTHS
 ) -> Iterator[SoFar]:
-    """Search one sentence, and yield what is found after each word."""
-    for taken in _walk(stepper, _beginnings(_pieces_of(vocabulary, [words])), widths):
-        yield SoFar(taken.log_prefix[0][-1], *_best(stepper, taken.through))
+    """Search one sentence, and yield what is found after each word, and at its end."""
+    (pieces,) = _pieces_of(vocabulary, [words])
+    for taken in _walk(stepper, _beginnings([[*pieces, (END,)]]), widths):
+        beam = taken.arrived if taken.pieces == [(END,)] else taken.through
+        visible = stepper.visible(beam.state, int(beam.log_p.argmax())) if len(beam.log_p) else None
+        yield SoFar(taken.log_prefix[0][-1], *_best(stepper, beam), visible)
 
 
 class Level(NamedTuple):

@@ -163,6 +163,14 @@ class StackStepper:
         states = hypotheses.states
         return states.heads[row, 1 : states.count[row] + 1].copy()
 
+    def visible(self, hypotheses: Hypotheses, row: int) -> np.ndarray:
+        """The words on the stack, each of which stands for its dependents too; all words where nothing is popped."""
+        states = hypotheses.states
+        if not self.reading.pops:
+            return np.arange(1, states.count[row] + 1)
+        words = np.append(states.stack[row, : states.depth[row]], states.front[row])
+        return np.sort(words[words > 0])
+
     def most_silent(self, words: int) -> int:
         """Each word and ROOT takes at most one arc and one POP."""
         return 2 * (words + 1)

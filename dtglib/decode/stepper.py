@@ -50,6 +50,9 @@ class Stepper(Protocol):
     def heads(self, state: Any, row: int) -> np.ndarray:
         """The heads of the words of a row: OPEN where a word has none yet, or never gets one."""
 
+    def visible(self, state: Any, row: int) -> np.ndarray:
+        """The words, counted from 1, from whose vectors the next symbol of a row is predicted."""
+
     def most_silent(self, words: int) -> int:
         """The largest number of consecutive silent symbols after `words` words."""
 

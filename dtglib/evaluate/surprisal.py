@@ -29,7 +29,7 @@ import pandas as pd
 
 from dtglib.basics.errors import require
 from dtglib.data.vocabulary import UNKNOWN, Vocabulary
-from dtglib.decode.beam import DEFAULT_WIDTHS, Widths, in_parts, search, search_beginnings
+from dtglib.decode.beam import DEFAULT_WIDTHS, Widths, follow, in_parts, search, search_beginnings
 from dtglib.decode.stepper import Searchable
 
 UNITS = {"nats": 1.0, "bits": 1 / math.log(2)}
@@ -120,6 +120,22 @@ def sums_of_regions(of_words: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
     stops = np.cumsum(lengths, dtype=int)
     with np.errstate(invalid="ignore"):  # a plugged-in model may give infinities of both signs
         return np.array([of_words[stop - length : stop].sum() for stop, length in zip(stops, lengths, strict=True)])
+
+
+class Moment(NamedTuple):
+    """What a search has found when it has read some words of a sentence."""
+
+    surprisal: float  # of the last of these words
+    heads: list[int] | None  # of the best tree so far, OPEN for a word without one; None if no derivation is left
+    visible: list[int]  # the words, counted from 1, that the next symbol is predicted from
+
+
+def moments(model: Searchable, words: Sequence[str], widths: Widths = DEFAULT_WIDTHS) -> list[Moment]:
+    """What the search has found after each word of a sentence and at its end, for `draw_reading`."""
+    found = list(follow(model.stepper(), model.vocabulary, words, widths))
+    surprisal = _differences([one.log_prob for one in found])
+    as_lists = ((None, []) if one.heads is None else (one.heads.tolist(), one.visible.tolist()) for one in found)
+    return [Moment(float(value), *lists) for value, lists in zip(surprisal, as_lists, strict=True)]
 
 
 # --- tables ------------------------------------------------------------------------------------------------------

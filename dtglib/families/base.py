@@ -29,6 +29,7 @@ from torch import nn
 
 from dtglib.basics.config import read_config, value_of
 from dtglib.basics.errors import UserError
+from dtglib.basics.released import folder_named
 from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.perplexity import SentenceScore
@@ -126,8 +127,8 @@ def build(config: Any, vocabulary: Vocabulary) -> nn.Module:
 
 
 def load_model(folder: str | Path, device: torch.device | str = "cpu") -> nn.Module:
-    """A trained network, after checking that config, vocabulary and weights belong together."""
-    folder = Path(folder)
+    """A trained network, from its folder or by a released name; its files must belong together."""
+    folder = folder_named(folder)
     kind = family(value_of(folder / CONFIG_FILE, "model", DEFAULT_MODEL))
     config, trained_with = read_config(folder / CONFIG_FILE, kind.config, TrainedWith)
     vocabulary = vocabulary_beside(folder, trained_with)

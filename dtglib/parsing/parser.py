@@ -1,6 +1,6 @@
-"""Load any parser, from a folder, from a file, or by a published name.
+"""Load any parser, from a folder, from a file, or by name.
 
-parser = load_parser("runs/parsers/strong-1a2b3c4d5e6f")
+parser = load_parser("parser-ud")               or "runs/parsers/strong-1a2b3c4d5e6f"
 parser.arc_scores([["There", "is", "a", "difference"]])
 """
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dtglib.basics.errors import require
 from dtglib.basics.files import sha256
+from dtglib.basics.released import folder_named
 
 # Not imported at run time, as PyTorch takes seconds; annotations that name it are therefore not checked.
 if TYPE_CHECKING:
@@ -17,20 +18,21 @@ if TYPE_CHECKING:
 
 
 def load_parser(name: str | Path) -> "Biaffine":
-    """Load a parser of this package (a folder), or one of supar's (a file, or the name of a published one)."""
+    """Load a parser of this package (a folder, or a released name), or of supar's (a file, or a published name)."""
     # Imported here: supar takes seconds to import, and may be missing on machines that parse nothing.
     from dtglib.parsing.published import load_published
     from dtglib.parsing.trained import Trained
 
     require(str(name) not in ("", "."), "no parser is named; is a variable empty?")
-    return Trained.load(name) if Path(name).is_dir() else load_published(name)
+    folder = folder_named(name)
+    return Trained.load(folder) if folder.is_dir() else load_published(name)
 
 
 def known_as(name: str | Path) -> str:
     """A string that identifies a parser: a hash of its weights or of supar's file, or the published name."""
     from dtglib.parsing.trained import WEIGHTS_FILE
 
-    for file in (Path(name) / WEIGHTS_FILE, Path(name)):
+    for file in (folder_named(name) / WEIGHTS_FILE, Path(name)):
         if os.path.isfile(file):
             return sha256(file)
     return str(name)

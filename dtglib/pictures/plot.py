@@ -4,6 +4,7 @@
                              only the enhanced graph has are below, in orange
     draw_mask(structure)     an attention mask: rows attend to columns; COMPOSE is orange, STACK blue
     draw_relpos(structure)   the mask with its relative positions
+    draw_reading(words, ...) a sentence word by word: surprisals, the best tree so far, and the words that are visible
     draw_lengths(lengths)    the lengths of sentences, one curve per corpus
     draw_dots(rows, ...)     a dot for every seed, by the setting that was varied
     save(figure, name)       writes a figure into the repository's figures/
@@ -150,6 +151,65 @@ def _draw_root(axes: Axes, place: float, height: int) -> None:
     stem = {"arrowstyle": "-|>", "color": GREY, "linewidth": 1.1}
     axes.annotate("", xy=(place, 0.4), xytext=(place, height), arrowprops=stem)
     axes.text(place, height + 0.25, "root", ha="center", va="center", fontsize=8, color=GREY)
+
+
+# After some words of a sentence: the surprisal of the last one, the heads of the tree so far (None: there is none) and
+# the numbers of the words from which the next symbol is predicted.
+Moment = tuple[float, Sequence[int] | None, Sequence[int]]
+
+
+def draw_reading(words: Sequence[str], moments: Sequence[Moment], unit: str, title: str = "") -> Picture:
+    """Draw a line for each moment, with the tree so far and the visible words in boxes, and all surprisals below.
+
+    The last moment is the end of the sentence.
+    """
+    places = _places([*words, "end"])
+    surprisals, all_heads, all_visible = zip(*moments, strict=True)
+    trees = [_arcs(Sentence(tuple(words[: len(heads or ())]), heads or ())) for heads in all_heads]
+    levels = [_stack([(head, word) for word, head, _ in tree]) for tree in trees]
+    has_root = [0 in (heads or ()) for heads in all_heads]
+    heights = [
+        1.2 + 0.5 * max(of_arcs.values(), default=0) + 0.5 * rooted
+        for of_arcs, rooted in zip(levels, has_root, strict=True)
+    ]
+    bars = 3.2
+    figure = Picture(figsize=(0.1 * places[-1] + 1.0, 0.36 * (sum(heights) + bars)))
+    *lines, below = figure.subplots(len(moments) + 1, height_ratios=[*heights, bars], gridspec_kw={"hspace": 0.0})
+    for number, (axes, visible, tree) in enumerate(zip(lines, all_visible, trees, strict=True), start=1):
+        for place, word in enumerate(words[:number], start=1):
+            box = {"boxstyle": "round,pad=0.25", "facecolor": "#dce8f6", "edgecolor": BLUE, "linewidth": 0.8}
+            look = {"bbox": box, "color": "black"} if place in visible else {"color": GREY}
+            axes.text(places[place], 0, word, ha="center", va="center", fontsize=9, **look)
+        for word, head, _ in tree:
+            level = 0.5 * levels[number - 1][head, word]
+            if head == 0:
+                _draw_root(axes, places[word], heights[number - 1] - 1.1)
+            else:
+                _draw_arc(axes, places[head], places[word], level + 0.3, "", BLUE)
+        axes.set(xlim=(places[1] - 5, places[-1] + 5), ylim=(-0.5, heights[number - 1] - 0.1))
+        axes.axis("off")
+    lines[0].set_title(title, fontsize=11)
+    told = "in boxes: the words from which the next symbol is predicted"
+    lines[0].text(places[-1] + 5, 0, told, ha="right", va="center", fontsize=8, color=BLUE)
+    _draw_surprisals_below(below, places[1:], [*words, "end"], surprisals, unit)
+    below.set_xlim(lines[0].get_xlim())
+    return figure
+
+
+def _draw_surprisals_below(
+    axes: Axes, places: Sequence[float], words: Sequence[str], values: Sequence[float], unit: str
+) -> None:
+    """Draw bars that hang below the words."""
+    finite = [value for value in values if np.isfinite(value)]
+    most = max(finite, default=1.0)
+    shown = [value if np.isfinite(value) else most for value in values]
+    axes.bar(places, shown, width=5, color=ORANGE)
+    for place, word, value, length in zip(places, words, values, shown, strict=True):
+        axes.text(place, -0.06 * most, word, ha="center", va="bottom", fontsize=9)
+        label = f"{value:.1f}" if np.isfinite(value) else "∞"
+        axes.text(place, length + 0.04 * most, label, ha="center", va="top", fontsize=8, color=GREY)
+    axes.set(ylim=(1.25 * most, -0.35 * most), ylabel=unit, xticks=[], yticks=[])
+    axes.spines[["top", "right", "bottom", "left"]].set_visible(False)
 
 
 class Labelled(NamedTuple):

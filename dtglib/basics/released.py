@@ -1,0 +1,86 @@
+"""The models and parsers that come with the package: each has a name, a folder and a card.
+
+    folder_named("dtg-ud")            its folder; any other name is the path of a folder
+    cards("model")["dtg-ud"]          corpus, licence, seed, commit, times, scores, and what it is not good for
+
+They are in `models/` of the repository, and inside an installed package. experiments/release.py makes them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from dtglib.basics.config import read_config, value_of
+from dtglib.basics.errors import UserError
+from dtglib.basics.package_files import PACKAGE
+
+CARD_FILE = "card.yaml"
+PLACES = (PACKAGE / "models", PACKAGE.parent / "models")  # of an installed package, and of the repository
+FORMAT = "dtglib-1"  # of the files in these folders; a change of it needs `make release`
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a user of a released model needs to know; nats are of the dev part, and scores are in percent."""
+
+    format: str
+    kind: Literal["model", "parser"]
+    title: str
+    corpus: str
+    licence: str
+    not_for: str
+    size: str  # the config that it was trained with
+    seed: int
+    commit: str  # of the code that trained it
+    parameters: int
+    epochs: int  # until the lowest loss on dev
+    minutes: float  # of training
+    hardware: str
+    nats_per_word: float  # the loss on dev, ends of sentences included; of a parser: of head and label
+    nats_lost: float  # per word, because the weights are rounded
+    perplexity: float | None = None  # per word of the test part; for models with trees an upper bound
+    suites: float | None = None  # our first average of the test suites
+    pairs: float | None = None  # accuracy on minimal pairs
+    uas: float | None = None  # on the test part
+
+
+def cards(kind: str) -> Mapping[str, Card]:
+    """The cards of all released models, or of all released parsers, by their names."""
+    return {name: card for name, card in _all_cards().items() if card.kind == kind}
+
+
+@cache
+def _all_cards() -> dict[str, Card]:
+    paths = (path for place in PLACES for path in sorted(place.glob(f"*/{CARD_FILE}")))
+    return {path.parent.name: read_card(path.parent) for path in paths}
+
+
+def read_card(folder: Path) -> Card:
+    """The card of a released folder; an error if it is of another version of the package."""
+    path = folder / CARD_FILE
+    written = value_of(path, "format", "none")
+    if written != FORMAT:
+        raise UserError(
+            f"{path}: its files have format {written}, but this version of dtglib reads {FORMAT}; take the folder "
+            f"that came with this version, or make it anew with `make release`"
+        )
+    return read_config(path, Card)[0]
+
+
+def is_released(folder: Path) -> bool:
+    """Whether this is the folder of a released model or parser."""
+    return folder.parent in PLACES
+
+
+def folder_named(name: str | Path) -> Path:
+    """The folder of a released model or parser by its name; any other name is the path of a folder.
+
+    A name wins over a folder of the same spelling: write "./dtg-ud" for a folder of that name.
+    """
+    for place in PLACES if isinstance(name, str) else ():
+        if name == Path(name).name and (place / name / CARD_FILE).is_file():
+            read_card(place / name)
+            return place / name
+    return Path(name)

@@ -1,0 +1,62 @@
+"""Commands about the models and parsers that come with the package: models, release.
+
+dtglib models                                   their names; `dtglib models dtg-ud` shows a card
+dtglib release dtg-ud                           train one, or find it, and write its folder in models/
+"""
+
+import argparse
+import json
+from dataclasses import asdict
+from typing import Any
+
+from dtglib.basics.errors import UserError, require
+from dtglib.cli.options import Command, add_json, print_table
+
+
+def _models_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("name", nargs="?", metavar="NAME", help="show the card of this one")
+    add_json(sub)
+
+
+def models(options: argparse.Namespace) -> None:
+    """List the released models and parsers, or show the card of one."""
+    from dtglib.basics.released import cards
+
+    found = {**cards("model"), **cards("parser")}
+    require(found, "no models came with this package; `make release` makes them")
+    if options.name and options.name not in found:
+        raise UserError(f"there is no released {options.name!r}; there are {', '.join(found)}")
+    if options.json:
+        shown = asdict(found[options.name]) if options.name else {name: asdict(card) for name, card in found.items()}
+        print(json.dumps(shown, indent=2))
+    elif options.name:
+        card = asdict(found[options.name])
+        print_table([{"": key.replace("_", " "), options.name: _shown(value)} for key, value in card.items()])
+    else:
+        rows = [{"name": name} | {key: _shown(getattr(card, key)) for key in COLUMNS} for name, card in found.items()]
+        print_table(rows)
+
+
+COLUMNS = ("title", "corpus", "perplexity", "suites", "pairs", "uas")
+
+
+def _shown(value: Any) -> str:
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _release_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("names", nargs="*", metavar="NAME", help="some of them (default: all)")
+
+
+def release(options: argparse.Namespace) -> None:
+    """Train and write released models and parsers."""
+    from dtglib.experiments.release import RELEASES, release
+
+    for name in options.names or RELEASES:
+        print(f"{release(name)}: released", flush=True)
+
+
+COMMANDS = [
+    Command("models", "list the models and parsers that come with the package", _models_options, models),
+    Command("release", "train the models and parsers that come with the package anew", _release_options, release),
+]

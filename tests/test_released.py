@@ -1,0 +1,147 @@
+"""Released models and parsers: their names, cards, sizes and commands; and that a card tells the truth."""
+
+import json
+from dataclasses import asdict, replace
+
+import pytest
+from running import assert_one_line
+from toys import small_model
+
+from dtglib.basics import released
+from dtglib.basics.config import as_yaml
+from dtglib.basics.errors import UserError
+from dtglib.basics.files import repository
+from dtglib.basics.released import CARD_FILE, FORMAT, Card, cards, folder_named
+from dtglib.cli.main import main
+from dtglib.data.corpora import corpora
+from dtglib.experiments import release
+from dtglib.experiments.parsers import prepare_parser, read_parser
+from dtglib.experiments.prepare import prepare
+from dtglib.experiments.settings import read_size
+from dtglib.families.base import load_model
+from dtglib.network.transformer import WEIGHTS_FILE
+from dtglib.network.weights import write_compact
+
+CARD = Card(
+    format=FORMAT, kind="model", title="DTG", corpus="minilang", licence="MIT", not_for="real text", size="mini",
+    seed=1, commit="0123456", parameters=1, epochs=1, minutes=1.0, hardware="a machine",
+    nats_per_word=1.0, nats_lost=0.0,
+)  # fmt: skip
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with one released model, dtg-toy, in place of the real ones."""
+    folder = tmp_path / "models" / "dtg-toy"
+    small_model("dtg").save(folder)
+    write_compact(folder / WEIGHTS_FILE, folder / WEIGHTS_FILE)
+    (folder / CARD_FILE).write_text(as_yaml(CARD))
+    monkeypatch.setattr(released, "PLACES", (tmp_path / "models",))
+    monkeypatch.chdir(tmp_path)
+    released._all_cards.cache_clear()
+    yield folder.parent
+    released._all_cards.cache_clear()
+
+
+def test_a_name_wins_over_a_folder_of_the_same_spelling(place, tmp_path):
+    (tmp_path / "dtg-toy").mkdir()
+    assert folder_named("dtg-toy") == place / "dtg-toy"
+    assert folder_named("./dtg-toy").resolve() == tmp_path / "dtg-toy"
+    assert folder_named(tmp_path / "dtg-toy") == tmp_path / "dtg-toy"
+    assert load_model("dtg-toy").config.model == "dtg"
+
+
+def test_files_of_another_format_are_refused_in_a_sentence(place, capsys):
+    (place / "dtg-toy" / CARD_FILE).write_text(as_yaml(replace(CARD, format="dtglib-0")))
+    with pytest.raises(
+        UserError, match=r"dtg-toy/card.yaml: its files have format dtglib-0, but .* reads dtglib-1; take"
+    ):
+        load_model("dtg-toy")
+    assert main(["surprisal", "--model", "dtg-toy", "There is"]) == 2
+    assert_one_line(capsys, "its files have format dtglib-0")
+
+
+def test_models_lists_what_there_is_and_shows_a_card(place, capsys):
+    assert main(["models"]) == 0
+    assert "dtg-toy" in capsys.readouterr().out
+    assert main(["models", "dtg-toy", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == asdict(CARD)
+    assert main(["models", "dtg-ud"]) == 2
+    assert_one_line(capsys, "there is no released 'dtg-ud'; there are dtg-toy")
+
+
+def test_where_nothing_is_released_models_says_so(place, capsys):
+    (place / "dtg-toy" / CARD_FILE).unlink()
+    assert main(["models"]) == 2
+    assert_one_line(capsys, "no models came with this package; `make release` makes them")
+
+
+def test_sample_draws_sentences_and_the_same_ones_again(place, capsys):
+    outputs = []
+    for seed in ("1", "1", "2"):
+        assert main(["sample", "--model", "dtg-toy", "-n", "3", "--words", "60", "--seed", seed, "--json"]) == 0
+        outputs.append(json.loads(capsys.readouterr().out)["sentences"])
+    assert outputs[0] == outputs[1] != outputs[2]
+    assert [len(one["words"]) == len(one["heads"]) <= 60 for one in outputs[0]] == [True] * 3
+    assert main(["sample", "--model", "dtg-toy", "-n", "2", "--words", "60"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+@pytest.mark.parametrize(("option", "complaint"), [("--temperature=0", "greater than 0"), ("--top-p=2", "at most 1")])
+def test_a_taste_that_is_none_is_one_line(option, complaint, place, capsys):
+    assert main(["sample", "--model", "dtg-toy", option]) == 2
+    assert_one_line(capsys, complaint)
+
+
+def test_a_model_of_ones_own_needs_a_parser_and_a_released_one_has_it(place, tmp_path, capsys):
+    (tmp_path / "mine.txt").write_text("There is\n")
+    assert main(["score", "--model", "dtg-toy", "mine.txt"]) == 2
+    assert "dtglib: with parser-ud\n" in capsys.readouterr().err
+
+
+def test_a_picture_is_drawn_of_one_sentence(place, tmp_path, capsys):
+    (tmp_path / "two.txt").write_text("There is\nThere is\n")
+    assert main(["surprisal", "--model", "dtg-toy", "There is", "--picture", "a.svg"]) == 0
+    assert (tmp_path / "a.svg").read_text().startswith("<?xml")
+    capsys.readouterr()
+    assert main(["surprisal", "--model", "dtg-toy", "There is", "--picture", "a.png"]) == 2
+    assert_one_line(capsys, "let its name end in .svg")
+    assert main(["surprisal", "--model", "dtg-toy", "two.txt", "--picture", "a.svg"]) == 2
+    assert_one_line(capsys, "draws one sentence, and here are 2")
+
+
+# ---- The real ones
+
+NAMES = [*cards("model"), *cards("parser")]
+
+
+def test_all_together_are_at_most_30_megabytes():
+    files = [path for path in (repository() / "models").rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) <= 30e6
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rounding_the_weights_cost_less_than_a_thousandth_of_a_nat_per_word(name):
+    card = {**cards("model"), **cards("parser")}[name]
+    assert abs(card.nats_lost) < 1e-3
+    assert name in release.RELEASES and "changed" not in card.commit
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_the_loss_on_a_card_is_that_of_the_files(name):
+    corpus, model = release.RELEASES[name]
+    settings = read_size(corpus.size, **({} if model == release.PARSER else {"model": model}))
+    if not corpus_is_here(settings):
+        pytest.skip("the treebanks are not here")
+    folder = folder_named(name)
+    if model == release.PARSER:
+        chosen = read_parser("strong", settings)
+        found = release.of_parser(folder, prepare_parser(chosen).dev, chosen.train.batch_positions)
+    else:
+        found = release.of_model(folder, prepare(settings).dev, settings.train.batch_positions)
+    assert found == pytest.approx({**cards("model"), **cards("parser")}[name].nats_per_word, abs=2e-4)
+
+
+def corpus_is_here(settings) -> bool:
+    return "not found" not in {one.name: one.where for one in corpora()}[settings.corpus.corpus]
