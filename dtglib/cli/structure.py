@@ -46,9 +46,9 @@ def _write_picture(seen: "Described", path: Path, title: str) -> None:
     if path.is_dir():
         raise UserError(f"--svg: {path} is a folder; name a file in it")
     from dtglib.basics.files import write_atomically
-    from dtglib.pictures.plot import Labelled, draw_mask
+    from dtglib.pictures.plot import draw_mask
 
-    picture = draw_mask(Labelled(seen.inputs, seen.kinds, seen.visible, seen.relpos), title)
+    picture = draw_mask(seen, title)
     with write_atomically(path) as file:
         file.write(picture._repr_svg_())
 

@@ -17,7 +17,7 @@ from dtglib.data.corpora import part_of
 from dtglib.data.treebank import trees_only
 from dtglib.experiments.ablations import Variant, asked, measure, settings_of
 from dtglib.experiments.parsers import is_ours, parser_named
-from dtglib.experiments.prepare import prepare, read_corpus, trained
+from dtglib.experiments.prepare import is_released, prepare, read_corpus, trained
 from dtglib.experiments.sentence_scores import TREES_IN_STUDY, scores_of, studied, test_sentences, tightness_of
 from dtglib.experiments.settings import Settings, read_size
 from dtglib.experiments.silver import parsed
@@ -43,11 +43,12 @@ def jobs_of(size: str) -> list[Job]:
         jobs += [
             Job(f"train {model}, seed {seed}", partial(_model, size, model, seed), _trees_of(settings))
             for model in titles("dtg")
+            if not is_released(read_size(size, model=model))
         ]
     jobs += [
         Job(f"parse the treebank, {name}", partial(_silver, size, name), (f"train parser {name}",)) for name in parsers
     ]
-    jobs += _of_ablations(size, settings)
+    jobs += [] if settings.evaluation.released else _of_ablations(size, settings)
     jobs += _of_sentences(size, settings.run.seed, list(parsers))
     for seed in seeds:
         jobs += _of_syntax(size, seed)

@@ -16,6 +16,7 @@ from torch import nn
 from dtglib.basics.code import code_of
 from dtglib.basics.config import as_dict
 from dtglib.basics.errors import UserError
+from dtglib.basics.released import cards, folder_named
 from dtglib.data.corpora import part_of
 from dtglib.data.treebank import Treebank
 from dtglib.data.vocabulary import Vocabulary
@@ -103,8 +104,19 @@ def folder_for(settings: Settings, prepared: Prepared) -> Path:
     return folder_of("models", family.name, identity_of(settings, prepared), code)
 
 
+def is_released(settings: Settings) -> bool:
+    """Whether the settings ask for released models, and there is one of this family."""
+    return _released_name(settings) in cards("model")
+
+
+def _released_name(settings: Settings) -> str:
+    return f"{settings.family.name}-{settings.evaluation.released}"
+
+
 def trained(settings: Settings, prepared: Prepared | None = None) -> Path:
-    """The folder of the trained model, trained now unless it is in the cache."""
+    """The folder of the trained model: the released one if that is asked for, or else trained now unless cached."""
+    if is_released(settings):
+        return folder_named(_released_name(settings))
     prepared = prepared or prepare(settings)
     folder = folder_for(settings, prepared)
     train_into(settings, prepared, folder)

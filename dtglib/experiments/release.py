@@ -66,18 +66,21 @@ CORPORA = (
         ("txl-tokens", "txl-trans", "dtg"),
     ),
 )
-PARSER = "parser"
+PARSER, WEAK_PARSER = "parser", "weak-parser"
+CONFIGS = {PARSER: "strong", WEAK_PARSER: "weak"}  # in configs/parsers/
 
 
 class Release(NamedTuple):
     """What is released under a name."""
 
     corpus: Corpus
-    model: str  # a family, or PARSER
+    model: str  # a family, PARSER or WEAK_PARSER
 
 
 RELEASES = {
     f"{model}-{corpus.name}": Release(corpus, model) for corpus in CORPORA for model in (PARSER, *corpus.models)
+} | {
+    f"{WEAK_PARSER}-minilang": Release(CORPORA[0], WEAK_PARSER)  # shows what bad proposals cost (notebook 04)
 }
 
 
@@ -86,7 +89,7 @@ def release(name: str) -> Path:
     if name not in RELEASES:
         raise UserError(f"there is no release {name!r}; releases are {', '.join(RELEASES)}")
     corpus, model = RELEASES[name]
-    return _parser(name, corpus) if model == PARSER else _model(name, corpus, model)
+    return _parser(name, corpus, CONFIGS[model]) if model in CONFIGS else _model(name, corpus, model)
 
 
 def _model(name: str, corpus: Corpus, model: str) -> Path:
@@ -114,10 +117,10 @@ def _model(name: str, corpus: Corpus, model: str) -> Path:
     return released
 
 
-def _parser(name: str, corpus: Corpus) -> Path:
+def _parser(name: str, corpus: Corpus, config: str) -> Path:
     settings = read_size(corpus.size)
-    chosen = read_parser("strong", settings)
-    prepared, folder = prepare_parser(chosen), trained_parser("strong", settings)
+    chosen = read_parser(config, settings)
+    prepared, folder = prepare_parser(chosen), trained_parser(config, settings)
     released = _rounded(folder, name, trained_parsers.WEIGHTS_FILE)
     positions = chosen.train.batch_positions
     before, after = (of_parser(path, prepared.dev, positions) for path in (folder, released))
@@ -125,7 +128,7 @@ def _parser(name: str, corpus: Corpus) -> Path:
     parsed = Trained.load(released).parse(gold)
     uas = 100 * attached(gold, [sentence.heads for sentence in parsed]).uas
     nats = {"nats_per_word": after, "nats_lost": after - before}
-    _write_card(released, corpus, "parser", "biaffine parser", "parsers/strong", **nats, uas=uas)
+    _write_card(released, corpus, "parser", "biaffine parser", f"parsers/{config}", **nats, uas=uas)
     return released
 
 
@@ -181,7 +184,7 @@ def _write_card(folder: Path, corpus: Corpus, kind: str, title: str, size: str, 
         not_for=corpus.not_for,
         size=size,
         seed=config["seed"],
-        commit=about["commit"] + (", changed" if about["changed"] else ""),
+        commit=about["code"]["commit"] + (", changed" if about["code"]["changed"] else ""),
         parameters=metrics[0]["parameters"],
         epochs=lines_of_best[-1]["epoch"],
         minutes=round(about["wall_seconds"] / 60, 1),

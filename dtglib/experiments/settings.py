@@ -43,8 +43,9 @@ class ParsersConfig:
 
 @dataclass(frozen=True)
 class EvaluationConfig:
-    """The amount of evaluation for a trained model."""
+    """Which models are evaluated, and how much."""
 
+    released: str | None = None  # the released models of this corpus are evaluated; null: those that are trained here
     trees: int = 300
     scored_sentences: int | None = None  # evenly spaced in the test part; null: all of them
     beam: int = 300

@@ -2,8 +2,8 @@
 
     draw_tree(sentence)      the words in a row, arcs from head to dependent above them, ROOT's arc as a stem; arcs that
                              only the enhanced graph has are below, in orange
-    draw_mask(structure)     an attention mask: rows attend to columns; COMPOSE is orange, STACK blue
-    draw_relpos(structure)   the mask with its relative positions
+    draw_mask(seen)          an attention mask: rows attend to columns; COMPOSE is orange, STACK blue
+    draw_relpos(seen)        the mask with its relative positions
     draw_reading(words, ...) a sentence word by word: surprisals, the best tree so far, and the words that are visible
     draw_lengths(lengths)    the lengths of sentences, one curve per corpus
     draw_dots(rows, ...)     a dot for every seed, by the setting that was varied
@@ -18,7 +18,6 @@ A figure is returned, not shown: a notebook shows the last value of a cell.
 
 import io
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import matplotlib
 import numpy as np
@@ -33,6 +32,7 @@ from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import repository, write_atomically
 from dtglib.data.treebank import Sentence
+from dtglib.sequences.describe import Described
 from dtglib.transitions.protocol import OPEN
 
 Number = int | float
@@ -212,36 +212,30 @@ def _draw_surprisals_below(
     axes.spines[["top", "right", "bottom", "left"]].set_visible(False)
 
 
-class Labelled(NamedTuple):
-    """A structure with names for its positions; `visible` and `relpos` are T x T, `kinds` are COMPOSE or STACK."""
-
-    names: Sequence[str]
-    kinds: Sequence[str]
-    visible: np.ndarray
-    relpos: np.ndarray
-
-
 KIND_COLOURS = {"STACK": BLUE, "COMPOSE": ORANGE}
 
 
-def draw_mask(structure: Labelled, title: str = "") -> Picture:
-    """Draw a mask as a labelled grid: the position of a row sees the positions whose cells are filled."""
-    picture, axes = _grid(structure, title)
-    for i, kind in enumerate(structure.kinds):
-        for j in np.flatnonzero(structure.visible[i]):
+def draw_mask(seen: Described, title: str = "", until: int | None = None) -> Picture:
+    """Draw a mask as a labelled grid: the position of a row sees the positions whose cells are filled.
+
+    Only the first `until` positions are drawn, if it is given.
+    """
+    picture, axes = _grid(seen, title, until)
+    for i, kind in enumerate(seen.kinds[:until]):
+        for j in np.flatnonzero(seen.visible[i]):
             axes.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=KIND_COLOURS[kind], edgecolor="white"))
     handles = [Patch(color=colour, label=kind) for kind, colour in KIND_COLOURS.items()]
     axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
     return picture
 
 
-def draw_relpos(structure: Labelled, title: str = "") -> Picture:
+def draw_relpos(seen: Described, title: str = "") -> Picture:
     """Draw a mask as a labelled grid, with the relative position in every visible cell, and coloured by it."""
-    picture, axes = _grid(structure, title)
-    shown = np.where(structure.visible, structure.relpos, 0)
+    picture, axes = _grid(seen, title)
+    shown = np.where(seen.visible, seen.relpos, 0)
     colours = matplotlib.colormaps["cividis_r"]
     scale = matplotlib.colors.Normalize(-1, max(1, shown.max()))
-    for i, j in zip(*np.nonzero(structure.visible), strict=True):
+    for i, j in zip(*np.nonzero(seen.visible), strict=True):
         colour = colours(scale(shown[i, j]))
         axes.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=colour, edgecolor="white"))
         ink = "white" if scale(shown[i, j]) > 0.5 else "black"
@@ -249,17 +243,18 @@ def draw_relpos(structure: Labelled, title: str = "") -> Picture:
     return picture
 
 
-def _grid(structure: Labelled, title: str) -> tuple[Picture, Axes]:
-    size = len(structure.names)
+def _grid(seen: Described, title: str, until: int | None = None) -> tuple[Picture, Axes]:
+    inputs, kinds = seen.inputs[:until], seen.kinds[:until]
+    size = len(inputs)
     picture = Picture(figsize=(0.34 * size + 2.6, 0.34 * size + 1.6))
     axes = picture.add_subplot()
-    ticks = {"xticks": range(size), "yticks": range(size), "xticklabels": structure.names}
-    names = [f"{name}  {i}" for i, name in enumerate(structure.names)]
+    ticks = {"xticks": range(size), "yticks": range(size), "xticklabels": inputs}
+    names = [f"{name}  {i}" for i, name in enumerate(inputs)]
     axes.set(**ticks, yticklabels=names, xlim=(-0.5, size - 0.5), ylim=(size - 0.5, -0.5), aspect="equal")
     axes.xaxis.tick_top()
     axes.tick_params(length=0, labelsize=8)
     axes.tick_params(axis="x", labelrotation=90)
-    for label, kind in zip(axes.get_yticklabels(), structure.kinds, strict=True):
+    for label, kind in zip(axes.get_yticklabels(), kinds, strict=True):
         label.set_color(KIND_COLOURS[kind])
     axes.set_xlabel("is seen")
     axes.set_ylabel("looks")

@@ -175,10 +175,10 @@ def _state(notebook: Path, settings: dict[str, Any], runner: Runner) -> str:
 
 
 def _files() -> Iterator[Path]:
-    """The files of the repository that notebooks read: parsers' configs, and the records behind tables and pictures."""
+    """The files of the repository that notebooks read: parsers' configs, released models, and records."""
     root = repository()
     timed = sorted((root / RECORDED_TIMES).parent.glob("*-*"))  # without the times of the notebooks
-    for folder in (root / "configs" / "parsers", root / "results", *timed):
+    for folder in (root / "configs" / "parsers", root / "models", root / "results", *timed):
         yield from (p for p in sorted(folder.rglob("*")) if p.suffix in (".yaml", ".json", ".jsonl", ".csv"))
 
 

@@ -6,7 +6,7 @@
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from dtglib.basics.errors import UserError, require
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.sequences.compile import NOTHING, STACK, Arcs, Compiled, compile_arrays
+from dtglib.sequences.readings import transitions
 from dtglib.sequences.visibility import distance, sees
 from dtglib.transitions import SYSTEMS, Action, oracle
 from dtglib.transitions.protocol import as_tree
@@ -47,10 +48,21 @@ def show(system: str, words: Sequence[str], heads: Sequence[int], pieces: Sequen
     ids = np.arange(len(vocabulary), len(vocabulary) + sum(pieces), dtype=np.int32)
     names |= dict(zip(ids.tolist(), _piece_names(words, pieces), strict=True))
     sequences = compile_arrays(SYSTEMS[system], Arcs.of(vocabulary), [heads], ids, np.array(pieces, np.int32))
-    vectors = sequences.sentence(0)
+    return _described(oracle(SYSTEMS[system], heads), sequences.sentence(0), names)
+
+
+def show_in_a_row(system: str, words: Sequence[str], heads: Sequence[int]) -> Described:
+    """The same transitions as a plain sequence with a causal mask, as TXL (trans) reads them."""
+    actions = show(system, words, heads).actions  # raises errors for what is no sentence with a tree
+    vocabulary = Vocabulary.of_words([words], reach=max(2, len(words)))
+    sequences = transitions(SYSTEMS[system], vocabulary, [(words, heads)])
+    return _described(actions, sequences.sentence(0), [entry.removeprefix("▁") for entry in vocabulary.entries])
+
+
+def _described(actions: list[Action], vectors: Compiled, names: Mapping[int, str] | Sequence[str]) -> Described:
     visible, relpos = _all_pairs(vectors)
     return Described(
-        oracle(SYSTEMS[system], heads),
+        actions,
         [_input_name(vectors, names, i) for i in range(vectors.length)],
         [KINDS[kind] for kind in vectors.kind],
         vectors,
@@ -77,7 +89,7 @@ def _piece_names(words: Sequence[str], pieces: Sequence[int]) -> list[str]:
     ]
 
 
-def _input_name(vectors: Compiled, names: dict[int, str], i: int) -> str:
+def _input_name(vectors: Compiled, names: Mapping[int, str] | Sequence[str], i: int) -> str:
     token, arc = int(vectors.token[i]), int(vectors.arc[i])
     if arc == NOTHING:
         return names[token]
