@@ -78,7 +78,7 @@ clean:  ## remove runs/ and caches (the environment and data/ stay)
 
 lock: | prerequisites  ## choose the newest versions of everything again: requirements.lock and environment.yml
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/pip install --disable-pip-version-check 'torch==2.13.0' --editable '.[notebooks,parser,test]'
+	@$(BIN)/pip install --disable-pip-version-check 'torch==2.13.0' --editable '.[book,notebooks,parser,test]'
 	@$(BIN)/pip freeze --exclude-editable | sed 's/+cpu$$//' > requirements.lock
 	@sed '/^      - /d' environment.yml > environment.yml.part
 	@sed 's/^/      - /' requirements.lock >> environment.yml.part

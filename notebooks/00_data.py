@@ -18,6 +18,10 @@
 # %% [markdown]
 # # What do the models read?
 #
+# **In short:** sentences with dependency trees, either of real English (six UD treebanks, where they are at hand) or of
+# minilang, a small English that comes with the package. Minilang is shorter and tamer, but it is known what is
+# grammatical in it, and what training has not shown.
+#
 # A Dependency Transformer Grammar learns from sentences with dependency trees. The paper's come from BLLIP, which
 # costs money; this notebook looks at what can be had without: **minilang**, the small English that is part of the
 # package, and, where they are at hand, six English treebanks of Universal Dependencies. It asks how long the

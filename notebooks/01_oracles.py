@@ -17,6 +17,10 @@
 # %% [markdown]
 # # How does a tree become a sequence?
 #
+# **In short:** by the moves of a transition system, three positions a word whatever the tree (only arc-eager needs half
+# a position more). All systems write the same trees, the projective ones with one root; they differ in when an arc is
+# drawn.
+#
 # A Dependency Transformer Grammar does not read trees. It reads the **transitions** that write a sentence and its
 # tree at once, from left to right, on a stack. There are several ways of doing that, and the paper tries three: which
 # transitions do they write, which trees can they write at all, and how long do the sequences become?

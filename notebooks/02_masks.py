@@ -17,6 +17,10 @@
 # %% [markdown]
 # # Who sees whom?
 #
+# **In short:** a position sees the words that are on the stack, and those have taken up all others. So a mask is
+# sparse, about four positions where a causal one sees thirty, and a few integers a position describe it; what it hides,
+# a determiner behind its noun say, can be reached only through what it was composed into.
+#
 # A plain Transformer that predicts the next word sees all words before it. A Dependency Transformer Grammar sees the
 # **stack**: when an arc has been drawn, head and dependent vanish, and one position stands for both. This notebook
 # draws the attention masks of the paper from code, and asks what they hide and how much they leave.

@@ -18,6 +18,10 @@
 # %% [markdown]
 # # How probable is a sentence?
 #
+# **In short:** the sum over 300 proposed trees is as good as the sum over all of them if the parser that proposes is
+# good: one that is 98 % right misses 0.0001 nats a word. One that is 82 % right misses a fifth of a nat, however many
+# are drawn.
+#
 # A Dependency Transformer Grammar gives a probability to a sentence *together with* a tree. That of the sentence alone
 # is a sum over all its trees, and there are too many of them. The paper sums over 300, which a parser proposes, and
 # leaves open how much is missing: *"it requires nontrivial work to distinguish between the two possibilities and we

@@ -18,6 +18,10 @@
 # %% [markdown]
 # # What do the models know of syntax?
 #
+# **In short:** on minilang DTG has 84 % of the test suites, a Transformer over transitions 76, and one over words 57;
+# nearly all of that is agreement over a distance, where the mask has put the misleading noun out of sight. In minimal
+# pairs the models are close.
+#
 # A language model never says whether a sentence is grammatical; it gives probabilities. So linguists ask it in pairs:
 # is *The keys are here* more probable than *The keys is here*, and is it *is* that surprises it? This notebook follows
 # one such sentence word by word, then asks all test suites (the paper's Figure 3) and all minimal pairs (BLiMP in the
@@ -32,11 +36,11 @@ import pandas as pd
 import torch
 
 from dtglib.data.treebank import Sentence
-from dtglib.decode.beam import follow, search
+from dtglib.decode.beam import follow
 from dtglib.decode.sampling import Taste, generate
 from dtglib.evaluate.blimp import read_pairs
 from dtglib.evaluate.suites import read_suites
-from dtglib.evaluate.surprisal import UNITS, surprisals, word_frame
+from dtglib.evaluate.surprisal import UNITS, moments, surprisals, word_frame
 from dtglib.experiments.prepare import prepare, read_corpus, trained
 from dtglib.experiments.settings import read_size
 from dtglib.experiments.syntax_scores import pairs_of, parsing_of, suites_of, widths_of
@@ -96,7 +100,7 @@ plot.draw_surprisals(labels, series, "bits")
 
 # %%
 verb = next(i for i, label in enumerate(labels) if "/" in label)
-so_far = list(follow(dtg.stepper(), dtg.vocabulary, good))
+*so_far, _ = follow(dtg.stepper(), dtg.vocabulary, good)  # the last one is of the end
 pd.DataFrame(
     {
         "word": good,
@@ -110,14 +114,28 @@ pd.DataFrame(
 )
 
 # %% [markdown]
-# The best tree when the verb has just been read, and at the end.
+# The same as a picture, line by line: the best tree so far, and in boxes the words that the model can see when it
+# predicts what comes next. All others have been taken up by their heads. Below are the surprisals. First the attractor:
+# when the verb comes, *lamps* can no longer be seen.
 
 # %%
-plot.draw_tree(Sentence(good[: verb + 1], tuple(so_far[verb].heads.tolist())), "when the verb has been read")
+
+
+def read_along(words, title):
+    """The sentence word by word, as DTG reads it."""
+    read = [one._replace(surprisal=one.surprisal * UNITS["bits"]) for one in moments(dtg, words)]
+    return plot.draw_reading(words, read, "bits", title)
+
+
+plot.save(read_along(bad, "DTG reads: the verb does not agree"), "05_attractor")
+
+# %% [markdown]
+# And a garden path: what seems to be the object of the first verb turns out to be the subject of the second.
 
 # %%
-(whole,) = search(dtg.stepper(), dtg.vocabulary, [good])
-plot.draw_tree(Sentence(good, tuple(whole.heads.tolist())), "at the end")
+garden_path = next(suite for suite in read_suites("minilang") if suite.name == "npz_obj")
+path = sum(garden_path.items[0].conditions[next(iter(garden_path.items[0].conditions))], ())
+plot.save(read_along(path, "DTG reads: a garden path"), "05_garden_path")
 
 # %% [markdown]
 # ## The test suites

@@ -18,6 +18,9 @@
 # %% [markdown]
 # # How fast is it, and how fast could it be?
 #
+# **In short:** on two CPU cores training takes 1.4 to 1.7 times as long as its matrix products alone would, and a trie
+# makes sums over 300 trees about three times as fast. Nothing has been measured on a GPU yet.
+#
 # The paper trained for 35 hours on an A6000, and its authors write that such models cannot use fast attention: the mask
 # is another one for each sentence, and so are the relative positions. Here both follow from a few integers a position.
 # What does that buy, and how far are we from what the machine could do?

@@ -353,7 +353,7 @@ def test_a_size_says_which_pairs_and_items_are_tried_and_how_wide_the_beam_is(na
 
 
 def surprisal(capsys, folder: Path, name: str, text: object, *more: object) -> dict:
-    return as_json(capsys, "surprisal", "--model", folder / name, text, "--beam", 5, *more)
+    return as_json(capsys, "surprisal", "--model", folder / name, text, "--beam", 5, "--within", "none", *more)
 
 
 @in_every_model
@@ -449,7 +449,7 @@ def test_a_long_sentence_on_the_command_line_is_a_sentence(folder, capsys):
 @pytest.mark.parametrize("text", ["nowhere.txt", "keys", "minilang", "", "   "])
 def test_what_is_neither_a_file_nor_a_sentence_is_one_line(text, folder, capsys):
     assert command("surprisal", "--model", folder / "txl-tokens", text) == 2
-    assert_one_line(capsys, repr(text) if text.strip() else "")
+    assert_one_line(capsys, text.strip())
 
 
 def test_an_empty_file_is_named(folder, tmp_path, capsys):
@@ -464,7 +464,7 @@ def test_an_empty_file_is_named(folder, tmp_path, capsys):
 
 @in_every_model
 def test_pairs_as_json_are_counted_as_the_rows_say(name, folder, pairs_file, capsys):
-    found = as_json(capsys, "blimp", "--model", folder / name, pairs_file, "--beam", 5)
+    found = as_json(capsys, "blimp", "--model", folder / name, pairs_file, "--beam", 5, "--within", "none")
     way = ByBeam(BEAM) if name in SYSTEM_OF else Directly()
     rows = pair_rows(folder / name, read_pairs(pairs_file), way)
     right = sum(row["good"] > row["bad"] for row in rows) / len(PAIRS)
@@ -541,7 +541,7 @@ def test_suites_as_json_are_scored_as_the_rows_say(name, folder, suite_file, cap
     found = as_json(capsys, "suites", "--model", folder / name, suite_file, "--beam", 5)
     tested = read_suites(suite_file)
     scores = scores_by_suite(tested, suite_rows(folder / name, tested, BEAM))
-    assert (found["beam_width"], found["word_beam_width"], found["within"]) == (5, 5, None)
+    assert (found["beam_width"], found["word_beam_width"], found["within"]) == (5, 5, 12.0)
     assert [row["score"] for row in found["suites"]] == [row["score"] for row in scores]
     assert found["averages"] == averages(scores)
     assert 0 < found["suites"][0]["unknown words"] < 1

@@ -45,7 +45,7 @@ def suites(options: argparse.Namespace) -> None:
     vocabulary = searched_model(folder).vocabulary
     rows = suite_rows(folder, tested, widths_from(options))
     report = suites_report(tested, rows, vocabulary)
-    about = {"model": folder.name, **widths_from(options)._asdict(), "averages": report["averages"]}
+    about = {"model": options.model or folder.name, **widths_from(options)._asdict(), "averages": report["averages"]}
     tables = {name: report[name] for name in ("suites", "predictions", "circuits")}
     _tell(options, about, {**tables, **as_tables(tested, rows)})
     if options.json:
@@ -97,7 +97,7 @@ def blimp(options: argparse.Namespace) -> None:
     rows = pair_rows(folder, paradigms, way)
     report = pairs_report(paradigms, rows, model.vocabulary)
     tables = {name: report.pop(name) for name in ("paradigms", "phenomena", "fields")}
-    about = {"model": folder.name, "log p": type(way).__name__, "fraction": options.fraction}
+    about = {"model": options.model or folder.name, "log p": type(way).__name__, "fraction": options.fraction}
     _tell(options, {**about, **report}, {**tables, "pairs": rows})
     if options.json:
         return

@@ -159,8 +159,7 @@ def nats_per_word(network: nn.Module, data: Data, positions: int, words: Callabl
 def of_model(folder: Path, data: Data, positions: int) -> float:
     """The loss of a language model per word and end of a sentence."""
     model = load_model(folder)
-    counts = torch.from_numpy(model.vocabulary.starts_word).clone()
-    counts[END] = True
+    counts = torch.tensor(model.vocabulary.starts_word | (np.arange(len(model.vocabulary)) == END))
     return nats_per_word(model, data, positions, lambda batch: counts[batch.target].sum())
 
 

@@ -4,7 +4,7 @@
     beside_the_paper("table2", values)           the paper's number, then ours, a column for each corpus and size
     orderings(values)                            which system the paper finds better, and whether it is better here
     in_words(orderings(values))                  the same as sentences
-    as_markdown(values)                          the table of the README
+    as_markdown(values)                          the table of the README: models, and what was measured of them
 
 Models are compared with models, and variants with the variants that answer the same question (ablations.py).
 
@@ -236,14 +236,12 @@ def _sentence(row: dict[str, Any]) -> str:
     return f"{found}, {chance} over {row['seeds']} seeds (paired t test, p = {row['p']:.3f})."
 
 
-# The rows of the README's table: a table of the paper, and one of its measures.
-ROWS = (
-    ("table2", "perplexity"),
-    ("table2", "SG"),
-    ("table2", "BLiMP"),
-    ("table3", "UAS"),
-    ("table4", "perplexity"),
-    ("table5", "perplexity"),
+# The columns of the README's table: a measure, the paper's table that has it, and its name there.
+COLUMNS = (
+    ("perplexity", "table2", "perplexity of a word"),
+    ("SG", "table2", "test suites"),
+    ("BLiMP", "table2", "minimal pairs"),
+    ("UAS", "table3", "UAS, reranked"),
 )
 
 
@@ -256,36 +254,23 @@ class Markdown(str):
     __repr__ = str.__str__
 
 
-def as_markdown(values: pd.DataFrame, folder: Path | None = None, root: str = "") -> Markdown:
-    """The paper's numbers, ours, and links to their records, a row for each measure of each table.
-
-    `root` is the path from the place where the text is shown to the repository.
-    """
-    lines = ["| paper | ours | record |", "|---|---|---|"]
-    measures = {measure.name: measure for measure in MEASURES}
-    for table, name in ROWS:
-        theirs, measure = paper(table, folder), measures[name]
-        theirs = theirs[theirs["metric"] == measure.paper]
-        ours = values[(values["question"] == TABLES[table]) & (values["measure"] == name)]
-        others = set(theirs["system"]) - set(ours["system"]) if table == "table2" else set()
-        said = ", ".join(f"{row.system} {row.value}" for row in theirs.itertuples() if row.system not in others)
-        corpus, _, unit = measure.paper.partition("/")
-        by_corpus = ours.groupby(["corpus", "size"], sort=False)
-        found = "; ".join(_in_short(*about, measure.unit, mine) for about, mine in by_corpus)
-        links = ", ".join(f"[{record}]({root}results/{record})" for record in sorted(set(ours["record"])))
-        lines.append(f"| Table {table[-1]}, {unit} on {corpus}: {said} | {found or 'not yet'} | {links} |")
-    return Markdown("\n".join(lines))
+def as_markdown(values: pd.DataFrame, folder: Path | None = None, corpus: str = "minilang") -> Markdown:
+    """A row for each model, and for each measure ours on one corpus and, small, the paper's on another."""
+    ours = values[(values["question"] == MODELS) & (values["corpus"] == corpus)]
+    papers_name = {measure.name: measure.paper for measure in MEASURES}
+    columns: list[dict[str, str]] = []
+    for name, table, _ in COLUMNS:
+        of_measure = ours[ours["measure"] == name]
+        columns.append(of_measure.groupby("system")["value"].agg(_in_short).to_dict())
+        theirs = paper(table, folder)
+        theirs = theirs[theirs["metric"] == papers_name[name]]
+        columns.append({row.system: f"<sub>{row.value}</sub>" for row in theirs.itertuples()})
+    head = ["", *(title for _, _, name in COLUMNS for title in (name, "<sub>paper</sub>"))]
+    systems = [name for name in titles().values() if any(name in column for column in columns)]
+    rows = [[name, *(column.get(name, "") for column in columns)] for name in systems]
+    return Markdown("\n".join(f"| {' | '.join(row)} |" for row in [head, ["---", *["---:"] * len(columns)], *rows]))
 
 
-def _in_short(corpus: str, size: str, unit: str, values: pd.DataFrame) -> str:
-    """Mean and standard deviation of every system, on one corpus."""
-    of_seeds = values.groupby("system", sort=False)["value"]
-    several = of_seeds.size().max() > 1
-    systems = [name for name in titles().values() if name in of_seeds.groups]
-    systems += [name for name in values["system"].unique() if name not in systems]
-    numbers = [
-        f"{name} {of.mean():.1f}" + (f" ± {of.std():.1f}" if several else "")
-        for name, of in ((name, of_seeds.get_group(name)) for name in systems)
-    ]
-    seeds = f"{of_seeds.size().max()} seeds" if several else "one seed"
-    return f"{corpus} ({', '.join(filter(None, (size, seeds, unit)))}): {', '.join(numbers)}"
+def _in_short(values: pd.Series) -> str:
+    """A mean, with its standard deviation if there are several seeds."""
+    return f"{values.mean():.1f}" + (f" ± {values.std():.1f}" if len(values) > 1 else "")
