@@ -12,7 +12,7 @@ QUIET  := $(if $(CI),--quiet,)
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup data reproduce notebooks lab figures test test-slow test-all lint bench clean lock
+.PHONY: help setup data reproduce notebooks lab book figures test test-slow test-all lint bench release clean lock
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ notebooks: $(READY)  ## refresh the stored outputs of the notebooks from their .
 lab: $(READY)  ## open JupyterLab on the notebooks
 	@$(BIN)/jupyter lab notebooks
 
+book: $(READY)  ## the notebooks and the reference as a site with search, in build/book/html
+	@$(BIN)/python book/build.py
+
 figures: $(READY)  ## draw all figures again into figures/, at SIZE
 	@$(BIN)/dtglib reproduce --size $(SIZE) --again
 
@@ -71,6 +74,9 @@ lint: $(READY)  ## ruff: style and formatting
 
 bench: $(READY)  ## time what has a benchmark, and write the records into benchmarks/records/
 	@for file in $(filter-out benchmarks/reproduction.py,$(sort $(wildcard benchmarks/[a-z]*.py))); do $(BIN)/python $$file || exit 1; done
+
+release: $(READY)  ## train the models that come with the package anew, into models/: hours
+	@$(BIN)/dtglib release
 
 clean:  ## remove runs/ and caches (the environment and data/ stay)
 	@rm -rf runs .pytest_cache .ruff_cache .hypothesis build *.egg-info

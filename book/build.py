@@ -1,6 +1,6 @@
 """Build the book: the executed notebooks in their order, the tour of the rooms, and what the docstrings say.
 
-    python book/build.py                    build/book/html/index.html
+    python book/build.py                    build/book/html/index.html, or in another folder that is named
 
 The pages are gathered in build/book/source, and made into a static site with search by Sphinx and MyST-NB. Docstrings
 are Markdown as they stand: an indented block is code. So the reference is drawn from the sources, without importing
@@ -18,38 +18,43 @@ from pathlib import Path
 from dtglib.basics.code import ROOMS
 
 ROOT = Path(__file__).parent.parent
-SOURCE, HTML = ROOT / "build" / "book" / "source", ROOT / "build" / "book" / "html"
 
 
-def build(notebooks: Path) -> None:
-    """Gather the pages, with the executed notebooks of a folder, and let Sphinx make HTML of them."""
-    shutil.rmtree(SOURCE, ignore_errors=True)
-    chapters = [chapter.stem for chapter in sorted(notebooks.glob("[0-9]*.ipynb"))]
-    for chapter in chapters:
-        _write(f"notebooks/{chapter}.ipynb", _linked((notebooks / f"{chapter}.ipynb").read_text("utf-8")))
+def build(folder: Path) -> None:
+    """Gather the pages, and let Sphinx make HTML of them."""
+    source, html = folder / "source", folder / "html"
+    shutil.rmtree(source, ignore_errors=True)
+    for name, content in _pages().items():
+        path = source / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    shutil.copy(Path(__file__).with_name("conf.py"), source)
+    command = ["-m", "sphinx", "-b", "html", "--fail-on-warning", "--keep-going", "--quiet", str(source), str(html)]
+    subprocess.run([sys.executable, *command], check=True)
+    print(html / "index.html")
+
+
+def _pages() -> dict[str, str]:
+    """The content of each page."""
+    chapters = {path.stem: path for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))}
+    pages = {"index.md": _index(list(chapters))}
+    pages |= {f"notebooks/{name}.ipynb": _linked(path.read_text("utf-8")) for name, path in chapters.items()}
     for record in sorted((ROOT / "results").rglob("README.md")):
-        _write(record.relative_to(ROOT).as_posix(), f"---\norphan: true\n---\n\n{_linked(record.read_text('utf-8'))}")
+        pages[record.relative_to(ROOT).as_posix()] = f"{ORPHAN}{_linked(record.read_text('utf-8'))}"
     for room in ROOMS:
-        _write(f"rooms/{room}.md", "\n".join(_room(room)))
+        pages[f"rooms/{room}.md"] = "\n".join(_room(room))
         for module in _modules(room):
             name = module.relative_to(ROOT).as_posix()
-            _write(f"source/{name}.md", f"---\norphan: true\n---\n\n# {name}\n\n```python\n{module.read_text()}```\n")
-    _write("index.md", _index(chapters))
-    shutil.copy(Path(__file__).with_name("conf.py"), SOURCE)
-    command = ["-m", "sphinx", "-b", "html", "--fail-on-warning", "--keep-going", "--quiet", str(SOURCE), str(HTML)]
-    subprocess.run([sys.executable, *command], check=True)
-    print(f"{HTML.relative_to(ROOT)}/index.html")
+            pages[f"source/{name}.md"] = f"{ORPHAN}# {name}\n\n```python\n{module.read_text('utf-8')}```\n"
+    return pages
+
+
+ORPHAN = "---\norphan: true\n---\n\n"  # a page that is in no list of contents
 
 
 def _linked(text: str) -> str:
     """Links to a folder with records as links to its page."""
     return re.sub(r"\]\(((?:[./]*results/)?20[\w-]+|[./]*results)/?\)", r"](\1/README.md)", text)
-
-
-def _write(page: str, content: str) -> None:
-    path = SOURCE / page
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content, encoding="utf-8")
 
 
 def _index(chapters: list[str]) -> str:
@@ -123,4 +128,4 @@ def _text(docstring: str | None) -> str:
 
 
 if __name__ == "__main__":
-    build(ROOT / "notebooks")
+    build(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build" / "book")

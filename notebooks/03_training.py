@@ -136,7 +136,6 @@ def measured(model):
     )
     return {
         "parameters": about["parameters"],
-        "positions": int(train.lengths.sum()),
         "positions a second": round(positions_per_second(network, train, settings[model].train)),
         "padding, %": round(100 * np.mean([line["padding"] for line in steps]), 1),
         "dev: nats per transition": round(best["nats_per_transition"], 3),
@@ -231,8 +230,8 @@ plot.draw_curves(curves, "words below the top of the stack", "share of the atten
 # %% [markdown]
 # ## What we found
 #
-# The numbers above are those of the size that this copy was run at; at `smoke` they say only that everything runs. At
-# `mini` (20,000 sentences of minilang, four epochs; what is said of losses held with three seeds, the rest with one):
+# At size `smoke` the five models are the released ones, which were trained at `mini` (20,000 sentences of minilang,
+# four epochs, one seed); what is said of losses held with three seeds.
 #
 # All five models train on two CPU cores in six to ten minutes together, depending on the machine; `make reproduce`
 # trains each on one core, in one and a half to four and a half minutes. Every model with a tree needs fewer nats for a
@@ -240,8 +239,8 @@ plot.draw_curves(curves, "words below the top of the stack", "share of the atten
 # follow from its words as strictly as here, the tree pays for itself. It does so for the probability of the words, too,
 # as the notebook on marginals says.
 #
-# A composed position looks at the **dependent**: from the second layer on it gets 42 to 72 % of the attention, the
-# head 16 to 41 %. That makes sense. The position has the head's word already, in its own input (`w+arc`), and what it
+# A composed position looks at the **dependent**: from the second layer on it gets 41 to 73 % of the attention, the
+# head 16 to 42 %. That makes sense. The position has the head's word already, in its own input (`w+arc`), and what it
 # lacks is what comes from the dependent. Arcs to the left, whose dependents are mostly single words, show it most.
 #
 # STACK positions look at the top. The word on top, with the position itself, gets 40 to 70 %, the next one 25 to 30 %,

@@ -217,8 +217,9 @@ pd.DataFrame(
 # %% [markdown]
 # ## What we found
 #
-# The numbers above are those of the size that this copy was run at; at `smoke` they say only that everything runs. Two
-# runs are recorded: [minilang](../results/2026-11-21-mini/README.md) at `mini`, with three seeds, and
+# At size `smoke` the models and parsers above are the released ones of minilang, asked about few sentences and few
+# trees: the picture is right, the digits are not. Two runs are recorded:
+# [minilang](../results/2026-11-21-mini/README.md) at `mini`, with three seeds, and
 # [UD English](../results/2026-11-20-open-small/README.md) at `open-small`, with one.
 #
 # **Is the bound tight with 300 trees? It depends on the parser, not on the 300.** On minilang, the strong parser (98 %

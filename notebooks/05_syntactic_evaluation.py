@@ -69,12 +69,12 @@ dtg, widths = load_model(folders["dtg", first.run.seed]), widths_of(first)
 # %% [markdown]
 # ## One sentence, word by word
 #
-# An item of minilang's test suite *number_prep*. The subject is *farmer*, and *lamps*, which stands nearer to the verb,
+# An item of minilang's test suite *number_orc*. The subject is *judge*, and *heroes*, which stands nearer to the verb,
 # is there to mislead. At the verb the two conditions part.
 
 # %%
 # NBVAL_CHECK_OUTPUT
-(suite,) = (suite for suite in read_suites("minilang") if suite.name == "number_prep")
+(suite,) = (suite for suite in read_suites("minilang") if suite.name == "number_orc")
 conditions = ("match_sing", "mismatch_sing")
 good, bad = (sum(suite.items[0].conditions[condition], ()) for condition in conditions)
 print(" ".join(good), "/", " ".join(bad))
@@ -116,7 +116,7 @@ pd.DataFrame(
 # %% [markdown]
 # The same as a picture, line by line: the best tree so far, and in boxes the words that the model can see when it
 # predicts what comes next. All others have been taken up by their heads. Below are the surprisals. First the attractor:
-# when the verb comes, *lamps* can no longer be seen.
+# before the verb is predicted, *heroes* has been taken up by *praised*, and that by *judge*.
 
 # %%
 
@@ -293,8 +293,8 @@ plot.draw_tree(Sentence(tuple(by_length[-2].words), tuple(by_length[-2].heads.to
 # %% [markdown]
 # ## What was found
 #
-# The models of size `smoke` have hardly been trained, and their tables say nothing about syntax. Of what was recorded
-# with better ones:
+# At size `smoke` the models are the released ones, the first seed of `mini`, on a small part of the suites and pairs:
+# the sentence and its pictures are typical, the tables are coarse. What was recorded on all of them:
 #
 # - On minilang ([mini](../results/2026-11-21-mini), three seeds) DTG has 84 ± 3 % of the test suites by circuit, TXL
 #   (trans) 76 ± 3, TXL (tokens) 57 ± 3. The difference is agreement over a distance: 98, 52 and 3 %. DTG's eager and

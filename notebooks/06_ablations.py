@@ -185,8 +185,8 @@ draw_recorded("parser")
 # %% [markdown]
 # ## What we found
 #
-# At `smoke` the first tables say only that everything runs. Of what is [recorded](../results/2026-11-21-mini-ablations)
-# at `mini`, with three seeds (p of paired t tests over them):
+# Of what is [recorded](../results/2026-11-21-mini-ablations) at `mini`, with three seeds (p of paired t tests over
+# them):
 #
 # **Arc representation.** An arc that is read by its own embedding alone costs a tenth of the perplexity (28.8 against
 # 26.2, p = 0.01). The head's word alone is nearly as good as both (26.5, p = 0.13). The paper has the same order, with

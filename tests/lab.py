@@ -103,9 +103,10 @@ class Lab:
             raise RuntimeError(f"{answer['exceptionDetails']['exception'].get('description')}\nin {javascript}")
         return answer["result"].get("value")
 
-    def visit(self, address: str) -> None:
+    def visit(self, address: str, comes_up: str = "'jupyterapp' in window") -> None:
+        """Open a page, and wait until an expression is true on it."""
         self.ask("Page.navigate", url=address)
-        wait(lambda: self.value("'jupyterapp' in window"), 60, "JupyterLab to come up in the browser")
+        wait(lambda: self.value(comes_up), 60, f"{address} to come up in the browser")
 
     def open(self, path: str) -> None:
         """Open a notebook with its stored outputs, and wait for its kernel."""

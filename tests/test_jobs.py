@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import slow
 from running import ROOT
-from toys import TINY, TINY_PARSER
+from toys import tiny_repository
 
 import dtglib.experiments.jobs
 from dtglib.cli.main import main
@@ -25,22 +25,11 @@ from dtglib.experiments.silver import parsed
 from dtglib.experiments.syntax_scores import pairs_of, parsing_of, suites_of
 from dtglib.families.base import family, titles
 
-SIZE = (
-    TINY.replace("epochs: 3", "epochs: 1")
-    + "test_sentences: 12\nscored_sentences: 6\ntrees: 5\nbeam: 2\nwithin: 2.0\nitems: 0.1\npairs: 0.005\n"
-)
-
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch, one_thread) -> Path:
     """A tiny one, with two parsers; a test may add to its only size."""
-    for name in ("notebooks", "configs/parsers"):
-        (tmp_path / name).mkdir(parents=True)
-    (tmp_path / "configs" / "smoke.yaml").write_text(SIZE)
-    for name, width in (("weak", 4), ("strong", 8)):
-        text = TINY_PARSER.replace("CORPUS", "minilang").replace("epochs: 2", "epochs: 1")
-        path = tmp_path / "configs" / "parsers" / f"{name}.yaml"
-        path.write_text(text.replace("arc_width: 8", f"arc_width: {width}"))
+    tiny_repository(tmp_path)
     monkeypatch.chdir(tmp_path / "notebooks")
     for kept_by_size in ("_corpus", "_model", "_parser"):  # an earlier test has had another size of this name
         getattr(dtglib.experiments.jobs, kept_by_size).cache_clear()

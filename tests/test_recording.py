@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from toys import TINY, TINY_PARSER
+from toys import tiny_repository
 
 from dtglib.basics.errors import UserError
 from dtglib.basics.record import Record, read_record
@@ -15,29 +15,10 @@ from dtglib.experiments.sentence_scores import perplexity_row, scores_of
 from dtglib.experiments.sentence_scores import test_sentences as sentences_to_test
 from dtglib.experiments.settings import read_size
 
-SIZE = (
-    TINY.replace("epochs: 3", "epochs: 1")
-    + "test_sentences: 12\nscored_sentences: 6\ntrees: 5\nbeam: 2\nwithin: 2.0\nitems: 0.1\npairs: 0.005\n"
-)
-
-
-def scratch(folder: Path) -> Path:
-    """A repository, so that nothing lands in the runs/ of the real one."""
-    for name in ("notebooks", "configs/parsers"):
-        (folder / name).mkdir(parents=True)
-    (folder / "configs" / "smoke.yaml").write_text(SIZE)
-    for name in ("weak", "strong"):
-        width = {"weak": 4, "strong": 8}[name]
-        text = TINY_PARSER.replace("CORPUS", "minilang").replace("epochs: 2", "epochs: 1")
-        (folder / "configs" / "parsers" / f"{name}.yaml").write_text(
-            text.replace("arc_width: 8", f"arc_width: {width}")
-        )
-    return folder
-
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory) -> Path:
-    return scratch(tmp_path_factory.mktemp("repository"))
+    return tiny_repository(tmp_path_factory.mktemp("repository"))
 
 
 @pytest.fixture(autouse=True)

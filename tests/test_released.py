@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 import pytest
 import torch
 from running import assert_one_line
-from toys import small_model, vocabulary
+from toys import small_model, tiny_repository, vocabulary
 
 from dtglib.basics import released
 from dtglib.basics.config import as_yaml
@@ -43,9 +43,7 @@ def place(tmp_path, monkeypatch):
     (folder / CARD_FILE).write_text(as_yaml(CARD))
     monkeypatch.setattr(released, "PLACES", (tmp_path / "models",))
     monkeypatch.chdir(tmp_path)
-    released._all_cards.cache_clear()
-    yield folder.parent
-    released._all_cards.cache_clear()
+    return folder.parent
 
 
 def test_a_name_wins_over_a_folder_of_the_same_spelling(place, tmp_path):
@@ -114,6 +112,29 @@ def test_a_picture_is_drawn_of_one_sentence(place, tmp_path, capsys):
     assert main(["surprisal", "--model", "dtg-toy", "two.txt", "--picture", "a.svg"]) == 2
     assert_one_line(capsys, "draws one sentence, and here are 2")
 
+
+# ---- How they are made
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_release_is_trained_rounded_measured_and_has_its_card_at_the_end(tmp_path, monkeypatch):
+    monkeypatch.chdir(tiny_repository(tmp_path))
+    monkeypatch.setattr(released, "PLACES", (tmp_path / "models",))
+    corpus = replace(release.CORPORA[0], size="smoke")
+    monkeypatch.setattr(release, "RELEASES", {name: release.Release(corpus, name[:-9]) for name in TINY_RELEASES})
+    for name in TINY_RELEASES:
+        folder = release.release(name)
+        card = released.read_card(folder)
+        assert (card.corpus, card.seed, card.epochs, card.kind) == ("minilang", 1, 1, name[:-9].replace("dtg", "model"))
+        assert abs(card.nats_lost) < 0.01 and card.nats_per_word > 1 and card.uas >= 0
+        assert (folder / "metrics.jsonl").is_file() and not list(folder.glob(".*"))
+    assert card.suites >= 0 and card.pairs >= 0 and card.perplexity > 1
+    assert load_model("dtg-minilang").config.width == 16
+    with pytest.raises(UserError, match="there is no release 'dtg-klingon'; releases are parser-minilang"):
+        release.release("dtg-klingon")
+
+
+TINY_RELEASES = ("parser-minilang", "dtg-minilang")
 
 # ---- The real ones
 

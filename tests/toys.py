@@ -199,6 +199,26 @@ evaluate_every: 3
 """
 
 
+TINY_SIZE = (
+    TINY.replace("epochs: 3", "epochs: 1")
+    + "test_sentences: 12\nscored_sentences: 6\ntrees: 5\nbeam: 2\nwithin: 2.0\nitems: 0.1\npairs: 0.005\n"
+)
+
+
+def tiny_repository(folder: Path) -> Path:
+    """A repository, so that nothing lands in the runs/ of the real one."""
+    for name in ("notebooks", "configs/parsers"):
+        (folder / name).mkdir(parents=True)
+    (folder / "configs" / "smoke.yaml").write_text(TINY_SIZE)
+    for name in ("weak", "strong"):
+        width = {"weak": 4, "strong": 8}[name]
+        text = TINY_PARSER.replace("CORPUS", "minilang").replace("epochs: 2", "epochs: 1")
+        (folder / "configs" / "parsers" / f"{name}.yaml").write_text(
+            text.replace("arc_width: 8", f"arc_width: {width}")
+        )
+    return folder
+
+
 # ---- A toy of 54 numbers that is trained: which letter follows which
 
 CPU = torch.device("cpu")

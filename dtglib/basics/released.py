@@ -8,7 +8,6 @@ They are in `models/` of the repository, and inside an installed package. experi
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -48,13 +47,9 @@ class Card:
 
 def cards(kind: str) -> Mapping[str, Card]:
     """The cards of all released models, or of all released parsers, by their names."""
-    return {name: card for name, card in _all_cards().items() if card.kind == kind}
-
-
-@cache
-def _all_cards() -> dict[str, Card]:
-    paths = (path for place in PLACES for path in sorted(place.glob(f"*/{CARD_FILE}")))
-    return {path.parent.name: read_card(path.parent) for path in paths}
+    folders = (path.parent for place in PLACES for path in sorted(place.glob(f"*/{CARD_FILE}")))
+    found = {folder.name: read_card(folder) for folder in folders}
+    return {name: card for name, card in found.items() if card.kind == kind}
 
 
 def read_card(folder: Path) -> Card:
