@@ -60,7 +60,7 @@ CORPORA = (
     ),
     Corpus(
         "ud",
-        "of the treebanks: CC BY-SA 4.0 (EWT, ParTUT, CHILDES's annotation, Atis) and CC BY-NC-SA 4.0 (GUM, LinES)",
+        "of the treebanks: CC BY-SA 4.0 (EWT, CHILDES, Atis) and CC BY-NC-SA 4.0 (GUM, ParTUT, LinES)",
         "comparison with models of a usual size: it has read less than a million words; commercial use",
         "open-small",
         ("txl-tokens", "txl-trans", "dtg"),
