@@ -7,8 +7,8 @@ network/weights.py). The scores on its card are of the rounded weights.
 """
 
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.files import repository, write_atomically
 from dtglib.basics.progress import progress
 from dtglib.basics.record import read_record
-from dtglib.basics.released import CARD_FILE, FORMAT, Card
+from dtglib.basics.released import CARD_FILE, FORMAT, Card, read_card
 from dtglib.data.vocabulary import END
 from dtglib.evaluate.attachment import attached
 from dtglib.evaluate.perplexity import perplexity
@@ -85,63 +85,76 @@ RELEASES = {
 
 
 def release(name: str) -> Path:
-    """Train one of RELEASES, or find it in the cache, and write its folder in models/."""
+    """Make one of RELEASES in models/: train it, or find it, then measure it; one that is there is only measured.
+
+    What was measured before is not measured again, so that a release that was stopped goes on.
+    """
     if name not in RELEASES:
         raise UserError(f"there is no release {name!r}; releases are {', '.join(RELEASES)}")
+    folder = repository() / "models" / name
     corpus, model = RELEASES[name]
-    return _parser(name, corpus, CONFIGS[model]) if model in CONFIGS else _model(name, corpus, model)
+    if not (folder / CARD_FILE).is_file():
+        made = _parser(folder, corpus, CONFIGS[model]) if model in CONFIGS else _model(folder, corpus, model)
+        _write_card(folder, made)
+    scores = _scores_of_parser if model in CONFIGS else _scores_of_model
+    for score, measured in scores(folder, corpus, model):
+        card = read_card(folder)
+        if getattr(card, score) is None:
+            _write_card(folder, replace(card, **{score: round(measured(), 5)}))
+    return folder
 
 
-def _model(name: str, corpus: Corpus, model: str) -> Path:
+def _model(folder: Path, corpus: Corpus, model: str) -> Card:
+    """Train a model, and write its files."""
     settings = read_size(corpus.size, model=model)
     prepared = prepare(settings)
-    folder = trained(settings, prepared)
-    released = _rounded(folder, name, WEIGHTS_FILE)
-    positions = settings.train.batch_positions
-    before, after = (of_model(path, prepared.dev, positions) for path in (folder, released))
-    scores = {
-        "perplexity": perplexity(
-            scores_of(
-                released,
-                test_sentences(settings),
-                f"{PARSER}-{corpus.name}" if family(model).likelihood.sums_over_trees else None,
-                settings.evaluation.trees,
-            )
-        ).per_word,
-        "suites": 100 * next(iter(suites_of(settings, released)["averages"].values())),
-        "pairs": 100 * pairs_of(settings, released)["accuracy"],
-        "uas": 100 * parsing_of(settings, released)["UAS"] if family(model).parses else None,
-    }
-    nats = {"nats_per_word": after, "nats_lost": after - before}
-    _write_card(released, corpus, "model", family(model).title, corpus.size, **nats, **scores)
-    return released
+    source = trained(settings, prepared)
+    _write_rounded(source, folder, WEIGHTS_FILE)
+    before, after = (of_model(path, prepared.dev, settings.train.batch_positions) for path in (source, folder))
+    return _card(folder, corpus, "model", family(model).title, corpus.size, before, after)
 
 
-def _parser(name: str, corpus: Corpus, config: str) -> Path:
+def _scores_of_model(folder: Path, corpus: Corpus, model: str) -> Iterator[tuple[str, Callable[[], float]]]:
+    """The scores on the card of a model, each with the function that measures it."""
+    settings = read_size(corpus.size, model=model)
+    kind = family(model)
+    parser = f"{PARSER}-{corpus.name}" if kind.likelihood.sums_over_trees else None
+    sentences, trees = test_sentences(settings), settings.evaluation.trees
+    yield "perplexity", lambda: perplexity(scores_of(folder, sentences, parser, trees)).per_word
+    yield "suites", lambda: 100 * next(iter(suites_of(settings, folder)["averages"].values()))
+    yield "pairs", lambda: 100 * pairs_of(settings, folder)["accuracy"]
+    if kind.parses:
+        yield "uas", lambda: 100 * parsing_of(settings, folder)["UAS"]
+
+
+def _parser(folder: Path, corpus: Corpus, config: str) -> Card:
+    """Train a parser, and write its files."""
     settings = read_size(corpus.size)
     chosen = read_parser(config, settings)
-    prepared, folder = prepare_parser(chosen), trained_parser(config, settings)
-    released = _rounded(folder, name, trained_parsers.WEIGHTS_FILE)
-    positions = chosen.train.batch_positions
-    before, after = (of_parser(path, prepared.dev, positions) for path in (folder, released))
-    gold = [sentence for sentence in test_sentences(settings) if sentence.heads is not None]
-    parsed = Trained.load(released).parse(gold)
-    uas = 100 * attached(gold, [sentence.heads for sentence in parsed]).uas
-    nats = {"nats_per_word": after, "nats_lost": after - before}
-    _write_card(released, corpus, "parser", "biaffine parser", f"parsers/{config}", **nats, uas=uas)
-    return released
+    prepared, source = prepare_parser(chosen), trained_parser(config, settings)
+    _write_rounded(source, folder, trained_parsers.WEIGHTS_FILE)
+    before, after = (of_parser(path, prepared.dev, chosen.train.batch_positions) for path in (source, folder))
+    return _card(folder, corpus, "parser", "biaffine parser", f"parsers/{config}", before, after)
 
 
-def _rounded(folder: Path, name: str, weights: str) -> Path:
-    """A copy of a trained folder in models/, with rounded weights and no card yet."""
-    released = repository() / "models" / name
-    (released / CARD_FILE).unlink(missing_ok=True)
-    released.mkdir(parents=True, exist_ok=True)
-    for file in folder.iterdir():
+def _scores_of_parser(folder: Path, corpus: Corpus, model: str) -> Iterator[tuple[str, Callable[[], float]]]:
+    """The score on the card of a parser, with the function that measures it."""
+    gold = [sentence for sentence in test_sentences(read_size(corpus.size)) if sentence.heads is not None]
+
+    def uas() -> float:
+        parsed = Trained.load(folder).parse(gold)
+        return 100 * attached(gold, [sentence.heads for sentence in parsed]).uas
+
+    yield "uas", uas
+
+
+def _write_rounded(source: Path, folder: Path, weights: str) -> None:
+    """Copy a trained folder, with rounded weights."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in source.iterdir():
         if file.name != weights and not file.name.startswith("."):
-            shutil.copyfile(file, released / file.name)
-    write_compact(folder / weights, released / weights)
-    return released
+            shutil.copyfile(file, folder / file.name)
+    write_compact(source / weights, folder / weights)
 
 
 def nats_per_word(network: nn.Module, data: Data, positions: int, words: Callable[[Any], Tensor]) -> float:
@@ -168,13 +181,12 @@ def of_parser(folder: Path, data: Data, positions: int) -> float:
     return nats_per_word(Trained.load(folder), data, positions, lambda batch: batch.is_word.sum())
 
 
-def _write_card(folder: Path, corpus: Corpus, kind: str, title: str, size: str, **measured: float | None) -> None:
-    """Write the card, last of all files, so that a folder with a card is whole."""
+def _card(folder: Path, corpus: Corpus, kind: str, title: str, size: str, before: float, after: float) -> Card:
+    """The card of a folder whose scores are not measured yet; the losses are those before and after rounding."""
     about, config, metrics = read_record(folder)
     best = best_on_dev(folder)
-    lines_of_best = [line for line in metrics if line["part"] == "train" and line["step"] <= best["step"]]
-    hardware = about["hardware"]
-    card = Card(
+    until_best = [line for line in metrics if line["part"] == "train" and line["step"] <= best["step"]]
+    return Card(
         format=FORMAT,
         kind=kind,
         title=title,
@@ -185,10 +197,15 @@ def _write_card(folder: Path, corpus: Corpus, kind: str, title: str, size: str, 
         seed=config["seed"],
         commit=about["code"]["commit"] + (", changed" if about["code"]["changed"] else ""),
         parameters=metrics[0]["parameters"],
-        epochs=lines_of_best[-1]["epoch"],
+        epochs=until_best[-1]["epoch"],
         minutes=round(about["wall_seconds"] / 60, 1),
-        hardware=f"{hardware['cpu']}, {hardware['cores']} cores",
-        **{name: None if value is None else round(value, 5) for name, value in measured.items()},
+        hardware=f"{about['hardware']['cpu']}, {about['hardware']['cores']} cores",
+        nats_per_word=round(after, 5),
+        nats_lost=round(after - before, 5),
     )
+
+
+def _write_card(folder: Path, card: Card) -> None:
+    """Written last of all files, so that a folder with a card is whole."""
     with write_atomically(folder / CARD_FILE) as file:
         file.write(as_yaml(card))
