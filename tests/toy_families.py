@@ -198,6 +198,9 @@ class Rereading:
     def heads(self, state: Rows, row: int) -> np.ndarray:
         return np.full(sum(self.model.vocabulary.starts_word[list(state.symbols[row])]), OPEN)
 
+    def visible(self, state: Rows, row: int) -> np.ndarray:
+        return np.arange(1, len(self.heads(state, row)) + 1)
+
     def most_silent(self, words: int) -> int:
         return MOST_MARKS
 

@@ -133,7 +133,7 @@ def _stack(arcs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
     return levels
 
 
-def _draw_arc(axes: Axes, start: float, end: float, level: int, label: str, colour: str) -> None:
+def _draw_arc(axes: Axes, start: float, end: float, level: float, label: str, colour: str) -> None:
     """Draw an arc: up from the head, across, and down to an arrow above the dependent."""
     side = np.sign(level)
     # Arcs start a little to the left or right of the head, on the dependent's side, so that they do not overlap.
@@ -147,7 +147,7 @@ def _draw_arc(axes: Axes, start: float, end: float, level: int, label: str, colo
     axes.text((start + end) / 2, apex, label, ha="center", va="center", fontsize=8, color=colour, bbox=white)
 
 
-def _draw_root(axes: Axes, place: float, height: int) -> None:
+def _draw_root(axes: Axes, place: float, height: float) -> None:
     stem = {"arrowstyle": "-|>", "color": GREY, "linewidth": 1.1}
     axes.annotate("", xy=(place, 0.4), xytext=(place, height), arrowprops=stem)
     axes.text(place, height + 0.25, "root", ha="center", va="center", fontsize=8, color=GREY)
@@ -165,7 +165,7 @@ def draw_reading(words: Sequence[str], moments: Sequence[Moment], unit: str, tit
     """
     places = _places([*words, "end"])
     surprisals, all_heads, all_visible = zip(*moments, strict=True)
-    trees = [_arcs(Sentence(tuple(words[: len(heads or ())]), heads or ())) for heads in all_heads]
+    trees = [_arcs(Sentence(tuple(words[: len(heads or ())]), tuple(heads or ()))) for heads in all_heads]
     levels = [_stack([(head, word) for word, head, _ in tree]) for tree in trees]
     has_root = [0 in (heads or ()) for heads in all_heads]
     heights = [
