@@ -133,7 +133,7 @@ def _stack(arcs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
     return levels
 
 
-def _draw_arc(axes: Axes, start: float, end: float, level: float, label: str, colour: str) -> None:
+def _draw_arc(axes: Axes, start: float, end: float, level: Number, label: str, colour: str) -> None:
     """Draw an arc: up from the head, across, and down to an arrow above the dependent."""
     side = np.sign(level)
     # Arcs start a little to the left or right of the head, on the dependent's side, so that they do not overlap.
@@ -147,7 +147,7 @@ def _draw_arc(axes: Axes, start: float, end: float, level: float, label: str, co
     axes.text((start + end) / 2, apex, label, ha="center", va="center", fontsize=8, color=colour, bbox=white)
 
 
-def _draw_root(axes: Axes, place: float, height: float) -> None:
+def _draw_root(axes: Axes, place: float, height: Number) -> None:
     stem = {"arrowstyle": "-|>", "color": GREY, "linewidth": 1.1}
     axes.annotate("", xy=(place, 0.4), xytext=(place, height), arrowprops=stem)
     axes.text(place, height + 0.25, "root", ha="center", va="center", fontsize=8, color=GREY)
