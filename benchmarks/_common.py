@@ -17,7 +17,7 @@ import numpy as np
 from dtglib.basics.files import repository
 from dtglib.basics.progress import quiet
 from dtglib.basics.record import Run
-from dtglib.data.vocabulary import MARK, Vocabulary, reserved_entries
+from dtglib.data.vocabulary import ARCS, MARK, Vocabulary
 
 # PyTorch looks for a package that is called cuda, and must not find cuda.py. So this comes before PyTorch; what several
 # benchmarks share besides lies in a folder of its own.
@@ -104,7 +104,7 @@ def operations(model, predictions: int, positions: int) -> float:
 def made_up_vocabulary(pieces: int = 8000, words: int = 5000) -> Vocabulary:
     """So many entries in all, of which "0", "1", ... are words and the rest goes on with words."""
     starts = tuple(f"{MARK}{number}" for number in range(words))
-    reserved = reserved_entries(31)
+    reserved = ARCS.entries
     return Vocabulary(reserved + starts + tuple(map(str, range(pieces - len(starts) - len(reserved)))))
 
 

@@ -13,7 +13,7 @@ from trees import THERE_IS_A_DIFFERENCE, Heads, random_tree
 
 import dtglib.sequences.compile
 from dtglib.basics.errors import UserError
-from dtglib.data.vocabulary import END, ROOT, Vocabulary
+from dtglib.data.vocabulary import END, ROOT, Vocabulary, arcs
 from dtglib.sequences.compile import COMPOSE, NOTHING, STACK, Compiled, compile_trees
 from dtglib.transitions import START, SYSTEMS, Action, Kind, State, oracle, replay, take
 from dtglib.transitions.protocol import operands
@@ -215,7 +215,7 @@ def test_a_left_arc_that_reaches_too_far_is_not_taken_for_a_shorter_one():
 
 
 def test_arcs_that_the_vocabulary_does_not_have_may_not_come():
-    vocabulary = Vocabulary.of_words(["a"], reach=2)
+    vocabulary = Vocabulary.of_words(["a"], arcs(2))
     heads = (0, 1, 2, 3, 4, 5)
     vectors = compile_trees(SYSTEMS["arc-swift"], vocabulary, [("a" * 6, heads)]).sentence(0)
     for i, position in enumerate(expected_positions("arc-swift", heads, [1] * 6)):
@@ -329,7 +329,7 @@ REACHES_THREE = (4, 1, 2, 0)  # "_ _ _ _": 1, 2 and 3 hang one from the other, a
 
 
 def test_an_arc_that_is_too_long_for_the_vocabulary_is_named_with_its_sentence_and_the_way_out():
-    vocabulary = Vocabulary.of_words([EXAMPLE], reach=2)
+    vocabulary = Vocabulary.of_words([EXAMPLE], arcs(2))
     with pytest.raises(UserError) as error:
         compile_trees(SYSTEMS["arc-swift"], vocabulary, [(EXAMPLE, THERE_IS_A_DIFFERENCE), (EXAMPLE, REACHES_THREE)])
     for part in ("sentence 2", "arc-swift", "[2]", "larger reach"):
@@ -337,7 +337,7 @@ def test_an_arc_that_is_too_long_for_the_vocabulary_is_named_with_its_sentence_a
 
 
 def test_an_arc_that_is_just_long_enough_compiles():
-    vocabulary = Vocabulary.of_words([EXAMPLE], reach=3)
+    vocabulary = Vocabulary.of_words([EXAMPLE], arcs(3))
     sequences = compile_trees(SYSTEMS["arc-swift"], vocabulary, [(EXAMPLE, REACHES_THREE)])
     assert vocabulary.transition("LEFTARC[3]") in sequences.sentence(0).target
 

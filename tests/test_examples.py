@@ -14,7 +14,7 @@ from trees import THERE_IS_A_DIFFERENCE
 from dtglib.basics.errors import UserError
 from dtglib.data.corpora import load
 from dtglib.data.treebank import Sentence, Treebank
-from dtglib.data.vocabulary import END, PAD, ROOT, Vocabulary
+from dtglib.data.vocabulary import END, PAD, ROOT, Vocabulary, arcs
 from dtglib.experiments.settings import read_size
 from dtglib.families.base import build
 from dtglib.network.transformer import Batch, TransformerConfig, batch_of
@@ -50,7 +50,7 @@ def words_in(batch: Batch) -> list[list[str]]:
 
 def test_a_sentence_whose_arcs_reach_too_far_is_left_out_and_counted():
     """arc-swift draws the arc from "difference" back to "There" over both words between: LEFTARC[3]."""
-    near, far = Vocabulary.of_words([WORDS], reach=2), Sentence(WORDS, (4, 1, 2, 0), id="far")
+    near, far = Vocabulary.of_words([WORDS], arcs(2)), Sentence(WORDS, (4, 1, 2, 0), id="far")
     mixed = Treebank([far, SHORT, far, DIFFERENCE], Counter())
     found = Examples.of("dtg-swift", READING_OF["dtg-swift"], near, mixed)
     assert found.names == ["short", "difference"]

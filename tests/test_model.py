@@ -24,7 +24,7 @@ from trees import Heads, random_tree
 
 from dtglib.basics.errors import UserError
 from dtglib.data.corpora import load
-from dtglib.data.vocabulary import PAD, REACH, ROOT, Vocabulary, reserved_entries
+from dtglib.data.vocabulary import ARCS, PAD, ROOT, Vocabulary
 from dtglib.experiments.settings import read_size
 from dtglib.families.base import build, load_model
 from dtglib.network import attention
@@ -50,7 +50,7 @@ def read(name: str, numbers: Row[int], form=dense, place=pad) -> Batch:
 def test_at_paper_size_there_are_252_million_parameters():
     """Counted on the meta device, where a tensor takes no memory."""
     config = read_size("paper").model
-    speaks = Vocabulary((*reserved_entries(REACH), *(f"▁{number}" for number in range(32_768))))
+    speaks = Vocabulary((*ARCS.entries, *(f"▁{number}" for number in range(32_768))))
     with torch.device("meta"):
         model = build(config, speaks)
     count = sum(parameter.numel() for parameter in model.parameters())
@@ -77,7 +77,7 @@ def test_the_five_models_are_one_body():
 @pytest.fixture(scope="module")
 def fresh() -> Transformer:
     torch.manual_seed(2)
-    speaks = Vocabulary((*reserved_entries(REACH), *(f"▁{number}" for number in range(4000))))
+    speaks = Vocabulary((*ARCS.entries, *(f"▁{number}" for number in range(4000))))
     return build(TransformerConfig(layers=4, width=256, heads=4, inner=1024, output="factored"), speaks)
 
 
@@ -371,7 +371,7 @@ def test_the_sentences_of_up_to_four_words_and_all_longer_ones_sum_to_1(name, ou
 @in_every_model
 def test_the_sentences_of_up_to_four_pieces_and_all_longer_ones_sum_to_1(name, output):
     """Two pieces start a word, two go on with one, and four pieces is the most."""
-    speaks = Vocabulary((*reserved_entries(REACH), "▁a", "b", "c"))
+    speaks = Vocabulary((*ARCS.entries, "▁a", "b", "c"))
     assert speaks.starts_word.sum() == speaks.continues_word.sum() == 2
     complete, longer = probability_of_all(name, small_model(name, speaks, output=output), most_pieces=4)
     assert complete > 1e-4 and longer > 1e-4  # neither could be missing

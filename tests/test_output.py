@@ -16,7 +16,7 @@ from dtglib.data.vocabulary import END, PAD, UNKNOWN, Vocabulary
 from dtglib.network.output import (
     CONTINUES,
     ENDS,
-    FIRST_ARC,
+    FIRST_PAIR,
     NEVER,
     POPS,
     STARTS,
@@ -153,7 +153,13 @@ def test_what_really_comes_next_is_always_legal(output):
 @in_both_vocabularies
 def test_every_entry_has_the_one_class_that_its_name_says(kind):
     v = vocabulary(kind)
-    names = {"<END>": ENDS, "POP": POPS, "LEFTARC": FIRST_ARC, "RIGHTARC": FIRST_ARC + 1, "LEFTARC[2]": FIRST_ARC + 2}
+    names = {
+        "<END>": ENDS,
+        "POP": POPS,
+        "LEFTARC": FIRST_PAIR,
+        "RIGHTARC": FIRST_PAIR + 1,
+        "LEFTARC[2]": FIRST_PAIR + 2,
+    }
     names |= {"<pad>": NEVER, "<ROOT>": NEVER, "<unknown>": NEVER if kind == "pieces" else STARTS}
     classes = classes_of(v)
     assert len(classes) == len(v)

@@ -13,7 +13,7 @@ from toys import SYSTEM_OF
 from dtglib.cli.main import main
 from dtglib.data.corpora import load
 from dtglib.data.treebank import Treebank
-from dtglib.data.vocabulary import Vocabulary
+from dtglib.data.vocabulary import Vocabulary, arcs
 from dtglib.evaluate.perplexity import by_trees, exactly, perplexity
 from dtglib.families.base import build, load_model
 from dtglib.network.transformer import TransformerConfig
@@ -239,7 +239,7 @@ def test_300_words_are_scored(name, folder, tmp_path, capsys):
 @pytest.fixture
 def short_of_reach(tmp_path) -> Path:
     """A model of arc-swift that can draw no arc beyond the next word."""
-    vocabulary = Vocabulary.of_words([["There", "is"]], reach=1)
+    vocabulary = Vocabulary.of_words([["There", "is"]], arcs(1))
     build(TransformerConfig(model="dtg-swift", layers=1, width=16, heads=2, inner=32), vocabulary).save(
         tmp_path / "short"
     )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from toys import PIECES, SENTENCES
 
 from dtglib.basics.errors import UserError
-from dtglib.data.vocabulary import END, MARK, PAD, REACH, ROOT, UNKNOWN, Vocabulary, VocabularyConfig, reserved_entries
+from dtglib.data.vocabulary import ARCS, END, MARK, PAD, ROOT, UNKNOWN, Vocabulary, VocabularyConfig, arcs
 
 
 @pytest.fixture(scope="module")
@@ -47,13 +47,13 @@ def test_the_reserved_entries_come_first_in_a_fixed_order(vocabulary):
 
 
 def test_a_longer_reach_moves_no_reserved_id_that_a_shorter_one_has():
-    assert reserved_entries(10)[: len(reserved_entries(2))] == reserved_entries(2)
+    assert arcs(10).entries[: len(arcs(2).entries)] == arcs(2).entries
 
 
 def test_an_arc_beyond_the_reach_is_refused_with_the_way_out(words):
-    with pytest.raises(UserError, match=r"no transition LEFTARC\[32\].*\[31\]; .* build it with a larger reach"):
+    with pytest.raises(UserError, match=r"no transition LEFTARC\[32\]: it has .* last is RIGHTARC\[31\]; build one"):
         words.transition("LEFTARC[32]")
-    assert Vocabulary.of_words(SENTENCES, reach=32).transition("LEFTARC[32]") == 67
+    assert Vocabulary.of_words(SENTENCES, arcs(32)).transition("LEFTARC[32]") == 67
 
 
 @pytest.mark.parametrize("name", ["<pad>", "<unknown>", "SHIFT", "LEFTARC[1]", "LEFTARC[0]", "There", ""])
@@ -70,7 +70,7 @@ def test_the_reach_is_enough_for_every_projective_tree_of_the_treebanks(data):
             heads = [int(row[6]) for row in (line.split("\t") for line in block.split("\n")) if row[0].isdigit()]
             deepest = max(deepest, deepest_arc(heads))
     assert deepest == 15
-    assert deepest < REACH
+    assert deepest < len(ARCS.left)
 
 
 def deepest_arc(heads: list[int]) -> int:
@@ -100,7 +100,7 @@ def test_a_word_level_vocabulary_has_one_piece_per_word(words):
 
 
 def test_a_word_level_vocabulary_lists_the_most_frequent_words_first():
-    by_frequency = Vocabulary.of_words([["b", "c", "a"], ["c", "b"], ["c"]]).entries[len(reserved_entries(REACH)) :]
+    by_frequency = Vocabulary.of_words([["b", "c", "a"], ["c", "b"], ["c"]]).entries[len(ARCS.entries) :]
     assert by_frequency == ("▁c", "▁b", "▁a")
 
 
@@ -255,7 +255,7 @@ def test_a_saved_vocabulary_is_loaded_as_it_was(vocabulary, tmp_path):
 def test_different_vocabularies_have_different_fingerprints(pieces, words):
     others = [
         Vocabulary.of_words(SENTENCES[:1]),
-        Vocabulary.of_words(SENTENCES, reach=5),
+        Vocabulary.of_words(SENTENCES, arcs(5)),
         Vocabulary.train(SENTENCES, 300),
     ]
     assert len({vocabulary.fingerprint for vocabulary in [pieces, words, *others]}) == 5
@@ -318,7 +318,8 @@ def test_a_description_that_is_none_is_named(words, tmp_path, text):
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("reserved", {"<pad>": 1}), ("kind", "letters"), ("file", "../words.txt"), ("reach", 5)]
+    ("key", "value"),
+    [("reserved", {"<pad>": 1}), ("kind", "letters"), ("file", "../words.txt"), ("symbols", arcs(5)._asdict())],
 )
 def test_a_vocabulary_of_another_make_is_refused(words, tmp_path, key, value):
     words.save(tmp_path)

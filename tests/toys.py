@@ -22,7 +22,7 @@ from trees import Heads, all_trees, random_tree
 
 from dtglib.basics.files import write_atomically
 from dtglib.data.corpora import load
-from dtglib.data.vocabulary import Vocabulary
+from dtglib.data.vocabulary import Vocabulary, arcs
 from dtglib.decode.beam import Widths
 from dtglib.families.base import build, titles
 from dtglib.network.transformer import Part, Transformer, TransformerConfig
@@ -38,7 +38,7 @@ from dtglib.transitions.rows import MOST_REACH
 
 EXAMPLE = ["There", "is", "a", "difference"]  # with the heads THERE_IS_A_DIFFERENCE
 VOCABULARY = Vocabulary.of_words([EXAMPLE])
-FAR = Vocabulary.of_words([EXAMPLE], reach=MOST_REACH)  # with all arcs that there are
+FAR = Vocabulary.of_words([EXAMPLE], arcs(MOST_REACH))  # with all arcs that there are
 
 TEXT = """
 There is a difference
@@ -58,7 +58,7 @@ LONG_WORD = "theirsthe"  # of many pieces, no two alike
 @cache
 def vocabulary(kind: str) -> Vocabulary:
     """With pieces many of the words below are cut in several; nothing here needs an arc beyond [9]."""
-    return Vocabulary.train(SENTENCES, PIECES, reach=9) if kind == "pieces" else Vocabulary.of_words(SENTENCES, reach=9)
+    return Vocabulary.train(SENTENCES, PIECES, arcs(9)) if kind == "pieces" else Vocabulary.of_words(SENTENCES, arcs(9))
 
 
 # ---- Sentences with their trees

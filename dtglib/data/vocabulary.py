@@ -20,11 +20,13 @@ word into several pieces: ▁differ|ence. Three things hold by construction, bec
   training words is spelled in UTF-8 bytes, for which there are 256 continuing pieces (SentencePiece's byte fallback).
   So a piece-level vocabulary has no unknown words; <unknown> is used by word-level ones alone, and starts a word there.
 
-The reserved entries serve every transition system, so that one vocabulary file serves all models of a comparison.
+The reserved entries after <unknown> are the symbols that write a tree: by default the arcs of every transition system,
+so that one vocabulary file serves all models of a comparison. Other families have other ones (`with_symbols`).
 """
 
 import hashlib
 import io
+import itertools
 import json
 import re
 from collections import Counter
@@ -38,11 +40,30 @@ import numpy as np
 import sentencepiece
 
 from dtglib.basics.config import require_positive
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, shortened
 from dtglib.basics.files import write_atomically
 
 MARK = "▁"
 PAD, ROOT, END, UNKNOWN = range(4)
+
+MOST_PAIRS = 31  # of left and right symbols: which of them are legal is told by as many bits of an integer
+
+
+class Symbols(NamedTuple):
+    """The symbols that write a tree: left and right ones, such as arcs and brackets, and those that are neither."""
+
+    name: str  # by which vocabularies are told apart
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    others: tuple[str, ...] = ()
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """All reserved entries, whose ids are 0, 1, 2, ..."""
+        (first, *pairs) = itertools.zip_longest(self.left, self.right)
+        in_order = [*first, *self.others, *itertools.chain.from_iterable(pairs)]
+        return ("<pad>", "<ROOT>", "<END>", "<unknown>", *filter(None, in_order))
+
 
 # The largest k of arc-swift's LEFTARC[k] and RIGHTARC[k], which reach k deep into the stack. The deepest arc in the
 # 85,012 projective trees of the UD treebanks in the project's data (English and German) has k = 15; twice that is safe.
@@ -63,10 +84,13 @@ class VocabularyConfig:
         require_positive(self, "pieces")
 
 
-def reserved_entries(reach: int) -> tuple[str, ...]:
-    """The entries with ids 0, 1, 2, ...; an entry has the same id in every vocabulary that has it."""
-    far_arcs = [f"{arc}[{k}]" for k in range(2, reach + 1) for arc in ("LEFTARC", "RIGHTARC")]
-    return ("<pad>", "<ROOT>", "<END>", "<unknown>", "LEFTARC", "RIGHTARC", "POP", *far_arcs)
+def arcs(reach: int) -> Symbols:
+    """The symbols of the transition systems; an entry has the same id, whatever the reach."""
+    left, right = ([arc, *(f"{arc}[{k}]" for k in range(2, reach + 1))] for arc in ("LEFTARC", "RIGHTARC"))
+    return Symbols(str(reach), tuple(left), tuple(right), ("POP",))
+
+
+ARCS = arcs(REACH)
 
 
 class Encoded(NamedTuple):
@@ -90,11 +114,11 @@ class Vocabulary:
     """The entries by id; `model` holds the bytes of the SentencePiece model, and is empty if the entries are words."""
 
     entries: tuple[str, ...]
-    reach: int = REACH
+    symbols: Symbols = ARCS
     model: bytes = b""
 
     @classmethod
-    def of_words(cls, sentences: Iterable[Sequence[str]], reach: int = REACH) -> "Vocabulary":
+    def of_words(cls, sentences: Iterable[Sequence[str]], symbols: Symbols = ARCS) -> "Vocabulary":
         """One entry per word of the training sentences, the most frequent first."""
         counts = Counter(word for words in sentences for word in words)
         if not counts:
@@ -102,12 +126,12 @@ class Vocabulary:
         if broken := [word for word in counts if "\n" in word]:
             raise UserError(f"the word {broken[0]!r} has a line break in it; vocabulary files have one word per line")
         by_frequency = sorted(counts, key=lambda word: (-counts[word], word))
-        return cls(reserved_entries(reach) + tuple(MARK + word for word in by_frequency), reach)
+        return cls(symbols.entries + tuple(MARK + word for word in by_frequency), symbols)
 
     @classmethod
-    def train(cls, sentences: Iterable[Sequence[str]], pieces: int = 8000, reach: int = REACH) -> "Vocabulary":
+    def train(cls, sentences: Iterable[Sequence[str]], pieces: int = 8000, symbols: Symbols = ARCS) -> "Vocabulary":
         """Learn `pieces` pieces (the 256 bytes among them) from the words of the training sentences."""
-        return cls._of_model(_train_sentencepiece(sentences, pieces), reach)
+        return cls._of_model(_train_sentencepiece(sentences, pieces), symbols)
 
     @classmethod
     def configured(cls, config: VocabularyConfig, sentences: Iterable[Sequence[str]]) -> "Vocabulary":
@@ -115,11 +139,15 @@ class Vocabulary:
         return cls.of_words(sentences) if config.vocabulary == "words" else cls.train(sentences, config.pieces)
 
     @classmethod
-    def _of_model(cls, model: bytes, reach: int) -> "Vocabulary":
+    def _of_model(cls, model: bytes, symbols: Symbols) -> "Vocabulary":
         processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         # SentencePiece's id 0 is its unknown piece, which byte fallback makes superfluous.
         pieces = tuple(processor.id_to_piece(number) for number in range(1, len(processor)))
-        return cls(reserved_entries(reach) + pieces, reach, model)
+        return cls(symbols.entries + pieces, symbols, model)
+
+    def with_symbols(self, symbols: Symbols) -> "Vocabulary":
+        """The same words or pieces with other symbols."""
+        return Vocabulary(symbols.entries + self.entries[len(self.symbols.entries) :], symbols, self.model)
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -134,7 +162,12 @@ class Vocabulary:
     @cached_property
     def reserved(self) -> dict[str, int]:
         """The reserved entries' ids by name: {"<pad>": 0, ..., "LEFTARC": 4, ...}."""
-        return {name: number for number, name in enumerate(reserved_entries(self.reach))}
+        return {name: number for number, name in enumerate(self.symbols.entries)}
+
+    @property
+    def reach(self) -> int:
+        """The largest k of LEFTARC[k] and RIGHTARC[k]."""
+        return len(self.symbols.left)
 
     @cached_property
     def starts_word(self) -> np.ndarray:
@@ -154,16 +187,15 @@ class Vocabulary:
     @cached_property
     def fingerprint(self) -> str:
         """A hash, twelve hexadecimal digits, by which a model recognises its own vocabulary."""
-        return hashlib.sha256(f"{self.kind} {self.reach}\n".encode() + self._content).hexdigest()[:12]
+        return hashlib.sha256(f"{self.kind} {self.symbols.name}\n".encode() + self._content).hexdigest()[:12]
 
     def transition(self, name: str) -> int:
-        """The id of LEFTARC, RIGHTARC, POP, or of LEFTARC[k] and RIGHTARC[k] for k >= 2."""
+        """The id of a symbol by its name, such as LEFTARC, RIGHTARC[2] or POP."""
         number = self.reserved.get(name, UNKNOWN)
         if number <= UNKNOWN:
-            raise UserError(
-                f"this vocabulary has no transition {name}: it has POP, LEFTARC, RIGHTARC, and the arcs with [2] to "
-                f"[{self.reach}]; for longer ones, build it with a larger reach"
-            )
+            _, *known, last = self.symbols.entries[UNKNOWN:]
+            known = f"{shortened(known)}, and the last is {last}"
+            raise UserError(f"this vocabulary has no transition {name}: it has {known}; build one that has it")
         return number
 
     def encode(self, words: Sequence[str]) -> Encoded:
@@ -238,7 +270,7 @@ class Vocabulary:
             "kind": self.kind,
             "file": name,
             "sha256": hashlib.sha256(content).hexdigest(),
-            "reach": self.reach,
+            "symbols": self.symbols._asdict(),
             "entries": len(self),
             "reserved": self.reserved,
         }
@@ -259,9 +291,9 @@ class Vocabulary:
         if hashlib.sha256(content).hexdigest() != about["sha256"]:
             raise UserError(f"{path}: its checksum is not the one in {about_path.name}; restore both, or build it anew")
         if about["kind"] == "pieces":
-            return cls._of_model(content, about["reach"])
+            return cls._of_model(content, about["symbols"])
         words = content.decode().split("\n")[:-1]
-        return cls(reserved_entries(about["reach"]) + tuple(MARK + word for word in words), about["reach"])
+        return cls(about["symbols"].entries + tuple(MARK + word for word in words), about["symbols"])
 
 
 _FILE_OF_KIND = {"pieces": "pieces.model", "words": "words.txt"}
@@ -280,7 +312,9 @@ def _read_description(path: Path) -> dict:
     try:
         about = json.loads(_read_bytes(path))
         kind, file, reserved = about["kind"], about["file"], about["reserved"]
-        expected = {name: number for number, name in enumerate(reserved_entries(about["reach"]))}
+        name, *lists = (about["symbols"][field] for field in Symbols._fields)
+        about["symbols"] = Symbols(name, *map(tuple, lists))
+        expected = {name: number for number, name in enumerate(about["symbols"].entries)}
         about["sha256"]
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path}: not the description of a vocabulary, or only half of it ({error!r})") from error

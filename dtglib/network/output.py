@@ -28,8 +28,9 @@ from dtglib.basics.shapes import Bool, Float, Int
 from dtglib.data.vocabulary import END, PAD, Vocabulary
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE, MAY_POP
 
-# The classes. NEVER is that of entries that never come next; LEFTARC[k] is FIRST_ARC + 2(k - 1), RIGHTARC[k] follows.
-NEVER, STARTS, CONTINUES, ENDS, POPS, FIRST_ARC = range(6)
+# The classes. NEVER is that of entries that never come next. The k-th left symbol of the vocabulary, such as
+# LEFTARC[k], is FIRST_PAIR + 2(k - 1), and the k-th right one follows.
+NEVER, STARTS, CONTINUES, ENDS, POPS, FIRST_PAIR = range(6)
 
 
 class Legal(NamedTuple):
@@ -45,26 +46,31 @@ def classes_of(vocabulary: Vocabulary) -> Int[Tensor, " V"]:
     classes = np.full(len(vocabulary), NEVER)
     classes[vocabulary.starts_word] = STARTS
     classes[vocabulary.continues_word] = CONTINUES
-    classes[END], classes[vocabulary.transition("POP")] = ENDS, POPS
-    for k in range(1, vocabulary.reach + 1):
-        reach = f"[{k}]" if k > 1 else ""
-        classes[vocabulary.transition(f"LEFTARC{reach}")] = FIRST_ARC + 2 * (k - 1)
-        classes[vocabulary.transition(f"RIGHTARC{reach}")] = FIRST_ARC + 2 * (k - 1) + 1
+    classes[END] = ENDS
+    ids, symbols = vocabulary.transition, vocabulary.symbols
+    classes[list(map(ids, symbols.others))] = POPS
+    for first, names in ((FIRST_PAIR, symbols.left), (FIRST_PAIR + 1, symbols.right)):
+        classes[list(map(ids, names))] = first + 2 * np.arange(len(names))
     return torch.from_numpy(classes)
 
 
-def open_classes(legal: Legal, reach: int) -> Bool[Tensor, "N C"]:
+def pairs_of(vocabulary: Vocabulary) -> int:
+    """How many left or right symbols there are."""
+    return max(len(vocabulary.symbols.left), len(vocabulary.symbols.right))
+
+
+def open_classes(legal: Legal, pairs: int) -> Bool[Tensor, "N C"]:
     """Which classes are legal at each position."""
-    bits = torch.arange(reach, device=legal.may.device)
-    arcs = torch.stack([legal.left[:, None] >> bits, legal.right[:, None] >> bits], dim=2).flatten(1) & 1  # N 2*reach
+    bits = torch.arange(pairs, device=legal.may.device)
+    of_pairs = torch.stack([legal.left[:, None] >> bits, legal.right[:, None] >> bits], dim=2).flatten(1) & 1
     flags = torch.tensor([0, MAY_GENERATE, MAY_CONTINUE, MAY_END, MAY_POP], device=legal.may.device)
-    return torch.cat([legal.may[:, None] & flags, arcs], dim=1) != 0
+    return torch.cat([legal.may[:, None] & flags, of_pairs], dim=1) != 0
 
 
-def bars(legal: Legal, reach: int, classes: Int[Tensor, " V"]) -> Float[Tensor, "N V"]:
+def bars(legal: Legal, pairs: int, classes: Int[Tensor, " V"]) -> Float[Tensor, "N V"]:
     """The summand for the score of every entry: 0 if it is legal, minus infinity if not."""
     # Indexing floats: on a CPU, indexing booleans in the same way takes several times as long.
-    return torch.where(open_classes(legal, reach), 0.0, -torch.inf).index_select(1, classes)
+    return torch.where(open_classes(legal, pairs), 0.0, -torch.inf).index_select(1, classes)
 
 
 class Single(nn.Module):
@@ -72,13 +78,13 @@ class Single(nn.Module):
 
     def __init__(self, width: int, vocabulary: Vocabulary) -> None:
         super().__init__()
-        self.reach = vocabulary.reach
+        self.pairs = pairs_of(vocabulary)
         self.bias = nn.Parameter(torch.zeros(len(vocabulary)))
         self.register_buffer("classes", classes_of(vocabulary), persistent=False)
 
     def forward(self, x: Float[Tensor, "N d"], embeddings: Float[Tensor, "V d"], legal: Legal) -> Float[Tensor, "N V"]:
         logits = nn.functional.linear(x, embeddings, self.bias)
-        return legal_log_softmax(logits, bars(legal, self.reach, self.classes))
+        return legal_log_softmax(logits, bars(legal, self.pairs, self.classes))
 
 
 class Whole(Single):
@@ -87,7 +93,7 @@ class Whole(Single):
     def forward(self, x: Float[Tensor, "N d"], embeddings: Float[Tensor, "V d"], legal: Legal) -> Float[Tensor, "N V"]:
         logits = nn.functional.linear(x, embeddings, self.bias)
         dtype = torch.promote_types(logits.dtype, torch.float32)
-        return logits.log_softmax(1, dtype=dtype) + bars(legal, self.reach, self.classes)
+        return logits.log_softmax(1, dtype=dtype) + bars(legal, self.pairs, self.classes)
 
 
 class Factored(nn.Module):
@@ -95,7 +101,7 @@ class Factored(nn.Module):
 
     def __init__(self, width: int, vocabulary: Vocabulary) -> None:
         super().__init__()
-        self.reach, self.reserved = vocabulary.reach, len(vocabulary.reserved)
+        self.pairs, self.reserved = pairs_of(vocabulary), len(vocabulary.reserved)
         # One output for each reserved entry; that of <pad>, which is no action, stands for "a word".
         self.actions = nn.Linear(width, self.reserved)
         self.bias = nn.Parameter(torch.zeros(len(vocabulary)))
@@ -105,7 +111,7 @@ class Factored(nn.Module):
         self.register_buffer("is_word", is_word, persistent=False)
 
     def forward(self, x: Float[Tensor, "N d"], embeddings: Float[Tensor, "V d"], legal: Legal) -> Float[Tensor, "N V"]:
-        barred = bars(legal, self.reach, self.classes)
+        barred = bars(legal, self.pairs, self.classes)
         bars_of_words = barred.masked_fill(~self.is_word, -torch.inf)
         bars_of_actions = barred[:, : self.reserved].masked_fill(self.is_word[: self.reserved], -torch.inf)
         bars_of_actions[:, PAD] = bar_of_a_word = bars_of_words.amax(1)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dtglib.basics.errors import UserError, require
-from dtglib.data.vocabulary import Vocabulary
+from dtglib.data.vocabulary import Vocabulary, arcs
 from dtglib.sequences.compile import NOTHING, STACK, Arcs, Compiled, compile_arrays
 from dtglib.sequences.readings import transitions
 from dtglib.sequences.visibility import distance, sees
@@ -43,7 +43,7 @@ def show(system: str, words: Sequence[str], heads: Sequence[int], pieces: Sequen
         require(len(given) == len(words), f"{len(words)} words, but {len(given)} {what}; one is wanted for each word")
     require(all(count >= 1 for count in pieces), "every word has at least one piece")
     as_tree(heads)  # raises an error if this is no tree
-    vocabulary = Vocabulary.of_words([words], reach=max(2, len(words)))
+    vocabulary = Vocabulary.of_words([words], arcs(max(2, len(words))))
     names = dict(enumerate(vocabulary.entries))
     ids = np.arange(len(vocabulary), len(vocabulary) + sum(pieces), dtype=np.int32)
     names |= dict(zip(ids.tolist(), _piece_names(words, pieces), strict=True))
@@ -54,7 +54,7 @@ def show(system: str, words: Sequence[str], heads: Sequence[int], pieces: Sequen
 def show_in_a_row(system: str, words: Sequence[str], heads: Sequence[int]) -> Described:
     """The same transitions as a plain sequence with a causal mask, as TXL (trans) reads them."""
     actions = show(system, words, heads).actions  # raises errors for what is no sentence with a tree
-    vocabulary = Vocabulary.of_words([words], reach=max(2, len(words)))
+    vocabulary = Vocabulary.of_words([words], arcs(max(2, len(words))))
     sequences = transitions(SYSTEMS[system], vocabulary, [(words, heads)])
     return _described(actions, sequences.sentence(0), [entry.removeprefix("▁") for entry in vocabulary.entries])
 
