@@ -107,7 +107,7 @@ pd.DataFrame(
         "log p so far": np.round([step.log_prob for step in so_far], 2),
         "share of the best": np.round(np.exp([step.log_derivation - step.log_prob for step in so_far]), 3),
         "arcs of the best": [
-            ", ".join(f"{(*good, 'ROOT')[h - 1]} → {good[i]}" for i, h in enumerate(step.heads) if h != OPEN)
+            ", ".join(f"{(*good, 'ROOT')[h - 1]} → {good[i]}" for i, h in enumerate(step.tree) if h != OPEN)
             for step in so_far
         ],
     }
@@ -285,10 +285,10 @@ pd.DataFrame({"words": " ".join(one.words), "log p with its tree": round(one.log
 
 # %%
 by_length = sorted(drawn, key=lambda one: len(one.words))
-plot.draw_tree(Sentence(tuple(by_length[-1].words), tuple(by_length[-1].heads.tolist())))
+plot.draw_tree(Sentence(tuple(by_length[-1].words), tuple(by_length[-1].tree.tolist())))
 
 # %%
-plot.draw_tree(Sentence(tuple(by_length[-2].words), tuple(by_length[-2].heads.tolist())))
+plot.draw_tree(Sentence(tuple(by_length[-2].words), tuple(by_length[-2].tree.tolist())))
 
 # %% [markdown]
 # ## What was found

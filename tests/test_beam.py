@@ -82,7 +82,7 @@ def test_the_best_derivation_is_the_most_probable_of_all(name, kind):
     for count in range(1, 5):
         found = find_one(model_of(name, kind), WORDS[:count])
         assert found.log_derivation == pytest.approx(expected.log_derivation[count - 1], **SAME)
-        assert tuple(found.heads) == expected.heads[count - 1]
+        assert tuple(found.tree) == expected.heads[count - 1]
 
 
 @in_both_vocabularies
@@ -96,7 +96,7 @@ def test_a_model_without_trees_says_what_score_words_says(kind):
 
 
 def test_a_model_without_trees_has_no_heads():
-    assert find_one(model_of("txl-tokens"), WORDS).heads is None
+    assert find_one(model_of("txl-tokens"), WORDS).tree is None
 
 
 @with_both_outputs
@@ -131,8 +131,8 @@ def test_together_sentences_get_what_each_gets_alone(name, widths):
         assert found.log_prefix == pytest.approx(alone.log_prefix, **SAME)
         assert found.log_prob == pytest.approx(alone.log_prob, **SAME)
         assert found.log_derivation == pytest.approx(alone.log_derivation, **SAME)
-        assert (found.heads is None) == (alone.heads is None)
-        assert found.heads is None or (found.heads == alone.heads).all()
+        assert (found.tree is None) == (alone.tree is None)
+        assert found.tree is None or (found.tree == alone.tree).all()
 
 
 # ---- Pruning
@@ -190,7 +190,7 @@ def test_an_arc_from_root_takes_no_place_while_words_are_to_come(name):
         model.output.bias[vocabulary("words").transition("RIGHTARC")] += 20
         model.output.bias[vocabulary("words").transition("LEFTARC")] -= 20
     found = find_one(model, WORDS[:2], Widths(1, 1, 0))
-    assert np.isfinite(found.log_prob) and found.heads is not None
+    assert np.isfinite(found.log_prob) and found.tree is not None
     assert found.log_prob <= find_one(model, WORDS[:2]).log_prob + 1e-6
 
 
@@ -261,11 +261,11 @@ def test_a_sentence_of_sixty_words_has_a_projective_tree_with_one_root(name, wid
     assert (np.diff(found.log_prefix) <= 1e-4).all()
     assert found.log_prob <= found.log_prefix[-1] + 1e-4
     # A greedy search may have closed no tree at the end, and then says so.
-    if found.heads is None:
+    if found.tree is None:
         assert found.log_prob == found.log_derivation == -np.inf
     else:
-        assert len(found.heads) == 60 and why_no_tree(found.heads.tolist()) is None
-    assert widths.beam_width == 1 or found.heads is not None
+        assert len(found.tree) == 60 and why_no_tree(found.tree.tolist()) is None
+    assert widths.beam_width == 1 or found.tree is not None
 
 
 def test_hypotheses_that_have_ended_cost_nothing():
@@ -347,18 +347,18 @@ def test_a_sentence_is_followed_word_by_word(name):
     ends, found = [stop - 1 for _, stop in speaks.encode(WORDS).spans], find_one(model, WORDS)
     np.testing.assert_allclose([so_far.log_prob for so_far in followed], found.log_prefix[ends], atol=1e-4)
     assert end.log_prob == pytest.approx(found.log_prob, abs=1e-4)
-    assert end.heads.tolist() == (len(WORDS) * [OPEN] if found.heads is None else found.heads.tolist())
+    assert end.tree.tolist() == (len(WORDS) * [OPEN] if found.tree is None else found.tree.tolist())
     for number, so_far in enumerate(followed, start=1):
-        assert len(so_far.heads) == number and so_far.log_derivation <= so_far.log_prob + 1e-6
+        assert len(so_far.tree) == number and so_far.log_derivation <= so_far.log_prob + 1e-6
         assert so_far.visible[-1] == number
         if name == "dtg":  # in arc-standard a word is on the stack until it has a head
-            assert so_far.visible.tolist() == [word for word in range(1, number + 1) if so_far.heads[word - 1] == OPEN]
+            assert so_far.visible.tolist() == [word for word in range(1, number + 1) if so_far.tree[word - 1] == OPEN]
         elif not model.reading.pops:
             assert so_far.visible.tolist() == list(range(1, number + 1))
         if name == "txl-tokens":
-            assert (so_far.heads == OPEN).all() and so_far.log_derivation == pytest.approx(so_far.log_prob, abs=1e-4)
+            assert (so_far.tree == OPEN).all() and so_far.log_derivation == pytest.approx(so_far.log_prob, abs=1e-4)
         else:
-            assert (so_far.heads == OPEN).any(), "a word that may yet get dependents to its right is on the stack"
+            assert (so_far.tree == OPEN).any(), "a word that may yet get dependents to its right is on the stack"
 
 
 # ---- Searches that die
@@ -368,7 +368,7 @@ def assert_dead(found: Found, alive: int) -> None:
     """Up to so many pieces it lived; of what comes later there is nothing, and no NaN."""
     assert np.isfinite(found.log_prefix[:alive]).all()
     assert (found.log_prefix[alive:] == -np.inf).all()
-    assert (found.log_prob, found.heads, found.log_derivation) == (-np.inf, None, -np.inf)
+    assert (found.log_prob, found.tree, found.log_derivation) == (-np.inf, None, -np.inf)
 
 
 @in_every_model_with_trees
@@ -384,9 +384,9 @@ def test_with_one_transition_one_word_ends_and_two_words_may_not(name):
     model = model_of(name, "words")
     one, two = find(model, [["is"], ["is", "the"]], ALL._replace(transitions=1))
     assert one.log_prob == pytest.approx(find_one(model, ["is"]).log_prob, **SAME)
-    assert one.heads.tolist() == [0]
+    assert one.tree.tolist() == [0]
     if name == "dtg-swift":
-        assert sorted(two.heads.tolist()) in ([0, 1], [0, 2])
+        assert sorted(two.tree.tolist()) in ([0, 1], [0, 2])
     else:
         assert_dead(two, alive=2)
 
@@ -471,7 +471,7 @@ def test_unknown_characters_are_words_like_others(name, kind):
 
 def test_the_defaults_are_those_of_the_paper():
     assert Widths() == (300, 300, 5, None, None)
-    assert search(model_of("dtg").stepper(), vocabulary("pieces"), [["is"]])[0].heads.tolist() == [0]
+    assert search(model_of("dtg").stepper(), vocabulary("pieces"), [["is"]])[0].tree.tolist() == [0]
 
 
 @in_every_model

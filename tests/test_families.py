@@ -203,7 +203,7 @@ def test_a_full_search_is_the_sum_over_all_marks(words):
     (found,) = search(model.stepper(), SMALL, [words], ALL)
     expected = np.logaddexp.reduce(log_probs(model, with_marks(words)))
     assert found.log_prob == pytest.approx(expected, abs=1e-5)
-    assert found.heads is None
+    assert found.tree is None
 
 
 def test_its_bound_is_that_of_its_own_marks_and_is_no_more_than_the_search(folder):
@@ -248,7 +248,7 @@ def test_many_sequences_in_tries_have_what_each_has_alone():
 def test_it_is_sampled(folder):
     model = load_model(folder)
     drawn = list(generate(model.stepper(), model.vocabulary, 5, torch.Generator().manual_seed(1), most_words=30))
-    assert len(drawn) == 5 and all(one.words and one.heads is None for one in drawn)
+    assert len(drawn) == 5 and all(one.words and one.tree is None for one in drawn)
 
 
 def test_surprisals_suites_and_pairs_ask_it(folder, capsys):
@@ -338,9 +338,9 @@ def test_models_with_trees_write_whole_ones(name):
         model.output.bias[END] += 10
     (found,) = write(model.stepper(), model.vocabulary, [None], Widths(5, 5), most_words=4)
     assert 1 <= len(found.words) <= 4 and found.log_prob < 0
-    assert (found.heads is None) == (name == "txl-tokens")
-    if found.heads is not None:
-        assert len(found.heads) == len(found.words)
+    assert (found.tree is None) == (name == "txl-tokens")
+    if found.tree is not None:
+        assert len(found.tree) == len(found.words)
 
 
 def test_it_learns_from_whole_sentences_what_their_translations_say():

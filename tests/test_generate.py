@@ -41,9 +41,9 @@ def draw(model: Transformer, count: int, seed: int = 1, most_words: int = 12, ta
 def test_every_sentence_is_whole_and_every_tree_a_tree(name):
     for drawn in draw(short_winded(name), 60):
         assert 1 <= len(drawn.words) <= 12
-        assert (drawn.heads is None) == (name not in SYSTEM_OF)
-        if drawn.heads is not None:
-            assert len(drawn.heads) == len(drawn.words) and why_no_tree(drawn.heads.tolist()) is None
+        assert (drawn.tree is None) == (name not in SYSTEM_OF)
+        if drawn.tree is not None:
+            assert len(drawn.tree) == len(drawn.words) and why_no_tree(drawn.tree.tolist()) is None
         assert np.isfinite(drawn.log_prob) and drawn.log_prob < 0
 
 

@@ -183,8 +183,8 @@ class Rereading:
         may = torch.from_numpy(compiled.may).to(self.device)[torch.arange(len(last)), last]
         return self.model.output(x, self.model.embedding.weight, Legal(may, may * 0, may * 0))
 
-    def closes(self, state: Rows) -> np.ndarray:
-        return np.zeros((len(state.symbols), 1), bool)
+    def leads_on(self, state: Rows, to_end: np.ndarray) -> np.ndarray:
+        return np.ones((len(state.symbols), 1), bool)
 
     def step(self, state: Rows, rows: np.ndarray, symbols: np.ndarray, waiting: Sequence[Rows] = ()) -> Rows:
         return Rows(tuple((*state.symbols[row], int(symbol)) for row, symbol in zip(rows, symbols, strict=True)))
@@ -195,11 +195,11 @@ class Rereading:
     def join(self, states: Sequence[Rows]) -> Rows:
         return Rows(tuple(row for state in states for row in state.symbols))
 
-    def heads(self, state: Rows, row: int) -> np.ndarray:
+    def tree(self, state: Rows, row: int) -> np.ndarray:
         return np.full(sum(self.model.vocabulary.starts_word[list(state.symbols[row])]), OPEN)
 
     def visible(self, state: Rows, row: int) -> np.ndarray:
-        return np.arange(1, len(self.heads(state, row)) + 1)
+        return np.arange(1, len(self.tree(state, row)) + 1)
 
     def most_silent(self, words: int) -> int:
         return MOST_MARKS

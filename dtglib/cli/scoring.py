@@ -197,15 +197,18 @@ def sample(options: argparse.Namespace) -> None:
     taste = Taste(options.temperature, options.top_k, options.top_p)
     drawn = generate(model.stepper(), model.vocabulary, options.number, random, options.words, taste)
     if options.json:
-        as_lists = [{**one._asdict(), "heads": None if one.heads is None else one.heads.tolist()} for one in drawn]
-        print(json.dumps({"sentences": as_lists}))
+        rows = [
+            {"words": one.words, "heads": None if one.tree is None else one.tree.tolist(), "log_prob": one.log_prob}
+            for one in drawn
+        ]
+        print(json.dumps({"sentences": rows}))
         return
     print_table(
         [
             {
                 "log p": round(one.log_prob, 2),
                 "sentence": " ".join(one.words),
-                "heads": "" if one.heads is None else " ".join(map(str, one.heads)),
+                "heads": "" if one.tree is None else " ".join(map(str, one.tree)),
             }
             for one in drawn
         ]

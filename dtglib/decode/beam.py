@@ -9,8 +9,8 @@ and the search goes on with the word after it.
     "There is", arc-standard:  from (There is)   GEN a           waits for the others
                                                  LEFTARC         goes on: GEN a, or RIGHTARC from ROOT
 
-While words are still to come, a symbol that no word can follow (such as the arc from ROOT in arc-standard) takes no
-place: it would lead nowhere.
+A symbol that cannot lead to what is wanted takes no place: the arc from ROOT in arc-standard while words are still to
+come, or an opening bracket when they have all come.
 
 log p(words so far) is the logarithm of the sum over the derivations that took the last word, before they are pruned to
 the word beam. It is a lower bound, and exact if nothing was pruned. Unlike the sum over trees it counts every
@@ -30,7 +30,7 @@ begin with the same words:
     >>> model = build(TransformerConfig("dtg", layers=1, width=8, heads=1, inner=16), Vocabulary.of_words([words]))
     >>> (narrow,) = search(model.stepper(), model.vocabulary, [words], Widths(1, 1))
     >>> (wide,) = search(model.stepper(), model.vocabulary, [words], Widths(300, 300))
-    >>> narrow.log_prob < wide.log_prob, round(wide.log_prob, 1), wide.heads.tolist()
+    >>> narrow.log_prob < wide.log_prob, round(wide.log_prob, 1), wide.tree.tolist()
     (True, -13.7, [2, 0, 2, 3])
 """
 
@@ -82,7 +82,7 @@ class Found(NamedTuple):
 
     log_prefix: np.ndarray  # log p of the beginning of the sentence, up to each of its pieces
     log_prob: float  # log p of the whole sentence, with its end
-    heads: np.ndarray | None  # the tree of the most probable derivation; None from a model without trees
+    tree: np.ndarray | None  # that of the most probable derivation; None from a model without trees
     log_derivation: float  # log p(words, derivation) of that derivation
 
 
@@ -90,9 +90,9 @@ class SoFar(NamedTuple):
     """The result for a sentence up to some word, or up to its end."""
 
     log_prob: float  # log p of these words
-    heads: np.ndarray | None  # those of the best derivation, OPEN for a word without one; None if no hypothesis is left
+    tree: np.ndarray | None  # that of the best derivation so far (see `Stepper.tree`); None if no hypothesis is left
     log_derivation: float  # log p of these words with that derivation
-    visible: np.ndarray | None  # the words, counted from 1, that the best derivation sees; None like `heads`
+    visible: np.ndarray | None  # the words, counted from 1, that the best derivation sees; None like `tree`
 
 
 DEFAULT_WIDTHS = Widths()
@@ -258,8 +258,7 @@ def _until(stepper: Stepper, beam: Beam, wanted: np.ndarray, widths: Widths) -> 
         # One column for each silent symbol, and the last one for the wanted symbol.
         symbols = np.column_stack([np.tile(stepper.silent, (len(live.place), 1)), wanted[live.place]])
         found = log_probs_of(stepper, live.state, symbols) + live.log_p[:, None]
-        leads_nowhere = stepper.closes(live.state) & (wanted[live.place] != END)[:, None]
-        found[:, :-1][leads_nowhere] = -np.inf
+        found[:, :-1][~stepper.leads_on(live.state, wanted[live.place] == END)] = -np.inf
         if step == widths.transitions:
             found[:, :-1] = -np.inf
         require_probabilities(found)
@@ -308,16 +307,16 @@ def _through(
 
 
 def _best(stepper: Stepper, beam: Beam) -> tuple[np.ndarray | None, float]:
-    """The heads and log p of the best derivation."""
+    """The tree and log p of the best derivation."""
     if not len(beam.log_p):
         return None, -np.inf
     best = int(beam.log_p.argmax())
-    return stepper.heads(beam.state, best), float(beam.log_p[best])
+    return stepper.tree(beam.state, best), float(beam.log_p[best])
 
 
-def _tree(heads: np.ndarray | None, log_p: float) -> tuple[np.ndarray | None, float]:
+def _tree(tree: np.ndarray | None, log_p: float) -> tuple[np.ndarray | None, float]:
     """A derivation without a complete tree has none."""
-    return heads if heads is not None and (heads != OPEN).all() else None, log_p
+    return tree if tree is not None and (tree != OPEN).all() else None, log_p
 
 
 def together(stepper: Stepper, beams: list[Beam]) -> Beam:

@@ -7,7 +7,7 @@
     >>> _ = torch.manual_seed(1)
     >>> model = build(TransformerConfig("dtg", layers=1, width=8, heads=1, inner=16), vocabulary)
     >>> drawn = list(generate(model.stepper(), vocabulary, 5, random, most_words=8))
-    >>> [why_no_tree(one.heads.tolist()) for one in drawn]
+    >>> [why_no_tree(one.tree.tolist()) for one in drawn]
     [None, None, None, None, None]
     >>> all(1 <= len(one.words) <= 8 and one.log_prob < 0 for one in drawn)
     True
@@ -38,7 +38,7 @@ class Generated(NamedTuple):
     """A generated sentence, its tree (None from a model without trees), and log p of its derivation."""
 
     words: list[str]
-    heads: np.ndarray | None
+    tree: np.ndarray | None
     log_prob: float
 
 
@@ -97,8 +97,8 @@ def _once(
         values = log_probs.double().cpu().numpy()[np.arange(len(symbols)), symbols]
         sentences = [_grown(*one, vocabulary) for one in zip(sentences, symbols.tolist(), values.tolist(), strict=True)]
         for row in np.flatnonzero(symbols == END):
-            heads, one = stepper.heads(state, int(row)), sentences[row]
-            done.append(Generated(vocabulary.decode(one.pieces), None if OPEN in heads else heads, one.log_prob))
+            tree, one = stepper.tree(state, int(row)), sentences[row]
+            done.append(Generated(vocabulary.decode(one.pieces), None if OPEN in tree else tree, one.log_prob))
         is_short = [
             one.words <= most_words
             and len(one.pieces) <= MOST_PIECES * most_words

@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 
 from dtglib.basics.jit import njit
-from dtglib.data.vocabulary import ROOT
 from dtglib.sequences.compile import NOTHING, arc_id
 from dtglib.transitions.batch import put_row, row_at
 from dtglib.transitions.change import BUFFER, NOWHERE, apply_action, go_on
@@ -27,12 +26,23 @@ CONTINUE = len(Kind)  # a move besides the kinds of transitions: the next piece 
 
 
 class Cache(NamedTuple):
-    """What each hypothesis can see, and the tokens that its arcs read again."""
+    """What each hypothesis can see."""
 
     slot: np.ndarray  # (rows, room): where the keys and values of each visible position are stored,
     height: np.ndarray  # (rows, room): the place of its word, see change.py: BUFFER, or its height on the stack,
     level: np.ndarray  # (rows, room): and how deep it stands in the tree; distances are differences of levels
     filled: np.ndarray  # (rows,): how many positions are visible
+
+
+class Derivations(NamedTuple):
+    """The columns of `States` in transitions/batch.py, and the tokens that arcs read again."""
+
+    stack: np.ndarray
+    depth: np.ndarray
+    front: np.ndarray
+    heads: np.ndarray
+    count: np.ndarray
+    done: np.ndarray
     token: np.ndarray  # (rows, most_words + 1): the last piece of each word
 
 
@@ -47,11 +57,10 @@ class Looks(NamedTuple):
     relpos: np.ndarray
 
 
-def first_cache(slot: np.ndarray, most_words: int) -> Cache:
+def first_cache(slot: np.ndarray) -> Cache:
     """Return the cache of one hypothesis that sees only ROOT, in this slot (an array with one element)."""
     nothing = np.zeros((1, 1), np.int32)
-    one = np.ones(1, np.int32)
-    return Cache(slot.reshape(1, 1), nothing, nothing.copy(), one, np.full((1, most_words + 1), ROOT, np.int32))
+    return Cache(slot.reshape(1, 1), nothing, nothing.copy(), np.ones(1, np.int32))
 
 
 def with_room(cache: Cache, rows: np.ndarray) -> Cache:
@@ -61,7 +70,7 @@ def with_room(cache: Cache, rows: np.ndarray) -> Cache:
     slot, height, level = np.zeros((3, len(rows), longest + 1), np.int32)
     for new, old in ((slot, cache.slot), (height, cache.height), (level, cache.level)):
         new[:, :longest] = old[rows, :longest]
-    return Cache(slot, height, level, filled, cache.token[rows])
+    return Cache(slot, height, level, filled)
 
 
 def joined(caches: Sequence[Cache]) -> Cache:
@@ -100,12 +109,12 @@ def advance_stack(system, states, cache, moves, arcs, first, looks):
         put_row(states, row, change.after)
         token, arc = NOTHING, NOTHING
         if is_word:
-            token = cache.token[row, states.count[row]] = moves.piece[row]
+            token = states.token[row, states.count[row]] = moves.piece[row]
         else:
             arc = arc_id(arcs, kind, reach)
         is_arc = change.head_place != NOWHERE
         if is_arc:
-            token = cache.token[row, change.head]
+            token = states.token[row, change.head]
             _look_at_operands(looks, at, cache, row, change)
             _read(looks, at, token, arc)
         _leave(cache, row, change)

@@ -35,8 +35,11 @@ class Stepper(Protocol):
     def log_probs(self, state: Any) -> Float[torch.Tensor, "rows V"]:
         """The log-probability of every entry as the next symbol of every row; minus infinity where it is illegal."""
 
-    def closes(self, state: Any) -> np.ndarray:
-        """For each row and silent symbol, whether no word could follow it: booleans (rows, silent symbols)."""
+    def leads_on(self, state: Any, to_end: np.ndarray) -> np.ndarray:
+        """Whether a silent symbol can lead to what is wanted: booleans (rows, silent symbols).
+
+        What is wanted of a row is another word, or, where `to_end`, the end without another word.
+        """
 
     def step(self, state: Any, rows: np.ndarray, symbols: np.ndarray, waiting: Sequence[Any] = ()) -> Any:
         """Advance some rows by one symbol each; states outside the result and `waiting` may be discarded."""
@@ -47,8 +50,8 @@ class Stepper(Protocol):
     def join(self, states: Sequence[Any]) -> Any:
         """The rows of several states as one state."""
 
-    def heads(self, state: Any, row: int) -> np.ndarray:
-        """The heads of the words of a row: OPEN where a word has none yet, or never gets one."""
+    def tree(self, state: Any, row: int) -> np.ndarray:
+        """The tree of a row as far as it is written, as integers: heads, say, with OPEN where one is missing."""
 
     def visible(self, state: Any, row: int) -> np.ndarray:
         """The words, counted from 1, from whose vectors the next symbol of a row is predicted."""

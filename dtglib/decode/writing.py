@@ -114,5 +114,5 @@ def _note_ends(
     for row in np.flatnonzero(symbols == END):
         place, log_prob = beam.place[row], float(beam.log_p[row])
         if best[place] is None or log_prob > best[place].log_prob:
-            heads = stepper.heads(beam.state, int(row))
-            best[place] = Generated(vocabulary.decode(pieces[row]), None if OPEN in heads else heads, log_prob)
+            tree = stepper.tree(beam.state, int(row))
+            best[place] = Generated(vocabulary.decode(pieces[row]), None if OPEN in tree else tree, log_prob)

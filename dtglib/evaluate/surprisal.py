@@ -134,7 +134,7 @@ def moments(model: Searchable, words: Sequence[str], widths: Widths = DEFAULT_WI
     """What the search has found after each word of a sentence and at its end, for `draw_reading`."""
     found = list(follow(model.stepper(), model.vocabulary, words, widths))
     surprisal = _differences([one.log_prob for one in found])
-    as_lists = ((None, []) if one.heads is None else (one.heads.tolist(), one.visible.tolist()) for one in found)
+    as_lists = ((None, []) if one.tree is None else (one.tree.tolist(), one.visible.tolist()) for one in found)
     return [Moment(float(value), *lists) for value, lists in zip(surprisal, as_lists, strict=True)]
 
 

@@ -128,7 +128,7 @@ def parses(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT
         start = first - first % widths.at_once  # a resumed run has the same groups as one without a stop
         found = in_parts(search, load_model(folder, device_at_hand()), words[start:], widths)
         for one in islice(found, first - start, None):
-            heads = None if one.heads is None else one.heads.tolist()
+            heads = None if one.tree is None else one.tree.tolist()
             yield {"log_prob": one.log_prob, "heads": heads, "log_derivation": one.log_derivation}
 
     about = {"what": "parses", "sentences": digest_of(words), "widths": widths}

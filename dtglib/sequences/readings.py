@@ -18,24 +18,26 @@ mask and the distances of a plain Transformer-XL. So the baselines are the same 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from types import ModuleType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from dtglib.basics.errors import UserError
+from dtglib.data.treebank import Sentence
 from dtglib.data.vocabulary import END, ROOT, Vocabulary
 from dtglib.sequences.compile import COMPOSE, NOTHING, STACK, Compiled, Sequences, TooFar, compile_trees
 from dtglib.transitions import SYSTEMS
 from dtglib.transitions import words as words_alone
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE
 
-WordsAndHeads = tuple[Sequence[str], Sequence[int] | None]  # words and heads
+# Words and a tree, written in integers: its heads, or whatever else a reading takes for a tree.
+WordsAndTree = tuple[Sequence[str], Sequence[int] | None]
 
-# From words and heads to the sequences.
-Compile = Callable[[Vocabulary, Iterable[WordsAndHeads]], Sequences]
+# From words and trees to the sequences.
+Compile = Callable[[Vocabulary, Iterable[WordsAndTree]], Sequences]
 
 
-def tokens(vocabulary: Vocabulary, sentences: Iterable[WordsAndHeads]) -> Sequences:
+def tokens(vocabulary: Vocabulary, sentences: Iterable[WordsAndTree]) -> Sequences:
     """Read only the pieces of sentences; trees are not needed, and ignored."""
     ids, words, lengths = [], [], []
     for number, (sentence, _) in enumerate(sentences, start=1):
@@ -64,7 +66,7 @@ def tokens(vocabulary: Vocabulary, sentences: Iterable[WordsAndHeads]) -> Sequen
     return causal(Sequences(plain, starts))
 
 
-def transitions(system: ModuleType, vocabulary: Vocabulary, sentences: Iterable[WordsAndHeads]) -> Sequences:
+def transitions(system: ModuleType, vocabulary: Vocabulary, sentences: Iterable[WordsAndTree]) -> Sequences:
     """Read transitions without the COMPOSE copies and without the head tokens of arcs."""
     sequences = compile_trees(system, vocabulary, sentences)
     kept = sequences.vectors.kind != COMPOSE
@@ -87,8 +89,25 @@ def causal(sequences: Sequences) -> Sequences:
     return Sequences(vectors, sequences.starts)
 
 
-class Reading(NamedTuple):
-    """How words and heads become what a model reads."""
+@runtime_checkable
+class Reading(Protocol):
+    """How sentences become what a model reads."""
+
+    compile: Compile
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether the symbols write a tree, and not words alone."""
+
+    def tree_of(self, vocabulary: Vocabulary, sentence: Sentence) -> Sequence[int] | None:
+        """The tree of a sentence as `compile` takes it; a TreebankError if there is none, or none with these symbols.
+
+        Not called for sentences without projective heads, unless no sentence has any.
+        """
+
+
+class StackReading(NamedTuple):
+    """The reading of words and heads."""
 
     system: ModuleType  # the rules by which symbols follow one another: a transition system, or `words`
     pops: bool  # whether arcs are doubled and attention follows the stack; else all that came before is seen
@@ -99,22 +118,26 @@ class Reading(NamedTuple):
         """Whether the symbols write a tree, and not words alone."""
         return self.system is not words_alone
 
+    def tree_of(self, vocabulary: Vocabulary, sentence: Sentence) -> Sequence[int] | None:
+        """The heads."""
+        return sentence.heads
 
-def on_a_stack(system: str) -> Reading:
+
+def on_a_stack(system: str) -> StackReading:
     """The compiled transitions of a system, each arc doubled: what DTG reads."""
-    return Reading(SYSTEMS[system], True, partial(compile_trees, SYSTEMS[system]))
+    return StackReading(SYSTEMS[system], True, partial(compile_trees, SYSTEMS[system]))
 
 
-def in_a_row(system: str) -> Reading:
+def in_a_row(system: str) -> StackReading:
     """The transitions of a system as a plain sequence: what TXL (trans) reads."""
-    return Reading(SYSTEMS[system], False, partial(transitions, SYSTEMS[system]))
+    return StackReading(SYSTEMS[system], False, partial(transitions, SYSTEMS[system]))
 
 
-WORDS = Reading(words_alone, False, tokens)  # what TXL (tokens) reads
+WORDS = StackReading(words_alone, False, tokens)  # what TXL (tokens) reads
 
 
 def within_reach(
-    reading: Reading, vocabulary: Vocabulary, trees: Sequence[WordsAndHeads]
+    reading: Reading, vocabulary: Vocabulary, trees: Sequence[WordsAndTree]
 ) -> tuple[Sequences, np.ndarray]:
     """Compile the trees whose arcs are within the vocabulary's reach, and return their indices.
 

@@ -28,7 +28,7 @@ import numpy as np
 import torch
 
 from dtglib.basics.errors import UserError, shortened
-from dtglib.data.treebank import Treebank, trees_only
+from dtglib.data.treebank import Treebank, TreebankError, trees_only
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.network.transformer import Batch, batch_of, farthest_in
 from dtglib.sequences.batches import by_length, in_rows, pack, pad, rows_of
@@ -92,12 +92,20 @@ class Examples:
         if not treebank.sentences:
             reasons = ", ".join(f"{count} {reason}" for reason, count in treebank.excluded.items()) or "it is empty"
             raise UserError(f"no sentence is left for model {model}: {reasons}")
-        pairs = [(sentence.words, sentence.heads) for sentence in treebank.sentences]
+        names, pairs, unread = [], [], Counter()
+        for sentence in treebank.sentences:
+            try:
+                pairs.append((sentence.words, reading.tree_of(vocabulary, sentence)))
+                names.append(sentence.id)
+            except TreebankError as error:
+                unread[error.reason] += 1
         sequences, within = within_reach(reading, vocabulary, pairs)
         if not len(within):
-            raise UserError(f"in all {len(pairs)} sentences an arc reaches too far; make a vocabulary of larger reach")
-        names = [treebank.sentences[number].id for number in within]
-        too_far = Counter({"an arc that reaches too far": len(pairs) - len(within)})
+            reasons = ", ".join(f"{count} {reason}" for reason, count in unread.items())
+            far = f"in all {len(pairs)} sentences an arc reaches too far; make a vocabulary of larger reach"
+            raise UserError(far if pairs else f"no sentence is left for model {model}: {reasons}")
+        names = [names[number] for number in within]
+        too_far = Counter({"an arc that reaches too far": len(pairs) - len(within)}) + unread
         fits = np.diff(sequences.starts) <= (longest or np.inf)
         if not fits.any():
             raise UserError(f"all {len(names)} sentences have more than {longest} positions; set longest higher")

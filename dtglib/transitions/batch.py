@@ -8,7 +8,7 @@ The rules are `legal_row` and `step_row` of the system, the same ones that compi
 """
 
 from types import ModuleType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from dtglib.transitions.rows import MAY_END, MAY_GENERATE, MAY_POP, MOST_REACH, 
 from dtglib.transitions.rules import legal_row, number_of, step_row
 
 KEEP = -1
+
+Record = TypeVar("Record", bound=tuple)  # a NamedTuple of arrays with a row for each derivation, such as States
 
 
 class States(NamedTuple):
@@ -39,9 +41,9 @@ def start(batch: int, most_words: int) -> States:
     return States(np.zeros(rows, np.int32), depth, zeros, np.full(rows, OPEN, np.int32), zeros.copy(), zeros != 0)
 
 
-def choose(states: States, rows: np.ndarray) -> States:
-    """Copy the states in these rows; a row may be asked for several times, as when a beam forks."""
-    return States(*(column[rows] for column in states))
+def choose(states: Record, rows: np.ndarray) -> Record:
+    """Copy these rows of a record of arrays; a row may be asked for several times, as when a beam forks."""
+    return type(states)(*(column[rows] for column in states))
 
 
 def legal(system: ModuleType, states: States) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,0 +1,218 @@
+"""What the steppers of all models over sequences share: a cache in which each position is computed once.
+
+A position's keys and values are written into a slot of a pool, once, and stay there until nobody can see them any more.
+A row of a state holds slot numbers (stack_rows.py). So to fork a derivation is to copy integers, and what it holds does
+not grow with the sentence but with what is visible.
+
+A stepper of a kind of sequence (stack_stepper.py has that of transitions) adds the rules of its symbols: the methods
+that raise NotImplementedError here.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dtglib.basics.errors import require
+from dtglib.basics.shapes import Float, Int
+from dtglib.data.vocabulary import ROOT
+from dtglib.decode.stack_rows import Cache, Looks, first_cache, joined, mark, with_room
+from dtglib.network.attention import gathered, sinusoids
+from dtglib.network.output import Legal
+from dtglib.network.transformer import Around, Remembered, Transformer, rounded_up
+from dtglib.sequences.compile import NOTHING
+from dtglib.sequences.structure import Structure
+from dtglib.transitions.batch import choose
+
+# How many positions are computed together. On a CPU, activations of more do not stay in the caches. The GPU's
+# number was not measured; it takes a few gigabytes, because each position gathers the keys of all that it sees.
+AT_ONCE = {"cpu": 512, "cuda": 2**13}
+
+
+class Hypotheses(NamedTuple):
+    """Derivations of one model, a row each, and the vector that its body gives to the last position of each."""
+
+    states: Any  # a record of arrays, with a row for each derivation: how far it has come by its rules
+    cache: Cache
+    begun: np.ndarray  # whether the last symbol was a piece, so that its word may go on
+    source: np.ndarray  # the number of the source that a row is conditioned on
+    x: Float[Tensor, "rows d"]
+
+    def __len__(self) -> int:
+        return len(self.begun)
+
+
+class SequenceStepper:
+    """A sequence model for one search; see decode/stepper.py. Rows that neither go on nor wait are forgotten."""
+
+    silent: np.ndarray
+
+    def __init__(self, model: Transformer) -> None:
+        self.model, self.device = model, model.embedding.weight.device
+        self.is_piece = model.vocabulary.starts_word | model.vocabulary.continues_word
+        self.sources: list[Remembered | None] = []
+        self.pool = Pool(model)
+        self.positions = 0  # how many were computed
+
+    # ---- What a kind of sequence adds
+
+    def start(self, most_words: int) -> Any:
+        """The states of one derivation that has written nothing, with room for so many words."""
+        raise NotImplementedError
+
+    def legal(self, hypotheses: Hypotheses) -> Legal:
+        """What may come next, as classes of symbols."""
+        raise NotImplementedError
+
+    def leads_on(self, hypotheses: Hypotheses, to_end: np.ndarray) -> np.ndarray:
+        """See decode/stepper.py."""
+        raise NotImplementedError
+
+    def copies(self, symbols: np.ndarray) -> np.ndarray:
+        """How many positions each symbol takes."""
+        raise NotImplementedError
+
+    def advance(self, states: Any, cache: Cache, symbols: np.ndarray, first: np.ndarray, looks: Looks) -> None:
+        """Take the symbol of every row, in place: what its new positions see, and what is visible from then on.
+
+        `first` has the number of the first new position of every row.
+        """
+        raise NotImplementedError
+
+    def tree(self, hypotheses: Hypotheses, row: int) -> np.ndarray:
+        """See decode/stepper.py."""
+        raise NotImplementedError
+
+    def visible(self, hypotheses: Hypotheses, row: int) -> np.ndarray:
+        """See decode/stepper.py."""
+        raise NotImplementedError
+
+    def most_silent(self, words: int) -> int:
+        """See decode/stepper.py."""
+        raise NotImplementedError
+
+    # ---- What they share
+
+    @torch.no_grad()
+    def init(self, most_words: int, source: Remembered | None = None) -> Hypotheses:
+        """The beginning of every sentence of at most so many words, as one row."""
+        one = np.ones(1, np.int32)
+        cache = first_cache(self.pool.free([], 1))
+        self.sources.append(source)
+        have_one = {one is not None for one in self.sources}
+        require(len(have_one) == 1, "some of the sentences have a source and some have none")
+        of_row = np.full(1, len(self.sources) - 1)
+        looks = Looks(ROOT * one, NOTHING * one, cache.slot[:, 0], one, cache.slot, np.zeros((1, 1), np.int32))
+        # Without room for another word, none would be legal.
+        states = self.start(most_words + 1)
+        return Hypotheses(states, cache, np.zeros(1, bool), of_row, self._looked(looks, of_row))
+
+    @torch.no_grad()
+    def log_probs(self, hypotheses: Hypotheses) -> Float[Tensor, "rows V"]:
+        """The log-probability of every entry of the vocabulary, after each row."""
+        return self.model.output(hypotheses.x, self.model.embedding.weight, self.legal(hypotheses))
+
+    @torch.no_grad()
+    def step(
+        self, hypotheses: Hypotheses, rows: np.ndarray, symbols: np.ndarray, waiting: Sequence[Hypotheses] = ()
+    ) -> Hypotheses:
+        """New rows out of old ones; those that wait keep their slots."""
+        states, cache = choose(hypotheses.states, rows), with_room(hypotheses.cache, rows)
+        source, copies = hypotheses.source[rows], self.copies(symbols)
+        first = np.cumsum(copies) - copies
+        slots = self.pool.free([cache, *(others.cache for others in waiting)], int(copies.sum()))
+        looks = Looks(
+            *np.empty((4, len(slots)), np.int32), *np.empty((2, len(slots), cache.slot.shape[1] + 1), np.int32)
+        )
+        looks.slot[:] = slots
+        self.advance(states, cache, symbols, first, looks)
+        x = self._looked(looks, np.repeat(source, copies))[torch.from_numpy(first + copies - 1).to(self.device)]
+        return Hypotheses(states, cache, self.is_piece[symbols], source, x)
+
+    def choose(self, hypotheses: Hypotheses, rows: np.ndarray) -> Hypotheses:
+        """These rows, copied; a row may come several times."""
+        x = hypotheses.x[torch.from_numpy(rows).to(hypotheses.x.device)]
+        states, cache = (choose(columns, rows) for columns in (hypotheses.states, hypotheses.cache))
+        return Hypotheses(states, cache, hypotheses.begun[rows], hypotheses.source[rows], x)
+
+    def join(self, parts: Sequence[Hypotheses]) -> Hypotheses:
+        """The rows of several states as one."""
+        of_parts = [part.states for part in parts]
+        states = type(of_parts[0])(*map(np.concatenate, zip(*of_parts, strict=True)))
+        cache = joined([part.cache for part in parts])
+        begun, source = (np.concatenate([getattr(part, name) for part in parts]) for name in ("begun", "source"))
+        return Hypotheses(states, cache, begun, source, torch.cat([part.x for part in parts]))
+
+    def _looked(self, looks: Looks, source: np.ndarray) -> Float[Tensor, "positions d"]:
+        """Compute new positions, and write their keys and values into the pool."""
+        self.positions += len(looks.slot)
+        at_once = AT_ONCE[self.device.type]
+        # The parts keep their order: a STACK position sees its COMPOSE position, which may be in the part before.
+        parts = [slice(first, first + at_once) for first in range(0, len(looks.slot), at_once)]
+        return torch.cat([self._looked_at_once(Looks(*(x[part] for x in looks)), source[part]) for part in parts])
+
+    def _looked_at_once(self, looks: Looks, source: np.ndarray) -> Float[Tensor, "positions d"]:
+        model, pool = self.model, self.pool
+        longest = int(looks.count.max())
+        token, arc, slot, count = (torch.from_numpy(column).to(self.device) for column in looks[:4])
+        seen, relpos = (torch.from_numpy(rows[:, :longest].copy()).to(self.device) for rows in looks[4:])
+        hidden = torch.arange(longest, device=self.device) >= count[:, None]
+        seen, relpos, slot = seen.masked_fill(hidden, 0).long(), relpos.masked_fill(hidden, 0), slot.long()
+        x = model.embed(token[:, None], arc[:, None])  # N 1 d
+        places = sinusoids(rounded_up(int(relpos.max())), x.shape[2], self.device)
+        structure, bias = Structure(~hidden[:, None], relpos[:, None]), self.bias(token, seen)
+        around = Around(structure, places, model.u, model.w, bias, self._memory(source))
+        for block, keys, values in zip(model.blocks, pool.keys, pool.values, strict=True):
+            q, k, v, r = block.project(x, around.places)
+            keys[slot], values[slot] = k[:, :, 0], v[:, :, 0]
+            k, v = gathered(keys, seen), gathered(values, seen)  # N H S D
+            x = block.finish(x, block.attended(q, k, v, r, around))
+        return x[:, 0]
+
+    def bias(self, token: Int[Tensor, " N"], seen: Int[Tensor, "N S"]) -> Any:
+        """The bias on attention scores of new positions for the slots that they see; a subclass may override it."""
+        return None
+
+    def _memory(self, source: np.ndarray) -> Remembered | None:
+        """The sources of new positions, as memory."""
+        if self.sources[0] is None:
+            return None
+        rows = torch.from_numpy(source).to(self.device)
+        padded = torch.nn.utils.rnn.pad_sequence
+        x = padded([one.x[0] for one in self.sources], batch_first=True)
+        there = padded([one.there[0] for one in self.sources], batch_first=True)
+        return Remembered(x[rows], there[rows])
+
+
+class Pool:
+    """Keys and values, by layer and slot. The caches of the hypotheses tell which slots are in use."""
+
+    def __init__(self, model: Transformer) -> None:
+        device, config = model.embedding.weight.device, model.config
+        # Under autocast, keys and values have its data type.
+        is_autocast = torch.is_autocast_enabled(device.type)
+        dtype = torch.get_autocast_dtype(device.type) if is_autocast else model.embedding.weight.dtype
+        shape = (0, config.heads, config.width // config.heads)
+        self.keys = [torch.empty(shape, dtype=dtype, device=device) for _ in range(config.layers)]
+        self.values = [torch.empty(shape, dtype=dtype, device=device) for _ in range(config.layers)]
+        self.most = 0  # the largest number of slots that were ever in use
+
+    def free(self, caches: Sequence[Cache], count: int) -> np.ndarray:
+        """The numbers of `count` slots that none of these hypotheses can see."""
+        taken = np.zeros(len(self.keys[0]), bool)
+        for cache in caches:
+            mark(taken, cache.slot, cache.filled)
+        self.most = max(self.most, int(taken.sum()) + count)
+        (free,) = np.nonzero(~taken)
+        if len(free) < count:
+            # The pool is doubled, so that its content is rarely copied.
+            more = max(count, len(taken))
+            self.keys, self.values = ([_longer(x, more) for x in layers] for layers in (self.keys, self.values))
+            free = np.append(free, np.arange(len(taken), len(taken) + more))
+        return free[:count].astype(np.int32)
+
+
+def _longer(x: Tensor, more: int) -> Tensor:
+    return torch.cat([x, x.new_empty((more, *x.shape[1:]))])
