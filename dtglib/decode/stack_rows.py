@@ -116,13 +116,13 @@ def advance_stack(system, states, cache, moves, arcs, first, looks):
         if is_arc:
             token = states.token[row, change.head]
             _look_at_operands(looks, at, cache, row, change)
-            _read(looks, at, token, arc)
+            read_position(looks, at, token, arc)
         _leave(cache, row, change)
         if is_arc:
             _stand(cache, row, looks.slot[at], change)
             at += 1
         _look_at_stack(looks, at, cache, row, change)
-        _read(looks, at, token, arc)
+        read_position(looks, at, token, arc)
         if is_word:
             _stand(cache, row, looks.slot[at], change)
 
@@ -138,7 +138,7 @@ def advance_growing(system, states, cache, moves, arcs, first, looks):
         for place in range(cache.filled[row]):
             looks.seen[at, place], looks.relpos[at, place] = cache.slot[row, place], cache.filled[row] - place
         looks.count[at] = cache.filled[row]
-        _read(looks, at, moves.piece[row] if is_word else NOTHING, arc_id(arcs, kind, reach))
+        read_position(looks, at, moves.piece[row] if is_word else NOTHING, arc_id(arcs, kind, reach))
         cache.slot[row, cache.filled[row]] = looks.slot[at]
         cache.filled[row] += 1
 
@@ -165,7 +165,7 @@ def _look_at_stack(looks, at, cache, row, change):
 
 
 @njit
-def _read(looks, at, token, arc):
+def read_position(looks, at, token, arc):
     """Note what a position reads, and that it sees itself besides what it looked at."""
     looks.token[at], looks.arc[at] = token, arc
     looks.seen[at, looks.count[at]], looks.relpos[at, looks.count[at]] = looks.slot[at], 0

@@ -62,16 +62,17 @@ class Prepared(NamedTuple):
 def prepare(settings: Settings, corpus: TrainingCorpus | None = None) -> Prepared:
     """Convert the corpus into training data; it is read now if it is not given."""
     corpus = corpus or read_corpus(settings)
+    vocabulary = corpus.vocabulary.with_symbols(settings.family.symbols(settings.model, corpus.train))
     examples = []
     for part, sentences in (("train", corpus.train), ("dev", corpus.dev)):
         try:
             longest = settings.train.longest
-            examples.append(settings.family.examples(settings.model, corpus.vocabulary, sentences, longest))
+            examples.append(settings.family.examples(settings.model, vocabulary, sentences, longest))
         except UserError as error:
             has_trees = any(sentence.heads is not None for sentence in sentences.sentences)
             way_out = "" if has_trees else "; set parsed_by to a parser that draws its trees"
             raise UserError(f"{settings.corpus.corpus}, {part}: {error}{way_out}") from error
-    return Prepared(corpus.vocabulary, *examples)
+    return Prepared(vocabulary, *examples)
 
 
 def train_into(settings: Settings, prepared: Prepared, folder: Path) -> None:

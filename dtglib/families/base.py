@@ -31,7 +31,7 @@ from dtglib.basics.config import read_config, value_of
 from dtglib.basics.errors import UserError
 from dtglib.basics.released import folder_named
 from dtglib.data.treebank import Sentence, Treebank
-from dtglib.data.vocabulary import Vocabulary
+from dtglib.data.vocabulary import ARCS, Symbols, Vocabulary
 from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.network.transformer import CONFIG_FILE, TrainedWith, vocabulary_beside
 from dtglib.training.loop import Data
@@ -62,6 +62,8 @@ class Family:
     # Makes training data from a config, a vocabulary, a treebank and `longest`, the most positions of a sentence.
     examples: Callable[[Any, Vocabulary, Treebank, int | None], Data]
     likelihood: Likelihood
+    # The reserved entries of its vocabularies, given a config and the treebank that it is trained on.
+    symbols: Callable[[Any, Treebank], Symbols] = lambda config, treebank: ARCS
     is_searched: bool = True  # whether its networks have a `stepper`, so that prefixes have probabilities
     parses: bool = False  # whether its derivations are dependency trees
     training: type[TrainConfig] = TrainConfig  # its optimiser, schedule and clipping

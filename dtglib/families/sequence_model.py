@@ -12,6 +12,7 @@ from typing import Any
 
 from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import Vocabulary
+from dtglib.decode.sequence_stepper import SequenceStepper
 from dtglib.decode.stack_stepper import StackStepper
 from dtglib.evaluate.perplexity import SentenceScore, by_trees, exactly
 from dtglib.families.base import Family, Likelihood
@@ -27,7 +28,7 @@ class SequenceModel(Transformer):
         super().__init__(config, vocabulary)
         self.reading = reading
 
-    def stepper(self) -> StackStepper:
+    def stepper(self) -> SequenceStepper:
         """A stepper for one search."""
         return StackStepper(self)
 
@@ -44,8 +45,15 @@ BOUND = Likelihood("log p, at least", is_exact=False, sums_over_trees=True, scor
 EXACT = Likelihood("log p", is_exact=True, sums_over_trees=False, scores=_exact)
 
 
-def sequence_family(name: str, title: str, reading: Reading, paper: str, is_baseline: bool = False) -> Family:
-    """The family of Transformers with a reading."""
+def sequence_family(
+    name: str,
+    title: str,
+    reading: Reading,
+    paper: str,
+    network: type[SequenceModel] = SequenceModel,
+    is_baseline: bool = False,
+) -> Family:
+    """The family of Transformers with a reading; if it has trees, they are taken for dependency trees."""
 
     def examples(config: Any, vocabulary: Vocabulary, treebank: Treebank, longest: int | None) -> Examples:
         return Examples.of(name, reading, vocabulary, treebank, longest)
@@ -55,7 +63,7 @@ def sequence_family(name: str, title: str, reading: Reading, paper: str, is_base
         title=title,
         paper=paper,
         config=TransformerConfig,
-        build=partial(SequenceModel, reading=reading),
+        build=partial(network, reading=reading),
         examples=examples,
         likelihood=BOUND if reading.has_trees else EXACT,
         parses=reading.has_trees,

@@ -1,0 +1,19 @@
+"""Models that generate a sentence together with its constituency tree, as brackets.
+
+In: sentences with bracketed trees. Out: families of models. Read first: machine.py, then compile.py.
+
+    PLM            <ROOT> (S (NP There ) (VP is (NP a difference ) ) )           Qian et al. 2021
+    TXL (trees)    <ROOT> (S (NP There NP) (VP is (NP a difference NP) VP) S)    Choe and Charniak 2016
+    TG             each closing bracket twice, and attention follows the stack   Sartran et al. 2022
+
+The first two see all that came before. `tg-untyped` is TG with the closing brackets of PLM.
+"""
+
+from dtglib.families.constituency.family import BracketReading, bracket_family
+
+FAMILIES = (
+    bracket_family("plm", "PLM", BracketReading(composes=False, typed=False)),
+    bracket_family("txl-trees", "TXL (trees)", BracketReading(composes=False, typed=True)),
+    bracket_family("tg", "TG", BracketReading(composes=True, typed=True)),
+    bracket_family("tg-untyped", "TG, untyped", BracketReading(composes=True, typed=False)),
+)

@@ -1,0 +1,79 @@
+"""The families of models that read brackets: they differ in their reading only."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from dtglib.data.conllu import TreebankError
+from dtglib.data.treebank import Sentence, Treebank
+from dtglib.data.vocabulary import Symbols, Vocabulary
+from dtglib.decode.beam import Widths, in_parts, search
+from dtglib.evaluate.perplexity import SentenceScore
+from dtglib.families.base import Family, Likelihood
+from dtglib.families.constituency.compile import composed, in_a_row
+from dtglib.families.constituency.machine import MOST_IN_A_ROW
+from dtglib.families.constituency.stepper import BracketStepper
+from dtglib.families.constituency.trees import bracket_symbols, labels_of, symbols_of
+from dtglib.families.sequence_model import SequenceModel, sequence_family
+from dtglib.sequences.compile import Sequences
+from dtglib.sequences.readings import WordsAndTree
+
+PAPER = "constituency"
+SEARCHED = Widths()
+
+
+class BracketReading(NamedTuple):
+    """The reading of words and bracketed trees."""
+
+    composes: bool  # whether a closed constituent takes the place of what it is made of; else all is seen
+    typed: bool  # whether closing brackets have labels
+    most_in_a_row: int = MOST_IN_A_ROW  # opening brackets
+
+    @property
+    def has_trees(self) -> bool:
+        """Always."""
+        return True
+
+    def compile(self, vocabulary: Vocabulary, sentences: Iterable[WordsAndTree]) -> Sequences:
+        """The sequences of words and trees (machine.py)."""
+        return (composed if self.composes else in_a_row)(vocabulary, sentences, self.most_in_a_row)
+
+    def tree_of(self, vocabulary: Vocabulary, sentence: Sentence) -> list[int]:
+        """The constituents of a sentence."""
+        if sentence.brackets is None:
+            raise TreebankError(f"sentence {sentence.id!r} has no constituents", "without constituents")
+        return symbols_of(sentence.brackets, [entry.removeprefix("(") for entry in vocabulary.symbols.left])
+
+    def symbols(self, treebank: Treebank) -> Symbols:
+        """The brackets of the training trees' labels."""
+        trees = [sentence.brackets for sentence in treebank.sentences if sentence.brackets is not None]
+        return bracket_symbols(labels_of(trees), self.typed)
+
+
+class BracketModel(SequenceModel):
+    """A Transformer over brackets."""
+
+    def stepper(self) -> BracketStepper:
+        """A stepper for one search."""
+        return BracketStepper(self)
+
+
+def _by_beam(model: SequenceModel, sentences: Sequence[Sentence], trees: None) -> Iterator[SentenceScore]:
+    """A lower bound of log p(words): the sum over the trees that a beam search keeps."""
+    words = [sentence.words for sentence in sentences]
+    for sentence, found in zip(words, in_parts(search, model, words, SEARCHED), strict=True):
+        best = None if found.tree is None else tuple(found.tree.tolist())
+        yield SentenceScore(len(sentence), len(model.vocabulary.encode(sentence).ids), 0, found.log_prob, best)
+
+
+BY_BEAM = Likelihood("log p, at least", is_exact=False, sums_over_trees=False, scores=_by_beam)
+
+
+def bracket_family(name: str, title: str, reading: BracketReading) -> Family:
+    """The family of Transformers with a reading of brackets."""
+
+    def symbols(config: Any, treebank: Treebank) -> Symbols:
+        return reading.symbols(treebank)
+
+    family = sequence_family(name, title, reading, PAPER, BracketModel)
+    return replace(family, symbols=symbols, likelihood=BY_BEAM, parses=False)

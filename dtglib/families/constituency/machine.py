@@ -1,0 +1,81 @@
+"""Bracket sequences as a stack machine: which symbol may come next, and what it does.
+
+A constituency tree is written from left to right by three kinds of symbols. Labels and symbols are numbers:
+
+    GEN            the next word
+    CLOSE          closes the innermost open constituent
+    FIRST + n      opens a constituent with label n
+
+    (S (NP There) (VP is (NP a difference)))     with the labels NP, S, VP:
+    (S (NP There NP) (VP is (NP a difference NP) VP) S)    =    3 2 0 1 4 0 2 0 0 1 1 1
+
+A tree has one root, and no constituent is empty. A constituent may hold just one other one, so that between two words
+there might be any number of opening brackets; at most MOST_IN_A_ROW may be opened in a row, and at most MOST_OPEN be
+open at once. (The deepest tree of GUM, of 15,492, has 32 open and 6 in a row.)
+
+    >>> replay((3, 2, 0, 1, 4, 0, 2, 0, 0, 1, 1, 1)).words
+    4
+    >>> rules = Rules(labels=1)
+    >>> legal(START, rules), legal(step(START, 2), rules), legal(replay((2, 0)), rules)
+    ((2,), (0, 2), (0, 1, 2))
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from dtglib.basics.errors import UserError
+from dtglib.data.vocabulary import MOST_PAIRS
+
+GEN, CLOSE, FIRST = range(3)
+MOST_IN_A_ROW, MOST_OPEN = 8, 50
+
+
+class Rules(NamedTuple):
+    """What differs between languages of brackets."""
+
+    labels: int
+    typed: bool = True  # whether each label has a closing bracket of its own; it makes no difference to the machine
+    most_in_a_row: int = MOST_IN_A_ROW
+
+
+class State(NamedTuple):
+    """The state of a derivation."""
+
+    open: tuple[int, ...] = ()  # the labels of the open constituents, the innermost one last
+    in_a_row: int = 0  # how many of them were opened since the last word or closing bracket
+    words: int = 0
+    done: bool = False  # the root is closed
+
+
+START = State()
+
+
+def legal(state: State, rules: Rules) -> tuple[int, ...]:
+    """The symbols that may come next."""
+    if state.done:
+        return ()
+    found = [GEN] if state.open else []
+    if state.open and not state.in_a_row:
+        found.append(CLOSE)
+    if state.in_a_row < rules.most_in_a_row and len(state.open) < MOST_OPEN:
+        found += range(FIRST, FIRST + rules.labels)
+    return tuple(found)
+
+
+def step(state: State, symbol: int) -> State:
+    """The state after a symbol, which is not checked."""
+    if symbol == GEN:
+        return State(state.open, 0, state.words + 1)
+    if symbol == CLOSE:
+        return State(state.open[:-1], 0, state.words, done=len(state.open) == 1)
+    return State((*state.open, symbol - FIRST), state.in_a_row + 1, state.words)
+
+
+def replay(symbols: Sequence[int], rules: Rules = Rules(labels=MOST_PAIRS)) -> State:  # noqa: B008 (it is a tuple)
+    """The state after some symbols; a UserError names the first one that is not legal."""
+    state = START
+    for place, symbol in enumerate(symbols):
+        if symbol not in legal(state, rules):
+            raise UserError(f"no bracket sequence: symbol {place + 1}, {symbol}, is not legal in {state}")
+        state = step(state, symbol)
+    return state

@@ -1,0 +1,416 @@
+"""Brackets as a stack machine, and what models of them see, predict and find."""
+
+import math
+import random
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from dtglib.basics.errors import UserError
+from dtglib.data import minilang
+from dtglib.data.conllu import TreebankError
+from dtglib.data.corpora import load
+from dtglib.data.treebank import Sentence
+from dtglib.data.vocabulary import END, Vocabulary
+from dtglib.decode.beam import Widths, search, search_beginnings
+from dtglib.decode.sampling import generate
+from dtglib.decode.trie import joint_log_probs
+from dtglib.families.base import build, family
+from dtglib.families.constituency.compile import composed, in_a_row, rules_of
+from dtglib.families.constituency.family import BracketModel, BracketReading
+from dtglib.families.constituency.machine import CLOSE, FIRST, GEN, START, Rules, legal, replay, step
+from dtglib.families.constituency.naive import simulate
+from dtglib.families.constituency.trees import bracket_symbols, labels_of, symbols_of, written
+from dtglib.network.transformer import TransformerConfig, batch_of
+from dtglib.sequences.batches import pad
+from dtglib.sequences.structure import dense, vectors_of
+
+LABELS, WORDS = ("NP", "S", "VP"), ("There", "is", "a", "difference")
+BRACKETS = "(S (NP (EX There)) (VP (VBZ is) (NP (DT a) (NN difference))))"
+TREE = (3, 2, 0, 1, 4, 0, 2, 0, 0, 1, 1, 1)
+
+# Which rows a position sees, and its columns: i, kind, last, height, level, floor, head.
+GRID = """
+ 0 <ROOT>      STACK   16 0 0 0 -  0:0
+ 1 (S          STACK   15 1 1 0 -  0:1 1:0
+ 2 (NP         STACK    4 2 2 0 -  0:2 1:1 2:0
+ 3 There       STACK    4 3 3 0 -  0:3 1:2 2:1 3:0
+ 4 NP)         COMPOSE 15 2 2 2 2  2:0 3:-1 4:0
+ 5 NP)         STACK    5 2 2 0 -  0:2 1:1 4:0 5:0
+ 6 (VP         STACK   13 3 2 0 -  0:2 1:1 4:0 6:0
+ 7 is          STACK   13 4 3 0 -  0:3 1:2 4:1 6:1 7:0
+ 8 (NP         STACK   11 5 3 0 -  0:3 1:2 4:1 6:1 7:0 8:0
+ 9 a           STACK   11 6 4 0 -  0:4 1:3 4:2 6:2 7:1 8:1 9:0
+10 difference  STACK   11 7 4 0 -  0:4 1:3 4:2 6:2 7:1 8:1 9:0 10:0
+11 NP)         COMPOSE 13 5 3 5 8  8:0 9:-1 10:-1 11:0
+12 NP)         STACK   12 5 3 0 -  0:3 1:2 4:1 6:1 7:0 11:0 12:0
+13 VP)         COMPOSE 15 3 2 3 6  6:0 7:-1 11:-1 13:0
+14 VP)         STACK   14 3 2 0 -  0:2 1:1 4:0 13:0 14:0
+15 S)          COMPOSE 16 1 1 1 1  1:0 4:-1 13:-1 15:0
+16 S)          STACK   16 1 1 0 -  0:1 15:0 16:0
+"""
+
+
+def speaking(words=WORDS, labels=LABELS, typed=True) -> Vocabulary:
+    return Vocabulary.of_words([words], bracket_symbols(labels, typed))
+
+
+@cache
+def in_pieces() -> Vocabulary:
+    words = [sentence.words for sentence in load("minilang", "train", 300).sentences]
+    return Vocabulary.train(words, 400, bracket_symbols(LABELS))
+
+
+def random_tree(chance: random.Random, words: int, most_in_a_row: int = 8) -> list[int]:
+    """A whole tree of so many words; closing and opening are about as likely as a word."""
+    state, symbols = START, []
+    while not state.done:
+        may = legal(state, Rules(len(LABELS), most_in_a_row=most_in_a_row))
+        if state.words == words:
+            may = (CLOSE,) if CLOSE in may else ()
+        elif len(state.open) == 1:
+            may = tuple(symbol for symbol in may if symbol != CLOSE)
+        if len(state.open) > 12:
+            may = tuple(symbol for symbol in may if symbol < FIRST)
+        kinds = [[symbol for symbol in may if min(symbol, FIRST) == kind] for kind in (GEN, CLOSE, FIRST)]
+        symbols.append(chance.choice(chance.choice([kind for kind in kinds if kind])))
+        state = step(state, symbols[-1])
+    return symbols
+
+
+# ---- Trees
+
+
+def test_a_tree_becomes_symbols_and_a_tree_again():
+    assert labels_of([BRACKETS]) == LABELS
+    assert tuple(symbols_of(BRACKETS, LABELS)) == TREE
+    assert written(WORDS, TREE, LABELS) == "(S (NP There) (VP is (NP a difference)))"
+    assert written(WORDS, TREE[:5], LABELS) == "(S (NP There) (VP"
+
+
+def test_tags_go_and_chains_stay():
+    assert symbols_of("(S (S (VP (VB Go))))", LABELS) == [3, 3, 4, 0, 1, 1, 1]
+    assert symbols_of("(UH Oh)", ("X",)) == [2, 0, 1] and labels_of(["(UH Oh)"]) == ("X",)
+
+
+def test_what_cannot_be_a_label_is_named():
+    with pytest.raises(TreebankError, match="'NP-SBJ' is not made of capital letters"):
+        labels_of(["(NP-SBJ (DT a))"])
+    with pytest.raises(TreebankError, match="no training tree has the label 'QP'"):
+        symbols_of("(S (QP (CD two)))", LABELS)
+    with pytest.raises(UserError, match="32 labels, and at most 31"):
+        bracket_symbols([f"{a}{b}" for a in "ABCD" for b in "ABCDEFGH"])
+
+
+@pytest.mark.parametrize("part", ["dev", "attractor"])
+def test_every_tree_of_minilang_comes_back(part):
+    sentences = load("minilang", "dev", 300).sentences if part == "dev" else minilang.split(part, 100)
+    labels = labels_of(sentence.brackets for sentence in sentences)
+    for sentence in sentences:
+        symbols = symbols_of(sentence.brackets, labels)
+        assert replay(symbols).words == len(sentence.words) and replay(symbols).done
+        tagless = written(sentence.words, symbols, labels)
+        assert tagless.replace("(", " ( ").replace(")", " ) ").split() == without_tags(sentence.brackets).split()
+
+
+def without_tags(brackets: str) -> str:
+    from nltk.tree import Tree
+
+    def text(tree) -> str:
+        if isinstance(tree[0], str):
+            return tree[0]
+        return f" ( {tree.label()} {' '.join(map(text, tree))} ) "
+
+    return text(Tree.fromstring(brackets))
+
+
+# ---- The machine
+
+
+@pytest.mark.parametrize(
+    ("labels", "in_a_row_", "counts"),
+    [(1, 1, [1, 2, 6, 22]), (1, 2, [2, 9, 63, 540]), (2, 1, [2, 6, 30, 186]), (2, 2, [6, 70, 1386, 33754])],
+)
+def test_there_are_as_many_sequences_as_counted_elsewhere(labels, in_a_row_, counts):
+    rules = Rules(labels, most_in_a_row=in_a_row_)
+
+    @cache
+    def ways(state, words: int) -> int:
+        if state.done:
+            return int(state.words == words)
+        may = [symbol for symbol in legal(state, rules) if symbol != GEN or state.words < words]
+        may = [symbol for symbol in may if symbol < FIRST or state.words < words]
+        return sum(ways(step(state, symbol), words) for symbol in may)
+
+    assert [ways(START, words) for words in range(1, 5)] == counts
+
+
+def test_what_is_illegal_is_named():
+    for symbols, place in ([0], 1), ([3, 1], 2), ([3, 0, 1, 3], 4), ([1], 1):
+        with pytest.raises(UserError, match=f"symbol {place}, .* is not legal"):
+            replay(symbols)
+    with pytest.raises(UserError, match="sentence 1: 4 words, but a tree of 1"):
+        composed(speaking(), [(WORDS, (3, 0, 1))])
+    with pytest.raises(UserError, match="sentence 1: the tree is not whole"):
+        composed(speaking(), [(WORDS, TREE[:-1])])
+    with pytest.raises(UserError, match="symbol 2, 1, is not legal"):
+        composed(speaking(), [(WORDS, (3, 1, 0, 0, 0, 0))])
+
+
+# ---- What a Transformer Grammar sees
+
+
+def test_the_grid_of_the_example():
+    vocabulary = speaking()
+    compiled = composed(vocabulary, [(WORDS, TREE)])
+    columns = compiled.sentence(0)
+    visible, relpos = dense(vectors_of(pad(compiled, [0])))
+    lines = []
+    for i in range(columns.length):
+        head = columns.head_first[i] if columns.head_first[i] >= 0 else "-"
+        seen = " ".join(f"{j}:{relpos[0, i, j]}" for j in range(columns.length) if visible[0, i, j])
+        about = columns.last[i], columns.height[i], columns.level[i], columns.floor[i], head
+        name = vocabulary.entries[columns.token[i]].removeprefix("▁")
+        lines.append([str(i), name, ("STACK", "COMPOSE")[columns.kind[i]], *map(str, about), *seen.split()])
+    assert lines == [line.split() for line in GRID.split("\n") if line]
+    assert (columns.settled == np.arange(17)).all() and (columns.top == columns.level).all()
+
+
+def test_masks_and_distances_are_those_of_a_literal_stack():
+    """With words of several pieces, chains and deep trees; level and height have to differ."""
+    chance, vocabulary, differ = random.Random(1), in_pieces(), 0
+    sentences = [s.words for s in load("minilang", "dev", 200).sentences]
+    for _ in range(2000):
+        words = chance.choice(sentences)[: chance.randint(1, 9)]
+        tree = random_tree(chance, len(words))
+        pieces = [stop - start for start, stop in vocabulary.encode(words).spans]
+        compiled = composed(vocabulary, [(words, tree)])
+        columns, rows = compiled.sentence(0), simulate(tree, pieces)
+        visible, relpos = (x[0].numpy() for x in dense(vectors_of(pad(compiled, [0]))))
+        assert len(rows) == columns.length
+        assert [{j: int(relpos[i, j]) for j in np.flatnonzero(visible[i])} for i in range(len(rows))] == [
+            row.sees for row in rows
+        ]
+        assert [("STACK", "COMPOSE")[kind] for kind in columns.kind] == [row.kind for row in rows]
+        differ += bool((columns.level != columns.height).any())
+    assert differ > 1000
+
+
+def test_in_a_row_every_position_sees_all_before_it():
+    compiled = in_a_row(speaking(typed=False), [(WORDS, TREE)])
+    visible, relpos = dense(vectors_of(pad(compiled, [0])))
+    assert visible[0].equal(torch.ones(13, 13).tril().bool())
+    place = torch.arange(13)
+    assert relpos[0][visible[0]].equal((place[:, None] - place)[visible[0]].int())
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_what_is_legal_at_a_position_is_what_the_machine_says(typed):
+    chance, vocabulary = random.Random(2), speaking(typed=typed)
+    for _ in range(300):
+        tree = random_tree(chance, 4)
+        columns = composed(vocabulary, [(WORDS, tree)]).sentence(0)
+        (asked,) = np.nonzero((columns.may != 0) | (columns.left != 0) | (columns.right != 0))
+        state = START
+        for i, symbol in zip(asked, [*tree, None], strict=True):
+            may = legal(state, rules_of(vocabulary, 8))
+            innermost = (1 << state.open[-1] if typed else 1) if CLOSE in may else 0
+            assert bool(columns.may[i] & 1) == (GEN in may) and columns.right[i] == innermost
+            assert columns.left[i] == sum(1 << (s - FIRST) for s in may if s >= FIRST)
+            state = step(state, symbol) if symbol is not None else state
+
+
+# ---- Models
+
+
+@cache
+def model(name: str, words: tuple[str, ...] = ("a", "b"), labels=("A", "B"), in_a_row_=2, layers=2) -> BracketModel:
+    torch.manual_seed(3)
+    reading = BracketReading(
+        composes=name.startswith("tg"), typed=not name.endswith(("plm", "untyped")), most_in_a_row=in_a_row_
+    )
+    config = TransformerConfig(name, layers=layers, width=16, heads=2, inner=32)
+    found = BracketModel(config, speaking(words, labels, reading.typed), reading)
+    with torch.no_grad():
+        found.output.bias.normal_(0, 0.5)
+    return found.eval()
+
+
+NAMES = ("plm", "txl-trees", "tg", "tg-untyped")
+
+
+def all_trees(words: int, rules: Rules):
+    """Every tree of so many words."""
+    stack = [(START, ())]
+    while stack:
+        state, symbols = stack.pop()
+        if state.done:
+            if state.words == words:
+                yield symbols
+            continue
+        for symbol in legal(state, rules):
+            if symbol == CLOSE or state.words < words:
+                stack.append((step(state, symbol), (*symbols, symbol)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_beam_without_limits_finds_the_sum_over_all_trees(name):
+    network = model(name)
+    rules = rules_of(network.vocabulary, 2)
+    for words in (["a"], ["b", "a"], ["a", "b", "b"]):
+        trees = list(all_trees(len(words), rules))
+        assert len(trees) == (6, 70, 1386)[len(words) - 1]
+        sequences = network.reading.compile(network.vocabulary, [(words, tree) for tree in trees])
+        of_trees = joint_log_probs(network, sequences).numpy()
+        (found,) = search(network.stepper(), network.vocabulary, [words], Widths(10**6, 10**6))
+        assert found.log_prob == pytest.approx(np.logaddexp.reduce(of_trees), abs=1e-5)
+        assert tuple(found.tree.tolist()) == trees[of_trees.argmax()]
+        assert found.log_derivation == pytest.approx(of_trees.max(), abs=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_next_words_and_the_end_sum_to_one(name):
+    """After a beginning that was searched without limits, before anything is pruned."""
+    network, widths = model(name), Widths(10**6, 10**6)
+    for before in ([], ["a"], ["b", "a"]):
+        beginnings = [[*before, word] for word in ("a", "b")]
+        found = search_beginnings(network.stepper(), network.vocabulary, beginnings, widths)
+        total = [one[-1] for one in found]
+        if before:
+            (whole,) = search(network.stepper(), network.vocabulary, [before], widths)
+            total.append(whole.log_prob)
+            (so_far,) = search_beginnings(network.stepper(), network.vocabulary, [before], widths)
+        # <unknown> is a word, too.
+        unknown = search_beginnings(network.stepper(), network.vocabulary, [[*before, "no word"]], widths)
+        total.append(unknown[0][-1])
+        assert np.logaddexp.reduce(total) == pytest.approx(so_far[-1] if before else 0.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_step_by_step_is_the_same_as_all_at_once(name):
+    chance, network = random.Random(4), model(name, WORDS, LABELS, 8)
+    for _ in range(20):
+        tree = random_tree(chance, 4)
+        sequences = network.reading.compile(network.vocabulary, [(WORDS, tree)])
+        batch = batch_of(pad(sequences, [0]), dense)
+        with torch.no_grad():
+            expected = network.log_probs(batch)
+        stepper, found = network.stepper(), []
+        state = stepper.init(4)
+        for symbol in batch.target.numpy():
+            found.append(float(stepper.log_probs(state)[0, symbol]))
+            state = stepper.step(state, np.array([0]), np.array([symbol]))
+        np.testing.assert_allclose(found, expected.numpy(), atol=1e-5)
+        assert stepper.log_probs(state)[0, END] == 0  # nothing else is legal
+        assert tuple(stepper.tree(state, 0)) == tuple(tree)
+        if name.startswith("tg"):
+            assert state.cache.filled[0] == 2, "<ROOT> and the composed sentence"
+
+
+def test_words_in_pieces_are_the_same_step_by_step():
+    chance, vocabulary = random.Random(5), in_pieces()
+    torch.manual_seed(1)
+    network = BracketModel(
+        TransformerConfig("tg", layers=2, width=16, heads=2, inner=32), vocabulary, BracketReading(True, True)
+    ).eval()
+    sentences = [s.words[:8] for s in load("minilang", "dev", 20).sentences]
+    pairs = [(words, random_tree(chance, len(words))) for words in sentences]
+    sequences = network.reading.compile(vocabulary, pairs)
+    batch = batch_of(pad(sequences, range(20)), dense)
+    with torch.no_grad():
+        log_probs = network.log_probs(batch).double().numpy()
+    rows = (batch.predicts // batch.token.shape[1]).numpy()
+    for number in range(20):
+        expected, targets, found = log_probs[rows == number], batch.target[torch.from_numpy(rows == number)], []
+        stepper = network.stepper()
+        state = stepper.init(8)
+        for symbol in targets.numpy():
+            found.append(float(stepper.log_probs(state)[0, symbol]))
+            state = stepper.step(state, np.array([0]), np.array([symbol]))
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(("layers", "reached"), [(1, {0, 1, 4, 13, 14}), (2, {0, 1, 2, 3, 4, 6, 7, 11, 13, 14})])
+def test_what_is_composed_is_seen_through_its_composition_only(layers, reached):
+    """The gradient of a position is exactly zero for all inputs that no path of so many layers leads to."""
+    network = model("tg", WORDS, LABELS, 8, layers)
+    batch = batch_of(pad(network.reading.compile(network.vocabulary, [(WORDS, TREE)]), [0]), dense)
+    x = network.embed(batch.token, batch.arc).detach().requires_grad_()
+    around, h = network.around(batch), x
+    for block in network.blocks:
+        h = block(h, around)
+    h[0, 14].square().sum().backward()
+    assert set(torch.nonzero(x.grad[0].abs().sum(1))[:, 0].tolist()) == reached
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_drawn_is_a_whole_tree(name):
+    network = model(name, WORDS, LABELS, 3)
+    drawn = list(generate(network.stepper(), network.vocabulary, 20, torch.Generator().manual_seed(1), 6))
+    for one in drawn:
+        assert replay(one.tree.tolist()).done and replay(one.tree.tolist()).words == len(one.words)
+        sequences = network.reading.compile(network.vocabulary, [(one.words, one.tree)])
+        assert one.log_prob == pytest.approx(float(joint_log_probs(network, sequences)[0]), abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["plm", "tg"])
+def test_a_family_learns_the_sentences_that_it_reads(name):
+    """Fifty different sentences cannot have more than a fiftieth each: it comes near that."""
+    chosen, treebank = family(name), load("minilang", "train", 50)
+    config = TransformerConfig(name, layers=2, width=32, heads=2, inner=64)
+    vocabulary = Vocabulary.of_words([s.words for s in treebank.sentences], chosen.symbols(config, treebank))
+    examples = chosen.examples(config, vocabulary, treebank, None)
+    assert len(examples) == 50
+    torch.manual_seed(1)
+    network = build(config, vocabulary)
+    optimizer = torch.optim.Adam(network.parameters(), 1e-2)
+    batch = examples.batch(np.arange(50), 10**6, torch.device("cpu"))
+    for _ in range(150):
+        nats, parts = network.loss(batch)
+        optimizer.zero_grad()
+        nats.backward()
+        optimizer.step()
+    assert 0 < float(nats.detach()) - 50 * math.log(50) < 0.05 * parts["transition"].events
+
+
+def test_sentences_without_constituents_are_left_out_by_name():
+    chosen, config = family("tg"), TransformerConfig("tg", layers=1, width=8, heads=1, inner=8)
+    treebank = load("minilang", "train", 5)
+    bare = Sentence(WORDS, (2, 0, 4, 2), id="bare")
+    vocabulary = Vocabulary.of_words([WORDS], chosen.symbols(config, treebank))
+    examples = chosen.examples(config, vocabulary, treebank._replace(sentences=[*treebank.sentences, bare]), None)
+    assert len(examples) == 5 and examples.excluded["without constituents"] == 1
+    with pytest.raises(UserError, match="no sentence is left for model tg: 1 without constituents"):
+        chosen.examples(config, vocabulary, treebank._replace(sentences=[bare]), None)
+
+
+def test_uniform_over_legal_symbols_everything_sums_to_one():
+    """Sentences of one to three words, and what goes on after them: the machine leaks no probability."""
+    rules, total = Rules(1, most_in_a_row=1), 0.0
+    stack = [(START, 1.0)]
+    while stack:
+        state, p = stack.pop()
+        may = legal(state, rules)
+        if state.done or state.words == 4:
+            total += p
+            continue
+        stack += [(step(state, symbol), p / len(may)) for symbol in may if len(state.open) < 9 or symbol < FIRST]
+        total += sum(p / len(may) for symbol in may if len(state.open) >= 9 and symbol >= FIRST)
+    assert math.isclose(total, 1)
+
+
+def test_the_pairs_of_a_vocabulary_are_told_by_their_ids():
+    typed, untyped = speaking(), speaking(typed=False)
+    assert typed.entries[4:10] == ("(NP", "NP)", "(S", "S)", "(VP", "VP)")
+    assert untyped.entries[4:8] == ("(NP", ")", "(S", "(VP")
+    assert typed.entries[10:] == untyped.entries[8:] and typed.fingerprint != untyped.fingerprint
+    others = speaking(labels=LABELS[:2]), Vocabulary.of_words([WORDS])
+    assert len({typed.fingerprint, *(other.fingerprint for other in others)}) == 3
+
+
+def test_a_vocabulary_with_brackets_is_saved_and_read(tmp_path):
+    for vocabulary in (speaking(), speaking(typed=False), in_pieces()):
+        vocabulary.save(tmp_path)
+        assert Vocabulary.load(tmp_path) == vocabulary
