@@ -37,7 +37,8 @@ def build(folder: Path) -> None:
 def _pages() -> dict[str, str]:
     """The content of each page."""
     chapters = {path.stem: path for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))}
-    pages = {"index.md": _index(list(chapters))}
+    readme = (ROOT / "README.md").read_text("utf-8")
+    pages = {"index.md": _index(readme, list(chapters)), "tour.md": _tour(readme)}
     pages |= {f"notebooks/{name}.ipynb": _linked(path.read_text("utf-8")) for name, path in chapters.items()}
     for record in sorted((ROOT / "results").rglob("README.md")):
         pages[record.relative_to(ROOT).as_posix()] = f"{ORPHAN}{_linked(record.read_text('utf-8'))}"
@@ -57,11 +58,27 @@ def _linked(text: str) -> str:
     return re.sub(r"\]\(((?:[./]*results/)?20[\w-]+|[./]*results)/?\)", r"](\1/README.md)", text)
 
 
-def _index(chapters: list[str]) -> str:
+def _tour(readme: str) -> str:
+    """The README's tour of the repository; its links lead to the pages of the book, if there is one."""
+    (section,) = re.findall(r"## (Where things are\n\n(?:\|.*\n)+)", readme)
+
+    def link(found: re.Match) -> str:
+        text, target = found.groups()
+        if target.endswith(".ipynb"):
+            return f"[{text}]({target})"
+        room = target.removeprefix("dtglib/")
+        return f"[{text}](rooms/{room}.md)" if room in ROOMS else text
+
+    return "# " + re.sub(r"\[([^]]+)\]\(([^)]+)\)", link, section)
+
+
+def _index(readme: str, chapters: list[str]) -> str:
     """The first page: the first sentences of the README, and all chapters."""
-    readme = (ROOT / "README.md").read_text("utf-8")
     opening = readme.split("\n\n")[:2]
-    contents = {"The notebooks": [f"notebooks/{name}" for name in chapters], "The rooms": [f"rooms/{r}" for r in ROOMS]}
+    contents = {
+        "The notebooks": [f"notebooks/{name}" for name in chapters],
+        "The rooms": ["tour", *(f"rooms/{room}" for room in ROOMS)],
+    }
     trees = (
         f"```{{toctree}}\n:maxdepth: 1\n:caption: {caption}\n\n" + "\n".join(pages) + "\n```"
         for caption, pages in contents.items()

@@ -269,8 +269,17 @@ plot.draw_curves(curves, "words in a sentence", "positions seen by one")
 # %% [markdown]
 # ## What has to be stored
 #
-# A mask and relative positions are two squares a sentence. The vectors that attention reads are nine numbers of four
-# bytes a position, and the squares need never be kept.
+# A mask and relative positions are two squares a sentence. They follow from a few numbers a position: the last position
+# $l_j$ from which $j$ is seen, the height $h_j$ at which its word stands, its level $v_j$ (here the same), the position
+# $s_j$ from which on it stands there, the height $t_i$ of the topmost word when $i$ looks, and the lowest height $f_i$
+# that $i$ looks down to:
+#
+# $$\mathrm{visible}(i, j) \;=\; j \le i \le l_j \;\wedge\; (h_j \ge f_i \,\vee\, j = i)$$
+#
+# $$\mathrm{relpos}(i, j) \;=\; \begin{cases} 0 & j = i \text{ or } i < s_j \\ t_i - v_j & \text{otherwise, for STACK}
+# \\ 0 & j \text{ is of the head, for COMPOSE} \\ -1 & \text{otherwise, for COMPOSE} \end{cases}$$
+#
+# The vectors that attention reads are nine numbers of four bytes a position, and the squares need never be kept.
 
 # %%
 positions = 3 * np.arange(1, 51) + 1  # arc-standard, one piece a word

@@ -233,11 +233,11 @@ plot.draw_curves(curves, "words below the top of the stack", "share of the atten
 # At size `smoke` the five models are the released ones, which were trained at `mini` (20,000 sentences of minilang,
 # four epochs, one seed); what is said of losses held with three seeds.
 #
-# All five models train on two CPU cores in six to ten minutes together, depending on the machine; `make reproduce`
-# trains each on one core, in one and a half to four and a half minutes. Every model with a tree needs fewer nats for a
-# sentence *with* its tree (41.2 to 42.7) than TXL (tokens) needs for the words alone (43.0): on a corpus whose trees
-# follow from its words as strictly as here, the tree pays for itself. It does so for the probability of the words, too,
-# as the notebook on marginals says.
+# All five models train on two CPU cores in six to ten minutes together, depending on the machine; alone on one core,
+# which other work may share, each takes one and a half to seven minutes (`dtglib models NAME` says how many). Every
+# model with a tree needs fewer nats for a sentence *with* its tree (41.2 to 42.7) than TXL (tokens) needs for the words
+# alone (43.0): on a corpus whose trees follow from its words as strictly as here, the tree pays for itself. It does so
+# for the probability of the words, too, as the notebook on marginals says.
 #
 # A composed position looks at the **dependent**: from the second layer on it gets 41 to 73 % of the attention, the
 # head 16 to 42 %. That makes sense. The position has the head's word already, in its own input (`w+arc`), and what it

@@ -84,6 +84,9 @@ def test_the_first_screen_shows_what_its_commands_print(place, monkeypatch, caps
     ((_, shown),) = [block for block in BLOCKS if block[0] == "console"]
     for part in re.split(r"^\$ ", shown, flags=re.MULTILINE)[1:]:
         command, _, expected = part.partition("\n")
+        if not command.startswith("dtglib "):
+            assert command == ". .venv/bin/activate" and not expected
+            continue
         assert main(shlex.split(command)[1:]) == 0
         out, err = capsys.readouterr()
         assert NUMBER.sub("", err + out).split() == NUMBER.sub("", expected).split(), command

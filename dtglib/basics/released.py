@@ -6,6 +6,7 @@
 They are in `models/` of the repository, and inside an installed package. experiments/release.py makes them.
 """
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +42,8 @@ class Card:
     nats_lost: float  # per word, because the weights are rounded
     perplexity: float | None = None  # per word of the test part; for models with trees an upper bound
     suites: float | None = None  # our first average of the test suites
-    pairs: float | None = None  # accuracy on minimal pairs
+    pairs: float | None = None  # accuracy on minimal pairs,
+    share_of_pairs: float | None = None  # of this share of them, evenly spaced
     uas: float | None = None  # on the test part
 
 
@@ -66,7 +68,7 @@ def read_card(folder: Path) -> Card:
 
 def is_released(folder: Path) -> bool:
     """Whether this is the folder of a released model or parser."""
-    return folder.parent in PLACES
+    return folder.resolve().parent in PLACES and (folder / CARD_FILE).is_file()
 
 
 def folder_named(name: str | Path) -> Path:
@@ -77,5 +79,7 @@ def folder_named(name: str | Path) -> Path:
     for place in PLACES if isinstance(name, str) else ():
         if name == Path(name).name and (place / name / CARD_FILE).is_file():
             read_card(place / name)
+            if Path(name).is_dir() and Path(name).resolve() != place / name:
+                print(f"dtglib: {name} is the released one; the folder here is ./{name}", file=sys.stderr)
             return place / name
     return Path(name)

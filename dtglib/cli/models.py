@@ -33,11 +33,11 @@ def models(options: argparse.Namespace) -> None:
         card = asdict(found[options.name])
         print_table([{"": key.replace("_", " "), options.name: _shown(value)} for key, value in card.items()])
     else:
-        rows = [{"name": name} | {key: _shown(getattr(card, key)) for key in COLUMNS} for name, card in found.items()]
+        rows = [{"name": name} | {key: _shown(getattr(card, key)) for key in LISTED} for name, card in found.items()]
         print_table(rows)
 
 
-COLUMNS = ("title", "corpus", "perplexity", "suites", "pairs", "uas")
+LISTED = ("title", "corpus", "perplexity", "suites", "pairs", "uas")
 
 
 def _shown(value: Any) -> str:
@@ -46,17 +46,25 @@ def _shown(value: Any) -> str:
 
 def _release_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("names", nargs="*", metavar="NAME", help="some of them (default: all)")
+    sub.add_argument("--again", action="store_true", help="replace what is there, not only complete it")
 
 
 def release(options: argparse.Namespace) -> None:
     """Train and write released models and parsers."""
-    from dtglib.experiments.release import RELEASES, release
+    from dtglib.experiments.release import RELEASES, check, release
 
-    for name in options.names or RELEASES:
-        print(f"{release(name)}: released", flush=True)
+    names = options.names or list(RELEASES)
+    check(names)
+    for name in names:
+        print(f"{release(name, options.again)}: released", flush=True)
 
 
 COMMANDS = [
     Command("models", "list the models and parsers that come with the package", _models_options, models),
-    Command("release", "train the models and parsers that come with the package anew", _release_options, release),
+    Command(
+        "release",
+        "train the models that come with the package, or measure what is missing",
+        _release_options,
+        release,
+    ),
 ]

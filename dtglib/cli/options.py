@@ -45,7 +45,10 @@ def add_json(sub: argparse._ActionsContainer) -> None:
 
 def add_sentences(sub: argparse.ArgumentParser) -> None:
     """The argument that holds a sentence, or names a file or a corpus; see `sentences_of`."""
-    what = "a sentence in quotes, or a file: CoNLL-U, brackets, or text with a sentence a line; or a corpus"
+    what = (
+        "a sentence in quotes (a single word with its full stop), or a file: CoNLL-U, brackets, or text with a "
+        "sentence a line; or a corpus"
+    )
     sub.add_argument("text", metavar="SENTENCE_OR_FILE", help=what)
     sub.add_argument("--split", metavar="NAME", help="the part of a corpus: train, dev or test")
     sub.add_argument("--sentences", type=count, metavar="N", help="only the first N sentences (default: all)")
@@ -106,7 +109,10 @@ def nats(text: str) -> float:
 
 def nats_or_none(text: str) -> float | None:
     """An option's value: a number that is not negative, or the word none."""
-    return None if text == "none" else nats(text)
+    try:
+        return None if text == "none" else nats(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}, and not the word none") from None
 
 
 def name(text: str) -> str:
@@ -116,10 +122,20 @@ def name(text: str) -> str:
     return text
 
 
+def positive(text: str) -> float:
+    """An option's value: a finite number above 0."""
+    try:
+        if 1e-3 <= float(text) <= 1e3:
+            return float(text)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0.001 to 1000")
+
+
 def seed(text: str) -> int:
     """An option's value: a whole number from 0 on."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on")
+    if not text.isdecimal() or int(text) >= 2**63:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to {2**63 - 1}")
     return int(text)
 
 
@@ -139,7 +155,9 @@ def sentences_of(options: argparse.Namespace) -> list["Sentence"]:
     from dtglib.data.tokenize import tokenize
     from dtglib.data.treebank import Sentence
 
-    if " " in options.text.strip() and not options.split and not os.path.exists(options.text):
+    if _is_sentence(options.text):
+        if options.split:
+            raise UserError(f"--split chooses a part of a corpus, and {options.text!r} is a sentence; leave it out")
         return [Sentence(tuple(tokenize(options.text)))]
     treebank = load(options.text, options.split, options.sentences)
     for reason, number in treebank.excluded.items():
@@ -147,6 +165,11 @@ def sentences_of(options: argparse.Namespace) -> list["Sentence"]:
     if not treebank.sentences:
         raise UserError(f"{options.text}: holds no sentence")
     return treebank.sentences
+
+
+def _is_sentence(text: str) -> bool:
+    """Whether a text is neither a file nor the name of a corpus: it has several words, or ends like a sentence."""
+    return (" " in text.strip() or text.strip()[-1:] in (".", "!", "?")) and not os.path.exists(text)
 
 
 def model_folder(options: argparse.Namespace, about: str | None = None) -> Path:

@@ -1,4 +1,4 @@
-"""Commands about the probabilities of sentences and words: score, surprisal.
+"""Commands about the probabilities of sentences and words: score, surprisal, sample.
 
 dtglib surprisal "The keys to the cabinet are on the table ."
 dtglib score mine.txt                           log p of each sentence, perplexities of all
@@ -8,6 +8,7 @@ dtglib sample -n 5                              sentences with their trees, draw
 import argparse
 import json
 import math
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ from dtglib.cli.options import (
     model_folder,
     name,
     parser_name,
+    positive,
     print_table,
     say_that_no_parser_is_asked,
     searched_model,
@@ -90,13 +92,13 @@ def score(options: argparse.Namespace) -> None:
 
 def _proposed(options: argparse.Namespace, folder: Path, sentences: list[tuple[str, ...]]) -> Iterator["np.ndarray"]:
     """The trees to sum over; a released model has a parser of the same corpus."""
-    from dtglib.basics.released import is_released
+    from dtglib.basics.released import is_released, read_card
     from dtglib.parsing.parser import load_parser
     from dtglib.parsing.propose import METHODS, propose
 
     if not options.parser and not is_released(folder):
         raise UserError(f"{folder}: this model sums over trees, which a parser proposes; name one with --parser")
-    parser = load_parser(parser_name(options, folder.name.rpartition("-")[2]))
+    parser = load_parser(options.parser or parser_name(options, read_card(folder).corpus))
     chosen = propose(parser, sentences, options.trees, METHODS[options.method], options.seed)
     return (trees.heads for trees in chosen)
 
@@ -118,31 +120,41 @@ def surprisal(options: argparse.Namespace) -> None:
     from dtglib.evaluate.surprisal import piece_frame, surprisals, word_frame
 
     sentences = [sentence.words for sentence in sentences_of(options)]
-    model = searched_model(model_folder(options, options.text))
     if options.picture:
-        _draw(options, model, sentences)
+        _check_picture(options, len(sentences))
+    model = searched_model(model_folder(options, options.text))
     found = surprisals(model, sentences, widths_from(options))
     found = list(progress(found, "reading", "sentence", total=len(sentences)))
     _warn_of_deaths(found)
     if options.json:
         rows = [_as_json(one, options.unit) for one in found]
         print(json.dumps({"unit": options.unit, "sentences": rows}, allow_nan=False))
-        return
-    frame = (piece_frame if options.pieces else word_frame)(found, options.unit)
-    print_table(frame.round(4).to_dict("records"))
+    else:
+        frame = (piece_frame if options.pieces else word_frame)(found, options.unit)
+        print_table(frame.round(4).to_dict("records"))
+    if options.picture:
+        _draw(options, model, sentences[0])
 
 
-def _draw(options: argparse.Namespace, model: Any, sentences: Sequence[Sequence[str]]) -> None:
+def _check_picture(options: argparse.Namespace, sentences: int) -> None:
+    path = Path(options.picture)
+    require(sentences == 1, f"--picture draws one sentence, and here are {sentences}; add --sentences 1")
+    require(path.suffix == ".svg", f"--picture {path}: it is an SVG; let its name end in .svg")
+    require(not path.is_dir(), f"--picture: {path} is a folder; name a file in it")
+    require(
+        os.access(path.parent, os.W_OK), f"--picture: nothing can be written into {path.parent}; name another folder"
+    )
+
+
+def _draw(options: argparse.Namespace, model: Any, words: Sequence[str]) -> None:
     from dtglib.basics.files import write_atomically
     from dtglib.evaluate.surprisal import UNITS, moments
     from dtglib.pictures.plot import draw_reading
 
-    require(len(sentences) == 1, f"--picture draws one sentence, and here are {len(sentences)}; add --sentences 1")
-    require(options.picture.endswith(".svg"), f"--picture {options.picture}: it is an SVG; let its name end in .svg")
-    read = moments(model, sentences[0], widths_from(options))
+    read = moments(model, words, widths_from(options))
     scaled = [one._replace(surprisal=one.surprisal * UNITS[options.unit]) for one in read]
     with write_atomically(Path(options.picture)) as file:
-        file.write(draw_reading(sentences[0], scaled, options.unit)._repr_svg_())
+        file.write(draw_reading(words, scaled, options.unit)._repr_svg_())
 
 
 def _warn_of_deaths(found: Sequence["Surprisal"]) -> None:
@@ -180,7 +192,9 @@ def _sample_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("-n", type=count, default=10, dest="number", metavar="N", help="sentences (default: 10)")
     sub.add_argument("--seed", type=seed, default=1, metavar="N", help="of what is drawn (default: 1)")
     sub.add_argument("--words", type=count, default=40, metavar="N", help="the most in a sentence (default: 40)")
-    sub.add_argument("--temperature", type=float, default=1.0, metavar="T", help="below 1: less surprise (default: 1)")
+    sub.add_argument(
+        "--temperature", type=positive, default=1.0, metavar="T", help="below 1: less surprise (default: 1)"
+    )
     sub.add_argument("--top-k", type=count, metavar="K", help="draw each symbol from the K most probable ones only")
     sub.add_argument("--top-p", type=float, metavar="P", help="draw each symbol from the best that sum to P only")
     add_json(sub)

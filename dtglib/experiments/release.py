@@ -7,8 +7,9 @@ network/weights.py). The scores on its card are of the rounded weights.
 """
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from dtglib.basics.files import repository, write_atomically
 from dtglib.basics.progress import progress
 from dtglib.basics.record import read_record
 from dtglib.basics.released import CARD_FILE, FORMAT, Card, read_card
+from dtglib.data.corpora import part_of
 from dtglib.data.vocabulary import END
 from dtglib.evaluate.attachment import attached
 from dtglib.evaluate.perplexity import perplexity
@@ -84,24 +86,40 @@ RELEASES = {
 }
 
 
-def release(name: str) -> Path:
+def check(names: Sequence[str]) -> None:
+    """Raise an error if something cannot be released, before hours are spent on the others."""
+    for corpus in {_asked(name).corpus for name in names}:
+        for part in ("train", "dev", "test"):
+            part_of(read_size(corpus.size).corpus, part)
+
+
+def release(name: str, again: bool = False) -> Path:
     """Make one of RELEASES in models/: train it, or find it, then measure it; one that is there is only measured.
 
-    What was measured before is not measured again, so that a release that was stopped goes on.
+    What was measured before is not measured again, so that a release that was stopped goes on. `again` replaces what is
+    there, when its successor is trained.
     """
-    if name not in RELEASES:
-        raise UserError(f"there is no release {name!r}; releases are {', '.join(RELEASES)}")
+    corpus, model = _asked(name)
     folder = repository() / "models" / name
-    corpus, model = RELEASES[name]
-    if not (folder / CARD_FILE).is_file():
-        made = _parser(folder, corpus, CONFIGS[model]) if model in CONFIGS else _model(folder, corpus, model)
-        _write_card(folder, made)
+    if again or not (folder / CARD_FILE).is_file():
+        fresh = folder.with_name(f"{name}.new")
+        shutil.rmtree(fresh, ignore_errors=True)
+        make = partial(_parser, config=CONFIGS[model]) if model in CONFIGS else partial(_model, model=model)
+        _write_card(fresh, make(fresh, corpus))
+        shutil.rmtree(folder, ignore_errors=True)
+        fresh.rename(folder)
     scores = _scores_of_parser if model in CONFIGS else _scores_of_model
     for score, measured in scores(folder, corpus, model):
         card = read_card(folder)
         if getattr(card, score) is None:
             _write_card(folder, replace(card, **{score: round(measured(), 5)}))
     return folder
+
+
+def _asked(name: str) -> Release:
+    if name not in RELEASES:
+        raise UserError(f"there is no release {name!r}; releases are {', '.join(RELEASES)}")
+    return RELEASES[name]
 
 
 def _model(folder: Path, corpus: Corpus, model: str) -> Card:
@@ -123,6 +141,7 @@ def _scores_of_model(folder: Path, corpus: Corpus, model: str) -> Iterator[tuple
     yield "perplexity", lambda: perplexity(scores_of(folder, sentences, parser, trees)).per_word
     yield "suites", lambda: 100 * next(iter(suites_of(settings, folder)["averages"].values()))
     yield "pairs", lambda: 100 * pairs_of(settings, folder)["accuracy"]
+    yield "share_of_pairs", lambda: settings.evaluation.pairs
     if kind.parses:
         yield "uas", lambda: 100 * parsing_of(settings, folder)["UAS"]
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dtglib.basics.config import read_config, require_positive, size_file, value_of
+from dtglib.basics.config import as_dict, read_config, require_positive, size_file, value_of
 from dtglib.basics.errors import UserError
+from dtglib.basics.released import cards
 from dtglib.data.corpora import CorpusConfig, corpus_checksum
 from dtglib.data.registry import checksums
 from dtglib.data.vocabulary import VocabularyConfig
@@ -59,6 +60,9 @@ class EvaluationConfig:
         for name in ("items", "pairs"):
             if not 0 < getattr(self, name) <= 1:
                 raise UserError(f"{name} must be above 0 and at most 1, not {getattr(self, name)}")
+        known = sorted({name.rpartition("-")[2] for name in cards("model")})
+        if self.released is not None and self.released not in known:
+            raise UserError(f"released must be null or one of {', '.join(known)}, not {self.released!r}")
         if self.within is not None and self.within < 0:
             raise UserError(f"within must not be below 0, as {self.within} is")
 
@@ -90,7 +94,22 @@ def read_settings(path: str | Path, overrides: Mapping[str, Any] | None = None) 
 
 def read_size(size: str, **overrides: Any) -> Settings:
     """The settings of a run size: smoke, mini, open or paper."""
-    return read_settings(size_file(size), overrides)
+    settings = read_settings(size_file(size), overrides)
+    if settings.evaluation.released:
+        _require_untouched(settings, size, overrides)
+    return settings
+
+
+def _require_untouched(settings: Settings, size: str, overrides: Mapping[str, Any]) -> None:
+    """An error if a setting of a training is replaced although a released model is asked for."""
+    given, own = (
+        as_dict(one.run, one.vocabulary, one.model, one.train)
+        for one in (settings, read_settings(size_file(size), {"model": settings.model.model}))
+    )
+    if changed := [name for name in overrides if name in given and given[name] != own[name]]:
+        raise UserError(
+            f"{size} takes released models, which {', '.join(changed)} would not change; add released=None to train one"
+        )
 
 
 def embedded_corpus(settings: Settings) -> str | None:

@@ -39,7 +39,10 @@ from dtglib.basics.files import write_atomically
 CONTENT = "content"
 MADE_FOR = "made for"  # a single entry of the header: safetensors writes several in random order
 
-REMEDY = "delete its folder, and it is trained anew, or put back a copy"
+REMEDY = (
+    "delete its folder, and it is trained anew, or put back a copy; of a released model: `git checkout models`, or "
+    "install the package again"
+)
 
 
 def save_weights(path: Path, network: nn.Module, made_for: Mapping[str, str]) -> None:

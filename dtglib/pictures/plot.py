@@ -189,9 +189,8 @@ def draw_reading(words: Sequence[str], moments: Sequence[Moment], unit: str, tit
         axes.set(xlim=(places[1] - 5, places[-1] + 5), ylim=(-0.5, heights[number - 1] - 0.1))
         axes.axis("off")
     lines[0].set_title(title, fontsize=11)
-    told = "in boxes: the words from which the next symbol is predicted"
-    lines[0].text(places[-1] + 5, 0, told, ha="right", va="center", fontsize=8, color=BLUE)
     _draw_surprisals_below(below, places[1:], [*words, "end"], surprisals, unit)
+    below.set_xlabel("in boxes: the words from which the next symbol is predicted", fontsize=8, color=BLUE, loc="left")
     below.set_xlim(lines[0].get_xlim())
     return figure
 
