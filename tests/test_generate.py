@@ -109,7 +109,7 @@ def test_a_taste_that_keeps_everything_changes_nothing():
 @pytest.mark.parametrize(
     "taste, complaint",
     [
-        (Taste(temperature=0), "temperature must be greater than 0"),
+        (Taste(temperature=0), "temperature must be from 0.0001"),
         (Taste(top_k=0), "top_k must be at least 1"),
         (Taste(top_p=0), "top_p must be above 0"),
         (Taste(top_p=1.5), "top_p must be above 0 and at most 1"),

@@ -1,6 +1,7 @@
 """Released models and parsers: their names, cards, sizes and commands; and that a card tells the truth."""
 
 import json
+import shutil
 from dataclasses import asdict, replace
 
 import pytest
@@ -46,12 +47,23 @@ def place(tmp_path, monkeypatch):
     return folder.parent
 
 
-def test_a_name_wins_over_a_folder_of_the_same_spelling(place, tmp_path):
+def test_a_name_wins_over_a_folder_of_the_same_spelling(place, tmp_path, capsys):
     (tmp_path / "dtg-toy").mkdir()
     assert folder_named("dtg-toy") == place / "dtg-toy"
     assert folder_named("./dtg-toy").resolve() == tmp_path / "dtg-toy"
     assert folder_named(tmp_path / "dtg-toy") == tmp_path / "dtg-toy"
     assert load_model("dtg-toy").config.model == "dtg"
+    assert capsys.readouterr().err == 2 * "dtglib: dtg-toy is the released one; the folder here is ./dtg-toy\n"
+
+
+def test_a_setting_that_a_released_model_does_not_follow_is_refused():
+    for setting in ({"seed": 7}, {"output": "whole"}, {"epochs": 2}, {"corpus": "ud-english"}):
+        with pytest.raises(UserError, match=f"smoke takes released models, which {next(iter(setting))} would not"):
+            read_size("smoke", **setting)
+        assert read_size("smoke", released=None, **setting)
+    assert read_size("smoke", model="dtg-eager", seed=1, trees=5).evaluation.released == "minilang"
+    with pytest.raises(UserError, match="released must be null or one of minilang, ud, not 'mini'"):
+        read_size("smoke", released="mini")
 
 
 def test_files_of_another_format_are_refused_in_a_sentence(place, capsys):
@@ -90,7 +102,10 @@ def test_sample_draws_sentences_and_the_same_ones_again(place, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 3
 
 
-@pytest.mark.parametrize(("option", "complaint"), [("--temperature=0", "greater than 0"), ("--top-p=2", "at most 1")])
+@pytest.mark.parametrize(
+    ("option", "complaint"),
+    [("--temperature=0", "from 0.0001 to 10000"), ("--temperature=inf", "from 0.0001"), ("--top-p=2", "at most 1")],
+)
 def test_a_taste_that_is_none_is_one_line(option, complaint, place, capsys):
     assert main(["sample", "--model", "dtg-toy", option]) == 2
     assert_one_line(capsys, complaint)
@@ -98,8 +113,12 @@ def test_a_taste_that_is_none_is_one_line(option, complaint, place, capsys):
 
 def test_a_model_of_ones_own_needs_a_parser_and_a_released_one_has_it(place, tmp_path, capsys):
     (tmp_path / "mine.txt").write_text("There is\n")
-    assert main(["score", "--model", "dtg-toy", "mine.txt"]) == 2
-    assert "dtglib: with parser-ud\n" in capsys.readouterr().err
+    for name in ("dtg-toy", "models/dtg-toy"):
+        assert main(["score", "--model", name, "mine.txt"]) == 2
+        assert "dtglib: with parser-minilang\n" in capsys.readouterr().err  # which is not here
+    shutil.copytree(place / "dtg-toy", tmp_path / "own")
+    assert main(["score", "--model", "own", "mine.txt"]) == 2
+    assert_one_line(capsys, "own: this model sums over trees, which a parser proposes; name one with --parser")
 
 
 def test_a_picture_is_drawn_of_one_sentence(place, tmp_path, capsys):

@@ -122,16 +122,6 @@ def name(text: str) -> str:
     return text
 
 
-def positive(text: str) -> float:
-    """An option's value: a finite number above 0."""
-    try:
-        if 1e-3 <= float(text) <= 1e3:
-            return float(text)
-    except ValueError:
-        pass
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0.001 to 1000")
-
-
 def seed(text: str) -> int:
     """An option's value: a whole number from 0 on."""
     if not text.isdecimal() or int(text) >= 2**63:

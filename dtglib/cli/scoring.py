@@ -28,7 +28,6 @@ from dtglib.cli.options import (
     model_folder,
     name,
     parser_name,
-    positive,
     print_table,
     say_that_no_parser_is_asked,
     searched_model,
@@ -192,9 +191,7 @@ def _sample_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("-n", type=count, default=10, dest="number", metavar="N", help="sentences (default: 10)")
     sub.add_argument("--seed", type=seed, default=1, metavar="N", help="of what is drawn (default: 1)")
     sub.add_argument("--words", type=count, default=40, metavar="N", help="the most in a sentence (default: 40)")
-    sub.add_argument(
-        "--temperature", type=positive, default=1.0, metavar="T", help="below 1: less surprise (default: 1)"
-    )
+    sub.add_argument("--temperature", type=float, default=1.0, metavar="T", help="below 1: less surprise (default: 1)")
     sub.add_argument("--top-k", type=count, metavar="K", help="draw each symbol from the K most probable ones only")
     sub.add_argument("--top-p", type=float, metavar="P", help="draw each symbol from the best that sum to P only")
     add_json(sub)

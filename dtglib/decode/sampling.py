@@ -62,7 +62,8 @@ def generate(
     taste: Taste = AS_IT_IS,
 ) -> Iterator[Generated]:
     """Draw `count` sentences, independent of one another."""
-    require(taste.temperature > 0, f"temperature must be greater than 0, not {taste.temperature}")
+    can_divide = 1e-4 <= taste.temperature <= 1e4
+    require(can_divide, f"temperature must be from 0.0001 to 10000, not {taste.temperature}")
     require(taste.top_k is None or taste.top_k >= 1, f"top_k must be at least 1, not {taste.top_k}")
     require(taste.top_p is None or 0 < taste.top_p <= 1, f"top_p must be above 0 and at most 1, not {taste.top_p}")
     left = count

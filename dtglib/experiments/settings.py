@@ -103,7 +103,7 @@ def read_size(size: str, **overrides: Any) -> Settings:
 def _require_untouched(settings: Settings, size: str, overrides: Mapping[str, Any]) -> None:
     """An error if a setting of a training is replaced although a released model is asked for."""
     given, own = (
-        as_dict(one.run, one.vocabulary, one.model, one.train)
+        as_dict(one.run, one.vocabulary, one.model, one.train) | {"corpus": one.corpus.corpus}
         for one in (settings, read_settings(size_file(size), {"model": settings.model.model}))
     )
     if changed := [name for name in overrides if name in given and given[name] != own[name]]:
