@@ -1,5 +1,6 @@
 """Brackets as a stack machine, and what models of them see, predict and find."""
 
+import json
 import math
 import random
 from functools import cache
@@ -7,8 +8,11 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
+from running import assert_one_line
+from toys import TINY_SIZE
 
 from dtglib.basics.errors import UserError
+from dtglib.cli.main import main
 from dtglib.data import minilang
 from dtglib.data.conllu import TreebankError
 from dtglib.data.corpora import load
@@ -22,7 +26,7 @@ from dtglib.families.constituency.compile import composed, in_a_row, rules_of
 from dtglib.families.constituency.family import BracketModel, BracketReading
 from dtglib.families.constituency.machine import CLOSE, FIRST, GEN, START, Rules, legal, replay, step
 from dtglib.families.constituency.naive import simulate
-from dtglib.families.constituency.trees import bracket_symbols, labels_of, symbols_of, written
+from dtglib.families.constituency.trees import bracket_symbols, labels_of, symbols_of, words_and_symbols, written
 from dtglib.network.transformer import TransformerConfig, batch_of
 from dtglib.sequences.batches import pad
 from dtglib.sequences.structure import dense, vectors_of
@@ -414,3 +418,55 @@ def test_a_vocabulary_with_brackets_is_saved_and_read(tmp_path):
     for vocabulary in (speaking(), speaking(typed=False), in_pieces()):
         vocabulary.save(tmp_path)
         assert Vocabulary.load(tmp_path) == vocabulary
+
+
+# ---- Commands
+
+
+def test_the_structure_of_a_tree_is_printed_in_the_form_of_the_other_systems(capsys, tmp_path):
+    tree = ["structure", "--system", "brackets", "--tree", "(S (NP There) (VP is (NP a difference)))"]
+    assert main([*tree, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert main(["structure", "--system", "arc-eager", "--words", "a", "--heads", "0", "--json"]) == 0
+    assert list(found) == list(json.loads(capsys.readouterr().out))
+    assert found["actions"][:4] == ["OPEN[S]", "OPEN[NP]", "GEN", "CLOSE"]
+    assert found["level"][7:9] == [3, 3] and found["height"][7:9] == [4, 5]
+    assert main([*tree, "--pieces", "1 1 1 2"]) == 0
+    assert "difference/2" in capsys.readouterr().out
+    assert main([*tree, "--svg", str(tmp_path / "a.svg")]) == 0
+    assert (tmp_path / "a.svg").read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--system", "brackets", "--tree", "(S (NP There) is"], "brackets that are not closed: 1"),
+        (["--system", "brackets", "--tree", "(S (NP) is)"], "symbol 3, 1, is not legal"),
+        (["--system", "brackets", "--tree", ""], "the tree is empty"),
+        (["--system", "brackets", "--tree", "(S There)", "--pieces", "1 1"], "1 words, but 2 piece counts"),
+        (["--system", "brackets", "--tree", "(S There)", "--pieces", "0"], "at least one piece"),
+        (["--system", "arc-eager", "--tree", "(S There)"], "--tree goes with --system brackets, not with 'arc-eager'"),
+        (["--system", "brackets", "--words", "There"], "name a sentence with --words and --heads, or with --tree"),
+    ],
+)
+def test_what_is_no_tree_is_one_line(arguments, complaint, capsys):
+    assert main(["structure", *arguments]) == 2
+    assert_one_line(capsys, complaint)
+
+
+def test_a_model_is_trained_and_asked_by_the_commands(tmp_path, monkeypatch, capsys):
+    """Training, scoring, surprisals and sampling know nothing of brackets."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny.yaml").write_text(TINY_SIZE)
+    assert main(["train", "tiny.yaml", "--model", "tg", "--out", "own"]) == 0
+    (tmp_path / "mine.txt").write_text("There is a cat .\n")
+    capsys.readouterr()
+    assert main(["surprisal", "--model", "own", "mine.txt", "--picture", "a.svg", "--json"]) == 0
+    (one,) = json.loads(capsys.readouterr().out)["sentences"]
+    assert main(["score", "--model", "own", "mine.txt", "--json"]) == 0
+    (scored,) = json.loads(capsys.readouterr().out)["sentences"]
+    total = sum(one["surprisals"]) + one["end"]
+    assert scored["log_prob"] >= -total - 1e-6  # which drops hypotheses that are far behind
+    assert main(["sample", "--model", "own", "-n", "3", "--words", "9", "--json"]) == 0
+    drawn = json.loads(capsys.readouterr().out)["sentences"]
+    assert [words_and_symbols(sentence["tree"])[0] for sentence in drawn] == [s["words"] for s in drawn]

@@ -79,7 +79,8 @@ def score(options: argparse.Namespace) -> None:
         [
             {
                 "words": row.words, "pieces": row.pieces, "trees": row.trees, "log p": round(row.log_prob, 4),
-                "best tree": " ".join(map(str, row.best or ())), "sentence": " ".join(sentence.words),
+                "best tree": _in_a_line(row.best and _shown(model, sentence.words, row.best)),
+                "sentence": " ".join(sentence.words),
             }
             for sentence, row in zip(sentences, scores, strict=True)
         ]
@@ -148,9 +149,12 @@ def _check_picture(options: argparse.Namespace, sentences: int) -> None:
 def _draw(options: argparse.Namespace, model: Any, words: Sequence[str]) -> None:
     from dtglib.basics.files import write_atomically
     from dtglib.evaluate.surprisal import UNITS, moments
+    from dtglib.families.base import family_of
     from dtglib.pictures.plot import draw_reading
 
     read = moments(model, words, widths_from(options))
+    if not family_of(model).parses:
+        read = [one._replace(heads=[]) for one in read]
     scaled = [one._replace(surprisal=one.surprisal * UNITS[options.unit]) for one in read]
     with write_atomically(Path(options.picture)) as file:
         file.write(draw_reading(words, scaled, options.unit)._repr_svg_())
@@ -202,28 +206,36 @@ def sample(options: argparse.Namespace) -> None:
     import torch
 
     from dtglib.decode.sampling import Taste, generate
+    from dtglib.families.base import family_of
 
     model = searched_model(model_folder(options))
     random = torch.Generator(model.embedding.weight.device).manual_seed(options.seed)
     taste = Taste(options.temperature, options.top_k, options.top_p)
-    drawn = generate(model.stepper(), model.vocabulary, options.number, random, options.words, taste)
+    drawn = list(generate(model.stepper(), model.vocabulary, options.number, random, options.words, taste))
+    trees = [None if one.tree is None else _shown(model, one.words, one.tree.tolist()) for one in drawn]
+    name = family_of(model).tree_is
+    pairs = list(zip(drawn, trees, strict=True))
     if options.json:
-        rows = [
-            {"words": one.words, "heads": None if one.tree is None else one.tree.tolist(), "log_prob": one.log_prob}
-            for one in drawn
-        ]
+        rows = [{"words": one.words, name: tree, "log_prob": one.log_prob} for one, tree in pairs]
         print(json.dumps({"sentences": rows}))
         return
     print_table(
         [
-            {
-                "log p": round(one.log_prob, 2),
-                "sentence": " ".join(one.words),
-                "heads": "" if one.tree is None else " ".join(map(str, one.tree)),
-            }
-            for one in drawn
+            {"log p": round(one.log_prob, 2), "sentence": " ".join(one.words), name: _in_a_line(tree)}
+            for one, tree in pairs
         ]
     )
+
+
+def _shown(model: Any, words: Sequence[str], tree: Sequence[int]) -> list[int] | str:
+    """A tree in the form of the model's family."""
+    from dtglib.families.base import family_of
+
+    return family_of(model).shown(model, words, tree)
+
+
+def _in_a_line(tree: list[int] | str | None) -> str:
+    return "" if tree is None else tree if isinstance(tree, str) else " ".join(map(str, tree))
 
 
 COMMANDS = [

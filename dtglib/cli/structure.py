@@ -1,10 +1,12 @@
 """The command about masks: structure.
 
 dtglib structure --system arc-eager --words "There is a difference" --heads "2 0 4 2"
+dtglib structure --system brackets --tree "(S (NP There) (VP is (NP a difference)))"
 """
 
 import argparse
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +18,13 @@ if TYPE_CHECKING:
 
 
 def _options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--system", required=True, metavar="NAME", help="arc-standard, arc-hybrid, arc-eager or arc-swift")
-    sub.add_argument("--words", required=True, metavar="WORDS", help='the sentence, as in "There is a difference"')
+    systems = "arc-standard, arc-hybrid, arc-eager or arc-swift, with --words and --heads; or brackets, with --tree"
+    sub.add_argument("--system", required=True, metavar="NAME", help=systems)
+    sub.add_argument("--words", metavar="WORDS", help='the sentence, as in "There is a difference"')
     heads = 'the head of each word, from 1; 0 is ROOT: "2 0 4 2"'
-    sub.add_argument("--heads", required=True, metavar="HEADS", help=heads)
+    sub.add_argument("--heads", metavar="HEADS", help=heads)
+    tree = 'words and constituents: "(S (NP There) (VP is (NP a difference)))"'
+    sub.add_argument("--tree", metavar="TREE", help=tree)
     pieces = 'into how many pieces each word is cut: "1 1 1 2" (default: one)'
     sub.add_argument("--pieces", metavar="COUNTS", help=pieces)
     form = sub.add_mutually_exclusive_group()
@@ -32,7 +37,12 @@ def structure(options: argparse.Namespace) -> None:
     from dtglib.sequences.describe import as_json, as_rows, numbers, show
 
     pieces = None if options.pieces is None else numbers(options.pieces, "pieces")
-    seen = show(options.system, options.words.split(), numbers(options.heads, "heads"), pieces)
+    if options.tree is not None:
+        seen = _structure_named(options.system)(options.tree, pieces)
+    elif options.words is None or options.heads is None:
+        raise UserError("name a sentence with --words and --heads, or with --tree")
+    else:
+        seen = show(options.system, options.words.split(), numbers(options.heads, "heads"), pieces)
     if options.json:
         print(json.dumps(as_json(seen)))
     elif options.svg:
@@ -40,6 +50,15 @@ def structure(options: argparse.Namespace) -> None:
     else:
         print("actions:", *seen.actions)
         print_table(as_rows(seen))
+
+
+def _structure_named(name: str) -> "Callable[[str, Sequence[int] | None], Described]":
+    from dtglib.families.base import structures
+
+    known = structures()
+    if name not in known:
+        raise UserError(f"--tree goes with --system {' or '.join(known)}, not with {name!r}")
+    return known[name]
 
 
 def _write_picture(seen: "Described", path: Path, title: str) -> None:

@@ -34,6 +34,7 @@ from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import ARCS, Symbols, Vocabulary
 from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.network.transformer import CONFIG_FILE, TrainedWith, vocabulary_beside
+from dtglib.sequences.describe import Described
 from dtglib.training.loop import Data
 from dtglib.training.schedule import TrainConfig
 
@@ -66,6 +67,9 @@ class Family:
     symbols: Callable[[Any, Treebank], Symbols] = lambda config, treebank: ARCS
     is_searched: bool = True  # whether its networks have a `stepper`, so that prefixes have probabilities
     parses: bool = False  # whether its derivations are dependency trees
+    # What its trees are called, and one of them as a list of numbers or as text, given a network and the words.
+    tree_is: str = "heads"
+    shown: Callable[[Any, Sequence[str], Sequence[int]], list[int] | str] = lambda network, words, tree: list(tree)
     training: type[TrainConfig] = TrainConfig  # its optimiser, schedule and clipping
     is_baseline: bool = False  # baselines come first in tables
 
@@ -116,6 +120,11 @@ def family(name: str) -> Family:
 def family_of(network: nn.Module) -> Family:
     """The family that a network belongs to."""
     return family(network.config.model)
+
+
+def structures() -> dict[str, Callable[[str, Sequence[int] | None], Described]]:
+    """What shows the masks of trees of a family's own kind, by name; it takes a text and the words' piece counts."""
+    return {name: show for module in _modules() for name, show in getattr(module, "STRUCTURES", {}).items()}
 
 
 def title_of(name: str) -> str:

@@ -16,7 +16,7 @@ from dtglib.data.vocabulary import Vocabulary, arcs
 from dtglib.sequences.compile import NOTHING, STACK, Arcs, Compiled, compile_arrays
 from dtglib.sequences.readings import transitions
 from dtglib.sequences.visibility import distance, sees
-from dtglib.transitions import SYSTEMS, Action, oracle
+from dtglib.transitions import SYSTEMS, oracle
 from dtglib.transitions.protocol import as_tree
 
 KINDS = ("STACK", "COMPOSE")
@@ -26,7 +26,7 @@ VECTORS = ("last", "height", "level", "settled", "top", "floor", "head_first", "
 class Described(NamedTuple):
     """A compiled sentence; every list has an entry per position."""
 
-    actions: list[Action]
+    actions: list[Any]  # what the words of a derivation are written by, in words
     inputs: list[str]
     kinds: list[str]
     vectors: Compiled
@@ -46,9 +46,9 @@ def show(system: str, words: Sequence[str], heads: Sequence[int], pieces: Sequen
     vocabulary = Vocabulary.of_words([words], arcs(max(2, len(words))))
     names = dict(enumerate(vocabulary.entries))
     ids = np.arange(len(vocabulary), len(vocabulary) + sum(pieces), dtype=np.int32)
-    names |= dict(zip(ids.tolist(), _piece_names(words, pieces), strict=True))
+    names |= dict(zip(ids.tolist(), piece_names(words, pieces), strict=True))
     sequences = compile_arrays(SYSTEMS[system], Arcs.of(vocabulary), [heads], ids, np.array(pieces, np.int32))
-    return _described(oracle(SYSTEMS[system], heads), sequences.sentence(0), names)
+    return described(oracle(SYSTEMS[system], heads), sequences.sentence(0), names)
 
 
 def show_in_a_row(system: str, words: Sequence[str], heads: Sequence[int]) -> Described:
@@ -56,10 +56,10 @@ def show_in_a_row(system: str, words: Sequence[str], heads: Sequence[int]) -> De
     actions = show(system, words, heads).actions  # raises errors for what is no sentence with a tree
     vocabulary = Vocabulary.of_words([words], arcs(max(2, len(words))))
     sequences = transitions(SYSTEMS[system], vocabulary, [(words, heads)])
-    return _described(actions, sequences.sentence(0), [entry.removeprefix("▁") for entry in vocabulary.entries])
+    return described(actions, sequences.sentence(0), [entry.removeprefix("▁") for entry in vocabulary.entries])
 
 
-def _described(actions: list[Action], vectors: Compiled, names: Mapping[int, str] | Sequence[str]) -> Described:
+def described(actions: list[Any], vectors: Compiled, names: Mapping[int, str] | Sequence[str]) -> Described:
     visible, relpos = _all_pairs(vectors)
     return Described(
         actions,
@@ -80,7 +80,7 @@ def _all_pairs(v: Compiled) -> tuple[np.ndarray, np.ndarray]:
     return visible, distance(i, j, kind, top, v.level, v.settled, head_first, head_last)
 
 
-def _piece_names(words: Sequence[str], pieces: Sequence[int]) -> list[str]:
+def piece_names(words: Sequence[str], pieces: Sequence[int]) -> list[str]:
     """Name the pieces by number, because only their count is known: `difference/1`, `difference/2`."""
     return [
         word if count == 1 else f"{word}/{piece}"

@@ -9,7 +9,10 @@ In: sentences with bracketed trees. Out: families of models. Read first: machine
 The first two see all that came before. `tg-untyped` is TG with the closing brackets of PLM.
 """
 
+from dtglib.families.constituency.describe import show
 from dtglib.families.constituency.family import BracketReading, bracket_family
+
+STRUCTURES = {"brackets": show}
 
 FAMILIES = (
     bracket_family("plm", "PLM", BracketReading(composes=False, typed=False)),

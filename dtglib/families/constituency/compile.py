@@ -104,13 +104,27 @@ def _compiled(
     if in_tree != len(words):
         raise UserError(f"{name}: {len(words)} words, but a tree of {in_tree}")
     encoded = vocabulary.encode(words)
-    pieces = np.array([stop - begin for begin, stop in encoded.spans], np.int64)
-    length = 1 + len(encoded.ids) + (symbols > CLOSE).sum() + 2 * (symbols == CLOSE).sum()
-    out = np.empty((len(Compiled._fields), length), np.int32)
-    if not _fill(symbols, np.array(encoded.ids, np.int64), pieces, brackets, rules, start(len(words), rules), out):
+    pieces = [stop - begin for begin, stop in encoded.spans]
+    out = columns_of(symbols, encoded.ids, pieces, brackets, rules)
+    if out is None:
         replay(symbols.tolist(), rules)  # raises an error that says where, unless only the end is missing
         raise UserError(f"{name}: the tree is not whole")
     return out
+
+
+def columns_of(
+    symbols: np.ndarray,
+    ids: Sequence[int],
+    pieces: Sequence[int],
+    brackets: tuple[np.ndarray, np.ndarray],
+    rules: Rules,
+) -> np.ndarray | None:
+    """The columns of the symbols of a tree whose words have these pieces; None if they do not write a whole tree."""
+    length = 1 + len(ids) + int((symbols > CLOSE).sum()) + 2 * int((symbols == CLOSE).sum())
+    out = np.empty((len(Compiled._fields), length), np.int32)
+    words = np.array(pieces, np.int64)
+    is_whole = _fill(symbols, np.array(ids, np.int64), words, brackets, rules, start(len(words), rules), out)
+    return out if is_whole else None
 
 
 @njit

@@ -13,7 +13,7 @@ from dtglib.families.base import Family, Likelihood
 from dtglib.families.constituency.compile import composed, in_a_row
 from dtglib.families.constituency.machine import MOST_IN_A_ROW
 from dtglib.families.constituency.stepper import BracketStepper
-from dtglib.families.constituency.trees import bracket_symbols, labels_of, symbols_of
+from dtglib.families.constituency.trees import bracket_symbols, labels_of, symbols_of, written
 from dtglib.families.sequence_model import SequenceModel, sequence_family
 from dtglib.sequences.compile import Sequences
 from dtglib.sequences.readings import WordsAndTree
@@ -42,12 +42,17 @@ class BracketReading(NamedTuple):
         """The constituents of a sentence."""
         if sentence.brackets is None:
             raise TreebankError(f"sentence {sentence.id!r} has no constituents", "without constituents")
-        return symbols_of(sentence.brackets, [entry.removeprefix("(") for entry in vocabulary.symbols.left])
+        return symbols_of(sentence.brackets, labels_in(vocabulary))
 
     def symbols(self, treebank: Treebank) -> Symbols:
         """The brackets of the training trees' labels."""
         trees = [sentence.brackets for sentence in treebank.sentences if sentence.brackets is not None]
         return bracket_symbols(labels_of(trees), self.typed)
+
+
+def labels_in(vocabulary: Vocabulary) -> list[str]:
+    """The labels of a vocabulary's brackets."""
+    return [entry.removeprefix("(") for entry in vocabulary.symbols.left]
 
 
 class BracketModel(SequenceModel):
@@ -76,4 +81,8 @@ def bracket_family(name: str, title: str, reading: BracketReading) -> Family:
         return reading.symbols(treebank)
 
     family = sequence_family(name, title, reading, PAPER, BracketModel)
-    return replace(family, symbols=symbols, likelihood=BY_BEAM, parses=False)
+    return replace(family, symbols=symbols, likelihood=BY_BEAM, parses=False, tree_is="tree", shown=_shown)
+
+
+def _shown(network: BracketModel, words: Sequence[str], tree: Sequence[int]) -> str:
+    return written(words, tree, labels_in(network.vocabulary))

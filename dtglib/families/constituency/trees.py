@@ -22,8 +22,9 @@ from dtglib.families.constituency.machine import CLOSE, FIRST, GEN
 
 ALONE = "X"  # the constituent of a sentence that is one tagged word: the Penn Treebank's name for the unknown
 
-# In a tree on one line, as data/brackets.py writes it: an opening bracket with its label, a word, a closing bracket.
-_TOKEN = re.compile(r"\((\S+)|([^\s()]+)|\)")
+# In a tree on one line, as data/brackets.py writes it: an opening bracket with its label, a word (in
+# which a bracket has a backslash), a closing bracket.
+_TOKEN = re.compile(r"\(([^\s()]+)|((?:\\[()]|[^\s()])+)|\)")
 _LABEL = re.compile("[A-Z]+")
 
 
@@ -54,6 +55,19 @@ def symbols_of(tree: str, labels: Sequence[str]) -> list[int]:
         else:
             raise TreebankError(f"no training tree has the label {label!r}", "a label that no training tree has")
     return found
+
+
+def words_and_symbols(tree: str) -> tuple[list[str], tuple[str, ...], list[int]]:
+    """The words, the labels and the symbols of a tree without tags, in which every bracket is a constituent.
+
+    >>> words_and_symbols("(S (NP There) is)")
+    (['There', 'is'], ('NP', 'S'), [3, 2, 0, 1, 0, 1])
+    """
+    tokens = [found.groups() for found in _TOKEN.finditer(tree)]
+    labels = tuple(sorted({label for label, _ in tokens if label}))
+    numbers = {label: FIRST + number for number, label in enumerate(labels)}
+    words = [word for _, word in tokens if word]
+    return words, labels, [numbers[label] if label else GEN if word else CLOSE for label, word in tokens]
 
 
 def written(words: Sequence[str], symbols: Sequence[int], labels: Sequence[str]) -> str:
