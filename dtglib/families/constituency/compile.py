@@ -17,7 +17,7 @@ tree, of which many items of the stack share one:
     >>> vocabulary = Vocabulary.of_words([words], bracket_symbols(labels))
     >>> tree = 3, 2, 0, 1, 4, 0, 2, 0, 0, 1, 1, 1
     >>> composed(vocabulary, [(words, tree)]).sentence(0).last.tolist()
-    [16, 15, 4, 4, 15, 5, 15, 13, 13, 11, 11, 14, 12, 15, 14, 16, 16]
+    [16, 15, 4, 4, 15, 5, 13, 13, 11, 11, 11, 13, 12, 15, 14, 16, 16]
     >>> in_a_row(vocabulary, [(words, tree)]).sentence(0).length
     13
 

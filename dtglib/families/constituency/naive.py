@@ -8,8 +8,8 @@ The relative position of j for i is the depth of i in the tree less that of j; w
 is one deeper than the constituent's brackets. In a COMPOSE row the bracket is at 0 and what is inside at -1.
 
     >>> rows = simulate([3, 2, 0, 1, 0, 1], [1, 1])        # (S (NP There) is)
-    >>> rows[4].kind, rows[4].sees
-    ('COMPOSE', {2: 0, 3: -1, 4: 0})
+    >>> rows[4].kind, sorted(rows[4].sees.items())
+    ('COMPOSE', [(2, 0), (3, -1), (4, 0)])
 """
 
 from collections.abc import Sequence
