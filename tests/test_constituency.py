@@ -355,7 +355,7 @@ def test_what_is_drawn_is_a_whole_tree(name):
     drawn = list(generate(network.stepper(), network.vocabulary, 20, torch.Generator().manual_seed(1), 6))
     for one in drawn:
         assert replay(one.tree.tolist()).done and replay(one.tree.tolist()).words == len(one.words)
-        sequences = network.reading.compile(network.vocabulary, [(one.words, one.tree)])
+        sequences = network.reading.compile(network.vocabulary, [(one.words, one.tree.tolist())])
         assert one.log_prob == pytest.approx(float(joint_log_probs(network, sequences)[0]), abs=1e-4)
 
 

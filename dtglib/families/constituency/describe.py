@@ -29,8 +29,8 @@ def show(tree: str, pieces: Sequence[int] | None = None) -> Described:
     require(len(pieces) == len(words), wanted)
     require(all(count >= 1 for count in pieces), "every word has at least one piece")
     vocabulary = Vocabulary.of_words([words], bracket_symbols(labels))
-    ids = np.arange(len(vocabulary), len(vocabulary) + sum(pieces))
-    names = dict(enumerate(vocabulary.entries)) | dict(zip(ids.tolist(), piece_names(words, pieces), strict=True))
+    ids = range(len(vocabulary), len(vocabulary) + sum(pieces))
+    names = dict(enumerate(vocabulary.entries)) | dict(zip(ids, piece_names(words, pieces), strict=True))
     rules = rules_of(vocabulary, MOST_IN_A_ROW)
     columns = columns_of(np.array(symbols, np.int64), ids, pieces, brackets_of(vocabulary), rules)
     actions = ["GEN" if s == GEN else "CLOSE" if s == CLOSE else f"OPEN[{labels[s - FIRST]}]" for s in symbols]
