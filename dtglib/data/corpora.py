@@ -3,8 +3,10 @@
     load("minilang", "train")          the embedded corpus
     load("ud-english", "train")        six English UD treebanks as one (`make data` fetches them)
     load("UD_English-GUM", "dev")      one UD treebank in the data folder
+    load("gum-constituents", "train")  the sentences of UD_English-GUM that also have constituents, with both
     load("bllip", "test")              BLLIP-LG from your own copy of LDC2000T43, which $BLLIP names
-    load("my-treebank", "train")       a folder that holds *-ud-train.conllu, *-ud-dev.conllu, *-ud-test.conllu
+    load("my-treebank", "train")       a folder that holds *-ud-train.conllu, *-ud-dev.conllu, *-ud-test.conllu; or
+                                       train.mrg and the like; or the sections of the Penn Treebank's WSJ
     load("mine.conllu")                one file: CoNLL-U, or brackets (.mrg, .ptb, .brackets),
     load("mine.txt")                   any other file is raw text: one sentence per line, without trees
 
@@ -99,6 +101,10 @@ def find(name: str | Path, sentences: int | None = None) -> dict[str, Reader]:
         return {"train": read_ud_english_train} | {split: partial(read_ud_english, split) for split in SPLITS[1:]}
     if name == "bllip":
         return {split: partial(read_bllip, bllip_folder(), split) for split in SPLITS}
+    if name == "gum-constituents":
+        from dtglib.data.constituents import read_gum  # imported here, because NLTK takes a second to import
+
+        return {split: partial(read_gum, split) for split in SPLITS}
     if name in ud_treebanks():
         return splits_of_folder(ud_folder(name))
     path = Path(name)
@@ -186,7 +192,14 @@ def splits_of_folder(folder: Path) -> dict[str, Reader]:
     """The splits for which the folder holds files."""
     found = {split: files_of_split(folder, split) for split in SPLITS}
     if not any(found.values()):
-        raise UserError(f"{folder}: this folder holds no *-ud-train.conllu, *-ud-dev.conllu or *-ud-test.conllu")
+        from dtglib.data.constituents import penn_splits  # imported here, because NLTK takes a second to import
+
+        if splits := penn_splits(folder):
+            return splits
+        raise UserError(
+            f"{folder}: this folder holds no *-ud-train.conllu, *-ud-dev.conllu or *-ud-test.conllu, and no bracketed "
+            f"trees in files named so or in sections 00 to 24"
+        )
     return {split: partial(read_files, paths) for split, paths in found.items() if paths}
 
 
@@ -310,8 +323,12 @@ def corpus_files(name: str) -> list[Path]:
         return [path for treebank in UD_ENGLISH for path in sorted(ud_folder(treebank).glob("*.conllu"))]
     if name == "bllip":
         return [path for files in bllip_files(bllip_folder()).values() for path in files]
+    if name == "gum-constituents":
+        return [*corpus_files("UD_English-GUM"), *sorted((data_folder() / "gum_const").glob("*.ptb"))]
     path = ud_folder(name) if name in ud_treebanks() else Path(name)
-    return sorted(path.glob("*.conllu")) if path.is_dir() else [path]
+    if not path.is_dir():
+        return [path]
+    return sorted(path.glob("*.conllu")) or sorted(found for found in path.rglob("*") if found.is_file())
 
 
 def corpus_checksum(name: str) -> str:
@@ -343,7 +360,15 @@ def corpora() -> list[Corpus]:
         Corpus("ud-english", "EWT, GUM, CHILDES, ParTUT, LinES and Atis as one", "see the treebanks", found),
         Corpus("bllip", "Wall Street Journal 1987-89, parsed (LDC2000T43)", "LDC User Agreement", bllip),
         *map(ud_corpus, ud_treebanks()),
+        *constituent_corpora(),
     ]
+
+
+def constituent_corpora() -> list[Corpus]:
+    """GUM with constituents, if its files are in the data folder."""
+    folder = data_folder() / "gum_const"
+    what, licence = "sentences of UD English GUM with constituents, too", "CC BY 4.0; texts by genre"
+    return [Corpus("gum-constituents", what, licence, str(folder))] if folder.is_dir() else []
 
 
 def ud_corpus(name: str) -> Corpus:

@@ -1,0 +1,104 @@
+"""Treebanks of constituents: GUM's beside its dependencies, and a Penn Treebank of one's own."""
+
+import pytest
+
+from dtglib.basics.errors import UserError
+from dtglib.data.corpora import corpora, corpus_checksum, corpus_files, load, splits
+from dtglib.families.constituency.trees import labels_of, symbols_of
+
+TREES = """(ROOT
+  (S (NP (EX There)) (VP (VBZ is))))
+(ROOT (FRAG (-LRB- -LRB-) (NN friend-LRB-s-RRB-)))
+(S (NP (DT a)) (VP (VBZ b)))
+"""
+
+
+def conllu(document: str, *sentences: str) -> str:
+    """Sentences whose words all hang on the first one."""
+    blocks = []
+    for number, words in enumerate(map(str.split, sentences), start=1):
+        rows = [f"{n}\t{word}\t_\tX\t_\t_\t{int(n > 1)}\tdep\t_\t_" for n, word in enumerate(words, start=1)]
+        blocks.append("\n".join([f"# sent_id = {document}-{number}", *rows, ""]))
+    return "\n".join(blocks) + "\n"
+
+
+@pytest.fixture
+def data_folder(tmp_path, monkeypatch):
+    """A GUM of one document in each split."""
+    (tmp_path / "gum_const").mkdir()
+    treebank = tmp_path / "ud" / "UD_English-GUM"
+    treebank.mkdir(parents=True)
+    for split in ("train", "dev", "test"):
+        document = f"GUM_{split}_one-two"
+        (tmp_path / "gum_const" / f"{document}.ptb").write_text(TREES)
+        sentences = "There is", "( friend(s)", "a c", "one more"
+        (treebank / f"en_gum-ud-{split}.conllu").write_text(conllu(document, *sentences))
+    monkeypatch.setenv("DTG_DATA", str(tmp_path))
+    return tmp_path
+
+
+def test_a_sentence_has_both_trees_or_is_named(data_folder):
+    treebank = load("gum-constituents", "dev")
+    assert [sentence.words for sentence in treebank.sentences] == [("There", "is"), ("(", "friend(s)")]
+    assert treebank.sentences[0].heads == (0, 1)
+    assert treebank.sentences[0].brackets == "(S (NP (EX There)) (VP (VBZ is)))"
+    reason = "constituents of other tokens (GUM_dev_one-two-3, GUM_dev_one-two-4)"
+    assert treebank.excluded == {reason: 2}
+    assert splits("gum-constituents") == ("train", "dev", "test")
+
+
+def test_the_files_of_both_make_the_checksum(data_folder):
+    assert len(corpus_files("gum-constituents")) == 6
+    before = corpus_checksum("gum-constituents")
+    (data_folder / "gum_const" / "GUM_dev_one-two.ptb").write_text("(S (X a))")
+    assert corpus_checksum("gum-constituents") != before
+
+
+def test_without_the_files_the_way_out_is_named(data_folder):
+    assert corpora()[-1].name == "gum-constituents"
+    (data_folder / "gum_const").rename(data_folder / "elsewhere")
+    with pytest.raises(UserError, match=r"gum_const is missing; put there the files of the folder const/"):
+        load("gum-constituents", "train")
+    assert "gum-constituents" not in [corpus.name for corpus in corpora()]
+
+
+def test_every_sentence_of_gum_has_both(data):
+    """All tokens are the same, but for how brackets are written inside of words."""
+    assert (data / "gum_const").is_dir()
+    for split, count in (("dev", 1575), ("test", 1464)):
+        treebank = load("gum-constituents", split)
+        assert len(treebank.sentences) == count and not treebank.excluded
+        labels = labels_of(sentence.brackets for sentence in treebank.sentences)
+        assert set(labels) <= GUM_LABELS
+        for sentence in treebank.sentences:
+            assert symbols_of(sentence.brackets, labels).count(0) == len(sentence.words)
+
+
+GUM_LABELS = {
+    *("ADJP", "ADVP", "CONJP", "FRAG", "INTJ", "LST", "NAC", "NP", "NX", "PP", "PRN", "PRT", "QP", "RRC", "S", "SBAR"),
+    *("SBARQ", "SINV", "SQ", "UCP", "VP", "WHADJP", "WHADVP", "WHNP", "WHPP", "X"),
+}
+
+
+def test_the_sections_of_a_penn_treebank_are_its_splits(tmp_path):
+    for section in ("00", "02", "21", "22", "23", "24"):
+        (tmp_path / "wsj" / section).mkdir(parents=True)
+        (tmp_path / "wsj" / section / f"wsj_{section}01.mrg").write_text(f"( (S (NN section{section})) )")
+    assert splits(tmp_path) == ("train", "dev", "test")
+    words = {split: [s.words for s in load(tmp_path, split).sentences] for split in splits(tmp_path)}
+    assert words == {
+        "train": [("section02",), ("section21",)], "dev": [("section22",)], "test": [("section23",)],
+    }  # fmt: skip
+
+
+def test_bracketed_files_are_split_by_their_names(tmp_path):
+    for name in ("mine-train.mrg", "dev.ptb", "constraint.mrg"):
+        (tmp_path / name).write_text(f"(S (NN {name}))")
+    assert splits(tmp_path) == ("train", "dev")
+    assert load(tmp_path, "train").sentences[0].words == ("mine-train.mrg",)
+    assert corpus_checksum(tmp_path)
+
+
+def test_a_folder_of_neither_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"holds no .*conllu, and no bracketed trees in files named so or in sections"):
+        load(tmp_path, "train")
