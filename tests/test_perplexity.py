@@ -294,6 +294,8 @@ def changed(config: object, name: str) -> object:
     value, kind = getattr(config, name), typing.get_type_hints(type(config))[name]
     if name == "model":
         other = "txl-trans"
+    elif name == "released":
+        other = "ud"
     elif typing.get_origin(kind) is typing.Literal:
         other = next(choice for choice in typing.get_args(kind) if choice != value)
     elif kind in (str, str | None):

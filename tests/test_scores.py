@@ -10,7 +10,7 @@ import trees
 from toys import READINGS, SYSTEM_OF
 
 from dtglib.basics.errors import UserError
-from dtglib.data.vocabulary import Vocabulary
+from dtglib.data.vocabulary import Vocabulary, arcs
 from dtglib.evaluate.likelihood import (
     Estimate,
     Scored,
@@ -142,7 +142,7 @@ def reach_of(heads: tuple[int, ...]) -> int:
 @cache
 def short_of_reach(name: str, reach: int) -> Transformer:
     torch.manual_seed(3)
-    vocabulary = Vocabulary.of_words([WORDS], reach)
+    vocabulary = Vocabulary.of_words([WORDS], arcs(reach))
     return build(TransformerConfig(model=name, layers=1, width=16, heads=2, inner=32), vocabulary).eval()
 
 

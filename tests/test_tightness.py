@@ -11,7 +11,7 @@ import pytest
 import torch
 from toys import SYSTEM_OF
 
-from dtglib.data.vocabulary import Vocabulary
+from dtglib.data.vocabulary import Vocabulary, arcs
 from dtglib.evaluate.likelihood import Estimate, all_trees, score_trees
 from dtglib.evaluate.tightness import FLATTENED, Tightness, tightness
 from dtglib.families.base import build
@@ -29,7 +29,7 @@ of_every_model = pytest.mark.parametrize("name", SYSTEM_OF)
 @cache
 def model(name: str, reach: int = 31) -> Transformer:
     torch.manual_seed(3)
-    vocabulary = Vocabulary.of_words([LONGER], reach)
+    vocabulary = Vocabulary.of_words([LONGER], arcs(reach))
     return build(TransformerConfig(model=name, layers=2, width=16, heads=2, inner=32), vocabulary).eval()
 
 

@@ -125,7 +125,7 @@ def name(text: str) -> str:
 def seed(text: str) -> int:
     """An option's value: a whole number from 0 on."""
     if not text.isdecimal() or int(text) >= 2**63:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to {2**63 - 1}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on, or too large")
     return int(text)
 
 

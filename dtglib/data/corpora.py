@@ -102,9 +102,7 @@ def find(name: str | Path, sentences: int | None = None) -> dict[str, Reader]:
     if name == "bllip":
         return {split: partial(read_bllip, bllip_folder(), split) for split in SPLITS}
     if name == "gum-constituents":
-        from dtglib.data.constituents import read_gum  # imported here, because NLTK takes a second to import
-
-        return {split: partial(read_gum, split) for split in SPLITS}
+        return {split: partial(read_gum_constituents, split) for split in SPLITS}
     if name in ud_treebanks():
         return splits_of_folder(ud_folder(name))
     path = Path(name)
@@ -161,6 +159,14 @@ def read_ud_english_train(strict: bool) -> Treebank:
     return without(held_out, read_ud_english("train", strict), "also in dev or test")
 
 
+def read_gum_constituents(split: str, strict: bool) -> Treebank:
+    """A split of UD_English-GUM with the constituents of its sentences."""
+    from dtglib.data.constituents import with_constituents  # imported here, because NLTK takes a second to import
+
+    treebank = read_files(files_of_split(ud_folder("UD_English-GUM"), split), strict)
+    return with_constituents(treebank, data_folder() / "gum_const", strict)
+
+
 def without(held_out: Collection[tuple[str, ...]], treebank: Treebank, reason: str) -> Treebank:
     """Leave out, and count, the sentences whose words are in `held_out` in the same order and spelling."""
     kept = [sentence for sentence in treebank.sentences if sentence.words not in held_out]
@@ -192,10 +198,10 @@ def splits_of_folder(folder: Path) -> dict[str, Reader]:
     """The splits for which the folder holds files."""
     found = {split: files_of_split(folder, split) for split in SPLITS}
     if not any(found.values()):
-        from dtglib.data.constituents import penn_splits  # imported here, because NLTK takes a second to import
+        from dtglib.data.constituents import penn_files  # imported here, because NLTK takes a second to import
 
-        if splits := penn_splits(folder):
-            return splits
+        found = penn_files(folder)
+    if not any(found.values()):
         raise UserError(
             f"{folder}: this folder holds no *-ud-train.conllu, *-ud-dev.conllu or *-ud-test.conllu, and no bracketed "
             f"trees in files named so or in sections 00 to 24"
