@@ -41,6 +41,11 @@ def test_the_chapters_are_the_notebooks_and_then_the_rooms_in_their_order(book):
     assert list(dict.fromkeys(chapters)) == expected
 
 
+def test_formulas_are_set_and_the_tour_leads_to_the_rooms(book):
+    assert 'class="math' in (book / "notebooks" / "02_masks.html").read_text("utf-8")
+    assert {f"rooms/{room}.html" for room in ROOMS} <= set(Links(book / "tour.html").targets)
+
+
 class Links(HTMLParser):
     """The targets of the links of a page, and the names that a link can lead to."""
 
