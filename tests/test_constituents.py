@@ -96,7 +96,7 @@ def test_bracketed_files_are_split_by_their_names(tmp_path):
         (tmp_path / name).write_text(f"(S (NN {name}))")
     assert splits(tmp_path) == ("train", "dev")
     assert load(tmp_path, "train").sentences[0].words == ("mine-train.mrg",)
-    assert corpus_checksum(tmp_path)
+    assert corpus_checksum(str(tmp_path))
 
 
 def test_a_folder_of_neither_is_named(tmp_path):
