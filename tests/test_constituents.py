@@ -3,6 +3,7 @@
 import pytest
 
 from dtglib.basics.errors import UserError
+from dtglib.data.bracketing import spans_of, steps_of
 from dtglib.data.corpora import corpora, corpus_checksum, corpus_files, load, splits
 from dtglib.families.constituency.trees import labels_of, symbols_of
 
@@ -102,3 +103,29 @@ def test_bracketed_files_are_split_by_their_names(tmp_path):
 def test_a_folder_of_neither_is_named(tmp_path):
     with pytest.raises(UserError, match=r"holds no .*conllu, and no bracketed trees in files named so or in sections"):
         load(tmp_path, "train")
+
+
+# ---- Constituents as steps and as spans
+
+
+def steps_from(spans: list[tuple[int, int, str]], words: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The steps that spans stand for: what begins at a word is opened before it, what ends there closed after it."""
+    found = []
+    for place, word in enumerate(words):
+        begins = [label for first, _, label in spans if first == place]
+        found += [("open", label) for chain in begins for label in chain.split("+")]
+        found.append(("word", word))
+        found += [("close", "") for _, last, chain in spans if last == place + 1 for _ in chain.split("+")]
+    return found
+
+
+def test_spans_and_steps_are_the_same_tree():
+    for sentence in load("minilang", "dev", 300).sentences:
+        spans = spans_of(sentence.brackets)
+        assert steps_from(spans, sentence.words) == steps_of(sentence.brackets)
+        assert len({span[:2] for span in spans}) == len(spans) and spans[0][:2] == (0, len(sentence.words))
+
+
+def test_a_bracket_inside_of_a_word_is_part_of_it():
+    assert steps_of(r"(S (X a\(b\)))") == [("open", "S"), ("word", r"a\(b\)"), ("close", "")]
+    assert spans_of("(X a)") == [(0, 1, "X")] == spans_of("(UH a)")

@@ -1,7 +1,6 @@
 """Constituency trees as the symbols of machine.py, and back.
 
-The level of the tags is dropped, chains of constituents over the same words are kept, and a tree that is one tagged
-word becomes a constituent X. Labels are capital letters.
+Tags are left out (see data/bracketing.py).
 
     >>> brackets = "(S (NP (EX There)) (VP (VBZ is) (NP (DT a) (NN difference))))"
     >>> labels_of([brackets])
@@ -12,25 +11,18 @@ word becomes a constituent X. Labels are capital letters.
     '(S (NP There) (VP is (NP a difference)))'
 """
 
-import re
 from collections.abc import Iterable, Sequence
 
 from dtglib.basics.errors import UserError
+from dtglib.data.bracketing import OPEN, WORD, steps_of
 from dtglib.data.conllu import TreebankError
 from dtglib.data.vocabulary import MOST_PAIRS, Symbols
 from dtglib.families.constituency.machine import CLOSE, FIRST, GEN
 
-ALONE = "X"  # the constituent of a sentence that is one tagged word: the Penn Treebank's name for the unknown
-
-# In a tree on one line, as data/brackets.py writes it: an opening bracket with its label, a word (in
-# which a bracket has a backslash), a closing bracket.
-_TOKEN = re.compile(r"\(([^\s()]+)|((?:\\[()]|[^\s()])+)|\)")
-_LABEL = re.compile("[A-Z]+")
-
 
 def labels_of(trees: Iterable[str]) -> tuple[str, ...]:
     """The labels of some bracketed trees, in the order of the alphabet."""
-    return tuple(sorted({label for tree in trees for label, _ in _constituents(tree) if label}))
+    return tuple(sorted({label for tree in trees for kind, label in steps_of(tree) if kind == OPEN}))
 
 
 def bracket_symbols(labels: Sequence[str], typed: bool = True) -> Symbols:
@@ -45,16 +37,11 @@ def bracket_symbols(labels: Sequence[str], typed: bool = True) -> Symbols:
 
 def symbols_of(tree: str, labels: Sequence[str]) -> list[int]:
     """The symbols that write a bracketed tree; a TreebankError names a label that is not among `labels`."""
-    numbers = {label: FIRST + number for number, label in enumerate(labels)}
-    found = []
-    for label, symbol in _constituents(tree):
-        if label is None:
-            found.append(symbol)
-        elif label in numbers:
-            found.append(numbers[label])
-        else:
-            raise TreebankError(f"no training tree has the label {label!r}", "a label that no training tree has")
-    return found
+    try:
+        return _symbols(steps_of(tree), labels)
+    except KeyError as error:
+        what = f"no training tree has the label {error.args[0]!r}"
+        raise TreebankError(what, "a label that no training tree has") from None
 
 
 def words_and_symbols(tree: str) -> tuple[list[str], tuple[str, ...], list[int]]:
@@ -63,11 +50,14 @@ def words_and_symbols(tree: str) -> tuple[list[str], tuple[str, ...], list[int]]
     >>> words_and_symbols("(S (NP There) is)")
     (['There', 'is'], ('NP', 'S'), [3, 2, 0, 1, 0, 1])
     """
-    tokens = [found.groups() for found in _TOKEN.finditer(tree)]
-    labels = tuple(sorted({label for label, _ in tokens if label}))
+    steps = steps_of(tree, has_tags=False)
+    labels = tuple(sorted({label for kind, label in steps if kind == OPEN}))
+    return [word for kind, word in steps if kind == WORD], labels, _symbols(steps, labels)
+
+
+def _symbols(steps: Sequence[tuple[str, str]], labels: Sequence[str]) -> list[int]:
     numbers = {label: FIRST + number for number, label in enumerate(labels)}
-    words = [word for _, word in tokens if word]
-    return words, labels, [numbers[label] if label else GEN if word else CLOSE for label, word in tokens]
+    return [numbers[text] if kind == OPEN else GEN if kind == WORD else CLOSE for kind, text in steps]
 
 
 def written(words: Sequence[str], symbols: Sequence[int], labels: Sequence[str]) -> str:
@@ -79,25 +69,3 @@ def written(words: Sequence[str], symbols: Sequence[int], labels: Sequence[str])
         else:
             parts.append(next(word) if symbol == GEN else f"({labels[symbol - FIRST]}")
     return " ".join(parts)
-
-
-def _constituents(tree: str) -> list[tuple[str | None, int]]:
-    """For each symbol of a tree its label, if it opens a constituent, or else GEN or CLOSE."""
-    found: list[tuple[str | None, int]] = []
-    tagged = False  # whether the innermost bracket is a tag's
-    for token in _TOKEN.finditer(tree):
-        label, word = token.groups()
-        if label is not None:
-            found.append((label, FIRST))
-        elif word is not None:
-            found[-1], tagged = (None, GEN), True  # the word takes the place of its tag
-        elif tagged:
-            tagged = False
-        else:
-            found.append((None, CLOSE))
-    if found == [(None, GEN)]:
-        found = [(ALONE, FIRST), *found, (None, CLOSE)]
-    for label, _ in found:
-        if label is not None and not _LABEL.fullmatch(label):
-            raise TreebankError(f"the label {label!r} is not made of capital letters", "a label of other signs")
-    return found

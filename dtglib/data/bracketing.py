@@ -1,0 +1,79 @@
+"""The constituents of a tree on one line, as data/brackets.py writes it, without its tags.
+
+    >>> tree = "(S (NP (EX There)) (VP (VBZ is) (NP (DT a) (NN difference))))"
+    >>> steps_of(tree)[:5]
+    [('open', 'S'), ('open', 'NP'), ('word', 'There'), ('close', ''), ('open', 'VP')]
+    >>> spans_of(tree)                     # the words before the first one, those up to the last one, and the label
+    [(0, 4, 'S'), (0, 1, 'NP'), (1, 4, 'VP'), (2, 4, 'NP')]
+
+Constituents over the same words are one span, whose label is their chain:
+
+    >>> spans_of("(S (VP (VB Go)))")
+    [(0, 1, 'S+VP')]
+
+A tree that is one tagged word becomes a constituent X. Labels are capital letters.
+"""
+
+import re
+
+from dtglib.data.conllu import TreebankError
+
+OPEN, WORD, CLOSE = "open", "word", "close"
+CHAIN = "+"
+ALONE = "X"  # the constituent of a sentence that is one tagged word: the Penn Treebank's name for the unknown
+
+# An opening bracket with its label, a word (in which a bracket has a backslash), a closing bracket.
+_TOKEN = re.compile(r"\(([^\s()]+)|((?:\\[()]|[^\s()])+)|\)")
+_LABEL = re.compile("[A-Z]+")
+
+
+def steps_of(tree: str, has_tags: bool = True) -> list[tuple[str, str]]:
+    """The opening brackets with their labels, the words, and the closing brackets, from left to right."""
+    found: list[tuple[str, str]] = []
+    in_tag = False
+    for token in _TOKEN.finditer(tree):
+        label, word = token.groups()
+        if label is not None:
+            found.append((OPEN, label))
+        elif word is not None:
+            if has_tags:
+                found.pop()  # the word takes the place of its tag
+            found.append((WORD, word))
+            in_tag = has_tags
+        elif in_tag:
+            in_tag = False
+        else:
+            found.append((CLOSE, ""))
+    if len(found) == 1 and found[0][0] == WORD:
+        found = [(OPEN, ALONE), *found, (CLOSE, "")]
+    for kind, label in found:
+        if kind == OPEN and not _LABEL.fullmatch(label):
+            raise TreebankError(f"the label {label!r} is not made of capital letters", "a label of other signs")
+    return found
+
+
+def spans_of(tree: str) -> list[tuple[int, int, str]]:
+    """The spans of a tagged tree with their labels, outer ones first."""
+    found: list[tuple[int, int, str]] = []
+    opened: list[int] = []  # the places in `found` of what is not closed yet
+    words = 0
+    for kind, label in steps_of(tree):
+        if kind == OPEN:
+            opened.append(len(found))
+            found.append((words, words, label))
+        elif kind == WORD:
+            words += 1
+        else:
+            place = opened.pop()
+            first, _, own = found[place]
+            found[place] = (first, words, own)
+    return _chained(found)
+
+
+def _chained(spans: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    chained: list[tuple[int, int, str]] = []
+    for first, last, label in spans:
+        if chained and chained[-1][:2] == (first, last):
+            label = f"{chained.pop()[2]}{CHAIN}{label}"
+        chained.append((first, last, label))
+    return chained
