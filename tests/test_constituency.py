@@ -383,9 +383,12 @@ def test_sentences_without_constituents_are_left_out_by_name():
     chosen, config = family("tg"), TransformerConfig("tg", layers=1, width=8, heads=1, inner=8)
     treebank = load("minilang", "train", 5)
     bare = Sentence(WORDS, (2, 0, 4, 2), id="bare")
+    deep = Sentence(("There",), (0,), id="deep", brackets=f"{'(S ' * 9}(EX There){')' * 9}")
     vocabulary = Vocabulary.of_words([WORDS], chosen.symbols(config, treebank))
-    examples = chosen.examples(config, vocabulary, treebank._replace(sentences=[*treebank.sentences, bare]), None)
-    assert len(examples) == 5 and examples.excluded["without constituents"] == 1
+    all_of_them = treebank._replace(sentences=[*treebank.sentences, bare, deep])
+    examples = chosen.examples(config, vocabulary, all_of_them, None)
+    assert len(examples) == 5
+    assert examples.excluded["without constituents"] == examples.excluded["nested too deep"] == 1
     with pytest.raises(UserError, match="no sentence is left for model tg: 1 without constituents"):
         chosen.examples(config, vocabulary, treebank._replace(sentences=[bare]), None)
 

@@ -10,8 +10,8 @@ from dtglib.data.vocabulary import Symbols, Vocabulary
 from dtglib.decode.beam import Widths, in_parts, search
 from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.families.base import Family, Likelihood
-from dtglib.families.constituency.compile import composed, in_a_row
-from dtglib.families.constituency.machine import MOST_IN_A_ROW
+from dtglib.families.constituency.compile import composed, in_a_row, rules_of
+from dtglib.families.constituency.machine import MOST_IN_A_ROW, MOST_OPEN, fits
 from dtglib.families.constituency.stepper import BracketStepper
 from dtglib.families.constituency.trees import bracket_symbols, labels_of, symbols_of, written
 from dtglib.families.sequence_model import SequenceModel, sequence_family
@@ -42,7 +42,11 @@ class BracketReading(NamedTuple):
         """The constituents of a sentence."""
         if sentence.brackets is None:
             raise TreebankError(f"sentence {sentence.id!r} has no constituents", "without constituents")
-        return symbols_of(sentence.brackets, labels_in(vocabulary))
+        symbols = symbols_of(sentence.brackets, labels_in(vocabulary))
+        if not fits(symbols, rules_of(vocabulary, self.most_in_a_row)):
+            what = f"sentence {sentence.id!r}: more than {self.most_in_a_row} brackets in a row, or {MOST_OPEN} at once"
+            raise TreebankError(what, "nested too deep")
+        return symbols
 
     def symbols(self, treebank: Treebank) -> Symbols:
         """The brackets of the training trees' labels."""

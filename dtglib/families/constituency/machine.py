@@ -71,6 +71,21 @@ def step(state: State, symbol: int) -> State:
     return State((*state.open, symbol - FIRST), state.in_a_row + 1, state.words)
 
 
+def fits(symbols: Sequence[int], rules: Rules) -> bool:
+    """Whether a tree stays within the bounds on opening brackets.
+
+    >>> fits((3, 2, 0, 1, 0, 1), Rules(2, most_in_a_row=2)), fits((3, 2, 0, 1, 0, 1), Rules(2, most_in_a_row=1))
+    (True, False)
+    """
+    depth = in_a_row = 0
+    for symbol in symbols:
+        in_a_row = in_a_row + 1 if symbol >= FIRST else 0
+        depth += 1 if symbol >= FIRST else -1 if symbol == CLOSE else 0
+        if in_a_row > rules.most_in_a_row or depth > MOST_OPEN:
+            return False
+    return True
+
+
 def replay(symbols: Sequence[int], rules: Rules = Rules(labels=MOST_PAIRS)) -> State:  # noqa: B008 (it is a tuple)
     """The state after some symbols; a UserError names the first one that is not legal."""
     state = START
