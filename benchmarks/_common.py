@@ -17,7 +17,8 @@ import numpy as np
 from dtglib.basics.files import repository
 from dtglib.basics.progress import quiet
 from dtglib.basics.record import Run
-from dtglib.data.vocabulary import ARCS, MARK, Vocabulary
+from dtglib.data.symbols import ARCS
+from dtglib.data.vocabulary import MARK, Vocabulary
 
 # PyTorch looks for a package that is called cuda, and must not find cuda.py. So this comes before PyTorch; what several
 # benchmarks share besides lies in a folder of its own.

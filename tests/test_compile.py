@@ -13,7 +13,8 @@ from trees import THERE_IS_A_DIFFERENCE, Heads, random_tree
 
 import dtglib.sequences.compile
 from dtglib.basics.errors import UserError
-from dtglib.data.vocabulary import END, ROOT, Vocabulary, arcs
+from dtglib.data.symbols import arcs
+from dtglib.data.vocabulary import END, ROOT, Vocabulary
 from dtglib.sequences.compile import COMPOSE, NOTHING, STACK, Compiled, compile_trees
 from dtglib.transitions import START, SYSTEMS, Action, Kind, State, oracle, replay, take
 from dtglib.transitions.protocol import operands

@@ -13,8 +13,9 @@ from trees import THERE_IS_A_DIFFERENCE
 
 from dtglib.basics.errors import UserError
 from dtglib.data.corpora import load
+from dtglib.data.symbols import arcs
 from dtglib.data.treebank import Sentence, Treebank
-from dtglib.data.vocabulary import END, PAD, ROOT, Vocabulary, arcs
+from dtglib.data.vocabulary import END, PAD, ROOT, Vocabulary
 from dtglib.experiments.settings import read_size
 from dtglib.families.base import build
 from dtglib.network.transformer import Batch, TransformerConfig, batch_of

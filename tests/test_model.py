@@ -24,7 +24,8 @@ from trees import Heads, random_tree
 
 from dtglib.basics.errors import UserError
 from dtglib.data.corpora import load
-from dtglib.data.vocabulary import ARCS, PAD, ROOT, Vocabulary
+from dtglib.data.symbols import ARCS
+from dtglib.data.vocabulary import PAD, ROOT, Vocabulary
 from dtglib.experiments.settings import read_size
 from dtglib.families.base import build, load_model
 from dtglib.network import attention

@@ -12,8 +12,9 @@ from toys import SYSTEM_OF
 
 from dtglib.cli.main import main
 from dtglib.data.corpora import load
+from dtglib.data.symbols import arcs
 from dtglib.data.treebank import Treebank
-from dtglib.data.vocabulary import Vocabulary, arcs
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.perplexity import by_trees, exactly, perplexity
 from dtglib.families.base import build, load_model
 from dtglib.network.transformer import TransformerConfig

@@ -10,7 +10,8 @@ import trees
 from toys import READINGS, SYSTEM_OF
 
 from dtglib.basics.errors import UserError
-from dtglib.data.vocabulary import Vocabulary, arcs
+from dtglib.data.symbols import arcs
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.likelihood import (
     Estimate,
     Scored,

@@ -11,7 +11,8 @@ import pytest
 import torch
 from toys import SYSTEM_OF
 
-from dtglib.data.vocabulary import Vocabulary, arcs
+from dtglib.data.symbols import arcs
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.likelihood import Estimate, all_trees, score_trees
 from dtglib.evaluate.tightness import FLATTENED, Tightness, tightness
 from dtglib.families.base import build

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from toys import PIECES, SENTENCES
 
 from dtglib.basics.errors import UserError
-from dtglib.data.vocabulary import ARCS, END, MARK, PAD, ROOT, UNKNOWN, Vocabulary, VocabularyConfig, arcs
+from dtglib.data.symbols import ARCS, arcs
+from dtglib.data.vocabulary import END, MARK, PAD, ROOT, UNKNOWN, Vocabulary, VocabularyConfig
 
 
 @pytest.fixture(scope="module")

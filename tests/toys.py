@@ -22,7 +22,8 @@ from trees import Heads, all_trees, random_tree
 
 from dtglib.basics.files import write_atomically
 from dtglib.data.corpora import load
-from dtglib.data.vocabulary import Vocabulary, arcs
+from dtglib.data.symbols import arcs
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode.beam import Widths
 from dtglib.families.base import build, titles
 from dtglib.network.transformer import Part, Transformer, TransformerConfig

@@ -26,7 +26,6 @@ so that one vocabulary file serves all models of a comparison. Other families ha
 
 import hashlib
 import io
-import itertools
 import json
 import re
 from collections import Counter
@@ -42,32 +41,10 @@ import sentencepiece
 from dtglib.basics.config import require_positive
 from dtglib.basics.errors import UserError, shortened
 from dtglib.basics.files import write_atomically
+from dtglib.data.symbols import ARCS, Symbols
 
 MARK = "▁"
 PAD, ROOT, END, UNKNOWN = range(4)
-
-MOST_PAIRS = 31  # of left and right symbols: which of them are legal is told by as many bits of an integer
-
-
-class Symbols(NamedTuple):
-    """The symbols that write a tree: left and right ones, such as arcs and brackets, and those that are neither."""
-
-    name: str  # by which vocabularies are told apart
-    left: tuple[str, ...]
-    right: tuple[str, ...]
-    others: tuple[str, ...] = ()
-
-    @property
-    def entries(self) -> tuple[str, ...]:
-        """All reserved entries, whose ids are 0, 1, 2, ..."""
-        (first, *pairs) = itertools.zip_longest(self.left, self.right)
-        in_order = [*first, *self.others, *itertools.chain.from_iterable(pairs)]
-        return ("<pad>", "<ROOT>", "<END>", "<unknown>", *filter(None, in_order))
-
-
-# The largest k of arc-swift's LEFTARC[k] and RIGHTARC[k], which reach k deep into the stack. The deepest arc in the
-# 85,012 projective trees of the UD treebanks in the project's data (English and German) has k = 15; twice that is safe.
-REACH = 31
 
 # SentencePiece drops every sentence with this sign from its training text, and reports it only in its log.
 _DROPPED_BY_SENTENCEPIECE = "\u2585"
@@ -82,15 +59,6 @@ class VocabularyConfig:
 
     def __post_init__(self) -> None:
         require_positive(self, "pieces")
-
-
-def arcs(reach: int) -> Symbols:
-    """The symbols of the transition systems; an entry has the same id, whatever the reach."""
-    left, right = ([arc, *(f"{arc}[{k}]" for k in range(2, reach + 1))] for arc in ("LEFTARC", "RIGHTARC"))
-    return Symbols(str(reach), tuple(left), tuple(right), ("POP",))
-
-
-ARCS = arcs(REACH)
 
 
 class Encoded(NamedTuple):

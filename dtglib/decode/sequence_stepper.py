@@ -4,10 +4,11 @@ A position's keys and values are written into a slot of a pool, once, and stay t
 A row of a state holds slot numbers (stack_rows.py). So to fork a derivation is to copy integers, and what it holds does
 not grow with the sentence but with what is visible.
 
-A stepper of a kind of sequence (stack_stepper.py has that of transitions) adds the rules of its symbols: the methods
-that raise NotImplementedError here.
+A stepper of a kind of sequence (stack_stepper.py has that of transitions) adds the rules of its symbols: the abstract
+methods.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -44,7 +45,7 @@ class Hypotheses(NamedTuple):
         return len(self.begun)
 
 
-class SequenceStepper:
+class SequenceStepper(ABC):
     """A sequence model for one search; see decode/stepper.py. Rows that neither go on nor wait are forgotten."""
 
     silent: np.ndarray
@@ -58,40 +59,40 @@ class SequenceStepper:
 
     # ---- What a kind of sequence adds
 
+    @abstractmethod
     def start(self, most_words: int) -> Any:
         """The states of one derivation that has written nothing, with room for so many words."""
-        raise NotImplementedError
 
+    @abstractmethod
     def legal(self, hypotheses: Hypotheses) -> Legal:
         """What may come next, as classes of symbols."""
-        raise NotImplementedError
 
+    @abstractmethod
     def leads_on(self, hypotheses: Hypotheses, to_end: np.ndarray) -> np.ndarray:
         """See decode/stepper.py."""
-        raise NotImplementedError
 
+    @abstractmethod
     def copies(self, symbols: np.ndarray) -> np.ndarray:
         """How many positions each symbol takes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def advance(self, states: Any, cache: Cache, symbols: np.ndarray, first: np.ndarray, looks: Looks) -> None:
         """Take the symbol of every row, in place: what its new positions see, and what is visible from then on.
 
         `first` has the number of the first new position of every row.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def tree(self, hypotheses: Hypotheses, row: int) -> np.ndarray:
         """See decode/stepper.py."""
-        raise NotImplementedError
 
+    @abstractmethod
     def visible(self, hypotheses: Hypotheses, row: int) -> np.ndarray:
         """See decode/stepper.py."""
-        raise NotImplementedError
 
+    @abstractmethod
     def most_silent(self, words: int) -> int:
         """See decode/stepper.py."""
-        raise NotImplementedError
 
     # ---- What they share
 

@@ -30,8 +30,9 @@ from torch import nn
 from dtglib.basics.config import read_config, value_of
 from dtglib.basics.errors import UserError
 from dtglib.basics.released import folder_named
+from dtglib.data.symbols import ARCS, Symbols
 from dtglib.data.treebank import Sentence, Treebank
-from dtglib.data.vocabulary import ARCS, Symbols, Vocabulary
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.network.transformer import CONFIG_FILE, TrainedWith, vocabulary_beside
 from dtglib.sequences.describe import Described

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dtglib.basics.errors import UserError, require
-from dtglib.data.vocabulary import Vocabulary, arcs
+from dtglib.data.symbols import arcs
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.sequences.compile import NOTHING, STACK, Arcs, Compiled, compile_arrays
 from dtglib.sequences.readings import transitions
 from dtglib.sequences.visibility import distance, sees

@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from dtglib.data.conllu import TreebankError
+from dtglib.data.symbols import Symbols
 from dtglib.data.treebank import Sentence, Treebank
-from dtglib.data.vocabulary import Symbols, Vocabulary
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode.beam import Widths, in_parts, search
 from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.families.base import Family, Likelihood

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dtglib.basics.errors import UserError
-from dtglib.data.vocabulary import MOST_PAIRS
+from dtglib.data.symbols import MOST_PAIRS
 
 GEN, CLOSE, FIRST = range(3)
 MOST_IN_A_ROW, MOST_OPEN = 8, 50

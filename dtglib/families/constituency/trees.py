@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dtglib.basics.errors import UserError
 from dtglib.data.bracketing import OPEN, WORD, steps_of
 from dtglib.data.conllu import TreebankError
-from dtglib.data.vocabulary import MOST_PAIRS, Symbols
+from dtglib.data.symbols import MOST_PAIRS, Symbols
 from dtglib.families.constituency.machine import CLOSE, FIRST, GEN
 
 
