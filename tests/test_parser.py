@@ -22,7 +22,7 @@ import trees
 from running import lines, written
 from torch.nn.functional import log_softmax
 
-import dtglib.parsing.biaffine
+import dtglib.parsing.fields
 from dtglib.basics.config import read_config
 from dtglib.basics.errors import UserError
 from dtglib.basics.record import read_record
@@ -32,19 +32,12 @@ from dtglib.data.treebank import Sentence, Treebank, format_conllu, read_conllu
 from dtglib.evaluate.attachment import attached
 from dtglib.experiments.parsers import ParserSettings, PreparedParser, train_parser_into
 from dtglib.experiments.settings import RunConfig
+from dtglib.parsing.kept import CONFIG_FILE, ENTRIES_FILE, WEIGHTS_FILE
+from dtglib.parsing.kinds import KINDS
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.projective import best_tree, log_partition
 from dtglib.parsing.propose import METHODS, propose
-from dtglib.parsing.trained import (
-    CONFIG_FILE,
-    ENTRIES_FILE,
-    NOT_LABELLED,
-    WEIGHTS_FILE,
-    ParserConfig,
-    Trained,
-    TreebankExamples,
-    entries_of,
-)
+from dtglib.parsing.trained import NOT_LABELLED, ParserConfig, Trained, TreebankExamples, entries_of
 from dtglib.training.loop import Interrupted
 from dtglib.training.schedule import TrainConfig
 
@@ -87,7 +80,9 @@ def learn(
     prepared = PreparedParser(
         entries, examples(entries, known, how.longest), TreebankExamples(entries, known, how.longest)
     )
-    train_parser_into(ParserSettings(RunConfig(seed), CorpusConfig("minilang"), config, how), prepared, folder)
+    train_parser_into(
+        ParserSettings(RunConfig(seed), CorpusConfig("minilang"), config, how, KINDS["arcs"]), prepared, folder
+    )
     return folder
 
 
@@ -150,7 +145,7 @@ def test_a_score_is_what_supars_own_fields_and_network_give(words):
 def test_a_sentence_scores_the_same_alone_and_among_others_and_the_order_is_kept(at_once, monkeypatch):
     sentences = [*ODD.values(), *(sentence.words for sentence in minilang().sentences), WORDS]
     alone = [untrained().arc_scores([words])[0] for words in sentences]
-    monkeypatch.setattr(dtglib.parsing.biaffine, "SCORES", at_once)
+    monkeypatch.setattr(dtglib.parsing.fields, "SCORES", at_once)
     for expected, scores in zip(alone, untrained().arc_scores(sentences), strict=True):
         np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-5)
 
@@ -165,7 +160,7 @@ def test_the_sentences_above_differ_in_their_scores():
 
 
 def test_no_more_arcs_are_scored_at_once_than_memory_is_set_aside_for(monkeypatch):
-    monkeypatch.setattr(dtglib.parsing.biaffine, "SCORES", 100 * len(untrained().labels))
+    monkeypatch.setattr(dtglib.parsing.fields, "SCORES", 100 * len(untrained().labels))
     asked = []
     scores = Trained.scores
 

@@ -27,9 +27,10 @@ from dtglib.data.treebank import Sentence, read_conllu, write_conllu
 from dtglib.evaluate.attachment import attached, every_word, is_no_punctuation
 from dtglib.experiments.parsers import ParserSettings, read_parser, read_parser_settings, trained_parser
 from dtglib.experiments.settings import RunConfig, read_settings, read_size
+from dtglib.parsing.kept import WEIGHTS_FILE
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS, propose
-from dtglib.parsing.trained import WEIGHTS_FILE, Trained, TreebankExamples
+from dtglib.parsing.trained import Trained, TreebankExamples
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -17,6 +17,7 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.package_files import PACKAGE
 
 CARD_FILE = "card.yaml"
+RELEASED_FOR = {"strong_parser": "parser", "span_parser": "spans"}  # parsers in models/, by the setting that names one
 PLACES = (PACKAGE / "models", PACKAGE.parent / "models")  # of an installed package, and of the repository
 FORMAT = "dtglib-1"  # of the files in these folders; a change of it needs `make release`
 
@@ -38,13 +39,14 @@ class Card:
     epochs: int  # until the lowest loss on dev
     minutes: float  # of training
     hardware: str
-    nats_per_word: float  # the loss on dev, ends of sentences included; of a parser: of head and label
+    nats_per_word: float  # the loss on dev, ends of sentences included; of a parser: that of trees
     nats_lost: float  # per word, because the weights are rounded
     perplexity: float | None = None  # per word of the test part; for models with trees an upper bound
     suites: float | None = None  # our first average of the test suites
     pairs: float | None = None  # accuracy on minimal pairs,
     share_of_pairs: float | None = None  # of this share of them, evenly spaced
     uas: float | None = None  # on the test part
+    f1: float | None = None  # of a parser of constituents, labelled
 
 
 def cards(kind: str) -> Mapping[str, Card]:

@@ -37,7 +37,7 @@ def models(options: argparse.Namespace) -> None:
         print_table(rows)
 
 
-LISTED = ("title", "corpus", "perplexity", "suites", "pairs", "uas")
+LISTED = ("title", "corpus", "perplexity", "suites", "pairs", "uas", "f1")
 
 
 def _shown(value: Any) -> str:

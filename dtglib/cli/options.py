@@ -173,9 +173,9 @@ def model_folder(options: argparse.Namespace, about: str | None = None) -> Path:
     return folder
 
 
-def parser_name(options: argparse.Namespace, about: str | None = None) -> str:
-    """The parser of a command, for `load_parser`."""
-    return options.parser or _default("parser", about)
+def parser_name(options: argparse.Namespace, about: str | None = None, kind: str = "parser") -> str:
+    """The parser of a command, for `load_parser`; `kind` is what the names of released ones begin with."""
+    return options.parser or _default(kind, about)
 
 
 def _default(kind: str, about: str | None) -> str:
@@ -221,6 +221,11 @@ def print_table(rows: Sequence[Mapping[str, object]]) -> None:
 def finite(values: Mapping[str, object]) -> dict[str, object]:
     """A number for JSON, which has no infinities: the log-probability of an impossible event becomes null."""
     return {key: None if isinstance(x, float) and not math.isfinite(x) else x for key, x in values.items()}
+
+
+def in_a_line(tree: list[int] | str | None) -> str:
+    """A tree as text: heads side by side, or brackets as they are."""
+    return "" if tree is None else tree if isinstance(tree, str) else " ".join(map(str, tree))
 
 
 def say_that_no_parser_is_asked(options: argparse.Namespace, name: str) -> None:

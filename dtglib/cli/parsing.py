@@ -1,6 +1,6 @@
 """Commands that use a parser: parse, trees.
 
-dtglib parse "There is a difference"            as CoNLL-U; `--out mine.conllu` writes a file
+dtglib parse "There is a difference"            as CoNLL-U, or in brackets; `--out mine.conllu` writes a file
 dtglib trees --parser DIR mine.txt -k 300       the trees that a parser proposes
 """
 
@@ -9,40 +9,82 @@ import json
 import math
 import os
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dtglib.basics.errors import UserError
-from dtglib.cli.options import Command, add_json, add_parser, add_sentences, add_trees, name, parser_name, sentences_of
+from dtglib.cli.options import (
+    Command,
+    add_json,
+    add_parser,
+    add_sentences,
+    add_trees,
+    in_a_line,
+    name,
+    parser_name,
+    sentences_of,
+)
+from dtglib.data.treebank import Sentence
 
 
 def _parse_options(sub: argparse.ArgumentParser) -> None:
     add_sentences(sub)
     add_parser(sub)
-    sub.add_argument("--out", type=name, metavar="FILE", help="the CoNLL-U file to write (default: standard output)")
+    what = "the file to write: CoNLL-U, or brackets (default: standard output)"
+    sub.add_argument("--out", type=name, metavar="FILE", help=what)
 
 
 def parse(options: argparse.Namespace) -> None:
-    """Give sentences their best projective trees."""
-    from dtglib.data.treebank import format_conllu, write_conllu
-    from dtglib.evaluate.attachment import attached, every_word, is_no_punctuation
+    """Give sentences their best trees."""
+    from dtglib.basics.files import write_atomically
     from dtglib.parsing.parser import load_parser
 
     out = options.out and _checked(Path(options.out), options.text)
     sentences = sentences_of(options)
-    parsed = load_parser(parser_name(options, options.text)).parse(sentences)
+    parser = load_parser(parser_name(options, options.text))
+    form, agreement = TREES[parser.fills]
+    parsed = parser.parse(sentences)
+    text = "".join(map(form, parsed))
     if out:
-        write_conllu(out, parsed)
+        with write_atomically(out) as file:
+            file.write(text)
         print(f"{out}: {len(parsed)} sentences, {sum(len(sentence.words) for sentence in parsed)} words")
     else:
-        print("".join(map(format_conllu, parsed)), end="")
-    with_trees = [pair for pair in zip(sentences, parsed, strict=True) if pair[0].heads is not None]
+        print(text, end="")
+    with_trees = [pair for pair in zip(sentences, parsed, strict=True) if getattr(pair[0], parser.fills) is not None]
     if with_trees:
-        gold, trees = [pair[0] for pair in with_trees], [pair[1].heads for pair in with_trees]
-        for what, counts in (("with punctuation", every_word), ("without punctuation", is_no_punctuation)):
-            right = attached(gold, trees, counts)
-            if right.words.sum():
-                told = f"UAS {what}: {100 * right.uas:.2f} ({right.right.sum()} of {right.words.sum()} words)"
-                print(told, file=sys.stdout if out else sys.stderr)
+        for told in agreement(*zip(*with_trees, strict=True)):
+            print(told, file=sys.stdout if out else sys.stderr)
+
+
+def _conllu(sentence: Sentence) -> str:
+    from dtglib.data.treebank import format_conllu
+
+    return format_conllu(sentence)
+
+
+def _uas(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> Iterator[str]:
+    from dtglib.evaluate.attachment import attached, every_word, is_no_punctuation
+
+    for what, counts in (("with punctuation", every_word), ("without punctuation", is_no_punctuation)):
+        right = attached(gold, [sentence.heads for sentence in parsed], counts)
+        if right.words.sum():
+            yield f"UAS {what}: {100 * right.uas:.2f} ({right.right.sum()} of {right.words.sum()} words)"
+
+
+def _bracket_line(sentence: Sentence) -> str:
+    return f"{sentence.brackets}\n"
+
+
+def _f1(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> Iterator[str]:
+    from dtglib.evaluate.constituents import counted
+
+    found = counted(*([sentence.brackets for sentence in sentences] for sentences in (gold, parsed)))
+    yield f"labelled F1: {100 * found.f1:.2f} ({found.right} right of {found.found}; {found.gold} in the treebank)"
+
+
+# How trees are written, and how they agree with those of a treebank, by the field of a sentence that a parser fills.
+TREES = {"heads": (_conllu, _uas), "brackets": (_bracket_line, _f1)}
 
 
 def _checked(out: Path, text: str) -> Path:
@@ -74,8 +116,8 @@ def trees(options: argparse.Namespace) -> None:
     if options.json:
         found = [
             {"words": words, "trees": [
-                {"log_q": log_q, "heads": heads}
-                for log_q, heads in zip(chosen.log_probs.tolist(), chosen.heads.tolist(), strict=True)
+                {"log_q": log_q, parser.fills: tree}
+                for log_q, tree in zip(chosen.log_probs.tolist(), chosen.written(words), strict=True)
             ]}
             for words, chosen in zip(sentences, proposed, strict=True)
         ]  # fmt: skip
@@ -83,12 +125,12 @@ def trees(options: argparse.Namespace) -> None:
         return
     for words, chosen in zip(sentences, proposed, strict=True):
         mass = math.fsum(map(math.exp, chosen.log_probs))
-        print(f"{' '.join(words)}\n  {len(chosen.heads)} trees, {mass:.6f} of all probability")
-        for log_q, heads in zip(chosen.log_probs, chosen.heads.tolist(), strict=True):
-            print(f"  {log_q:10.4f}  {' '.join(map(str, heads))}")
+        print(f"{' '.join(words)}\n  {len(chosen.log_probs)} trees, {mass:.6f} of all probability")
+        for log_q, tree in zip(chosen.log_probs, chosen.written(words), strict=True):
+            print(f"  {log_q:10.4f}  {in_a_line(tree)}")
 
 
 COMMANDS = [
-    Command("parse", "give a sentence, or those of a file, their best projective trees", _parse_options, parse),
+    Command("parse", "give a sentence, or those of a file, their best trees", _parse_options, parse),
     Command("trees", "list the trees that a parser proposes", _trees_options, trees),
 ]

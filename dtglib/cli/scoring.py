@@ -25,6 +25,7 @@ from dtglib.cli.options import (
     add_trees,
     count,
     finite,
+    in_a_line,
     model_folder,
     name,
     parser_name,
@@ -38,8 +39,6 @@ from dtglib.cli.options import (
 
 # Imported by type checkers only, so annotations that name these are not checked in tests.
 if TYPE_CHECKING:
-    import numpy as np
-
     from dtglib.evaluate.surprisal import Surprisal
 
 
@@ -54,6 +53,7 @@ def _score_options(sub: argparse.ArgumentParser) -> None:
 def score(options: argparse.Namespace) -> None:
     """Score sentences: log p of each, perplexities of all."""
     from dtglib.basics.progress import progress
+    from dtglib.basics.released import RELEASED_FOR
     from dtglib.evaluate.perplexity import perplexity
     from dtglib.families.base import family_of, load_model
     from dtglib.training.distributed import device_at_hand
@@ -63,23 +63,27 @@ def score(options: argparse.Namespace) -> None:
     likelihood = family_of(model).likelihood
     sentences = sentences_of(options)
     if likelihood.sums_over_trees:
-        trees = _proposed(options, folder, [sentence.words for sentence in sentences])
+        kind = RELEASED_FOR[family_of(model).proposed_by]
+        proposed = _proposed(options, folder, [sentence.words for sentence in sentences], kind)
     else:
         say_that_no_parser_is_asked(options, model.config.model)
-        trees = None
-    scores = likelihood.scores(model, sentences, trees)
+        proposed = None
+    scores = likelihood.scores(model, sentences, proposed)
     scores = list(progress(scores, "scoring", "sentence", total=len(sentences)))
     total = perplexity(scores)
     totals = {**total._asdict(), "perplexity_per_piece": total.per_piece, "perplexity_per_word": total.per_word}
     if options.json:
-        rows = [{"text": " ".join(of.words), **row._asdict()} for of, row in zip(sentences, scores, strict=True)]
+        rows = [
+            {"text": " ".join(of.words), **row._asdict(), "best": row.best and _shown(model, of.words, row.best)}
+            for of, row in zip(sentences, scores, strict=True)
+        ]
         print(json.dumps({"sentences": list(map(finite, rows)), "totals": finite(totals)}, allow_nan=False))
         return
     print_table(
         [
             {
                 "words": row.words, "pieces": row.pieces, "trees": row.trees, "log p": round(row.log_prob, 4),
-                "best tree": _in_a_line(row.best and _shown(model, sentence.words, row.best)),
+                "best tree": in_a_line(row.best and _shown(model, sentence.words, row.best)),
                 "sentence": " ".join(sentence.words),
             }
             for sentence, row in zip(sentences, scores, strict=True)
@@ -90,17 +94,16 @@ def score(options: argparse.Namespace) -> None:
     print(f"perplexity: {kind}{total.per_piece:.3f} per piece, {kind}{total.per_word:.3f} per word, ends included")
 
 
-def _proposed(options: argparse.Namespace, folder: Path, sentences: list[tuple[str, ...]]) -> Iterator["np.ndarray"]:
-    """The trees to sum over; a released model has a parser of the same corpus."""
+def _proposed(options: argparse.Namespace, folder: Path, sentences: list[tuple[str, ...]], kind: str) -> Iterator[Any]:
+    """What a parser proposes to sum over; a released model has a parser of this kind of the same corpus."""
     from dtglib.basics.released import is_released, read_card
     from dtglib.parsing.parser import load_parser
     from dtglib.parsing.propose import METHODS, propose
 
     if not options.parser and not is_released(folder):
         raise UserError(f"{folder}: this model sums over trees, which a parser proposes; name one with --parser")
-    parser = load_parser(options.parser or parser_name(options, read_card(folder).corpus))
-    chosen = propose(parser, sentences, options.trees, METHODS[options.method], options.seed)
-    return (trees.heads for trees in chosen)
+    parser = load_parser(options.parser or parser_name(options, read_card(folder).corpus, kind))
+    return propose(parser, sentences, options.trees, METHODS[options.method], options.seed)
 
 
 def _surprisal_options(sub: argparse.ArgumentParser) -> None:
@@ -221,7 +224,7 @@ def sample(options: argparse.Namespace) -> None:
         return
     print_table(
         [
-            {"log p": round(one.log_prob, 2), "sentence": " ".join(one.words), name: _in_a_line(tree)}
+            {"log p": round(one.log_prob, 2), "sentence": " ".join(one.words), name: in_a_line(tree)}
             for one, tree in pairs
         ]
     )
@@ -232,10 +235,6 @@ def _shown(model: Any, words: Sequence[str], tree: Sequence[int]) -> list[int] |
     from dtglib.families.base import family_of
 
     return family_of(model).shown(model, words, tree)
-
-
-def _in_a_line(tree: list[int] | str | None) -> str:
-    return "" if tree is None else tree if isinstance(tree, str) else " ".join(map(str, tree))
 
 
 COMMANDS = [

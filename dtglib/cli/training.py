@@ -59,7 +59,7 @@ def train_parser(options: argparse.Namespace) -> None:
     print(f"train: {prepared.train.summary}\ndev: {prepared.dev.summary}", flush=True)
     train_parser_into(settings, prepared, options.out)
     best = nats_per_word(options.out)
-    print(f"{options.out}: {best:.4f} nats a word (its head and label) on dev, at its best")
+    print(f"{options.out}: {best:.4f} nats a word (its share of the tree) on dev, at its best")
 
 
 COMMANDS = [

@@ -52,6 +52,15 @@ def steps_of(tree: str, has_tags: bool = True) -> list[tuple[str, str]]:
     return found
 
 
+def escaped(word: str) -> str:
+    """A word as it stands in a tree, in the Penn Treebank's spelling of brackets.
+
+    >>> escaped(":)")
+    ':-RRB-'
+    """
+    return word.replace("(", "-LRB-").replace(")", "-RRB-")
+
+
 def spans_of(tree: str) -> list[tuple[int, int, str]]:
     """The spans of a tagged tree with their labels, outer ones first."""
     found: list[tuple[int, int, str]] = []

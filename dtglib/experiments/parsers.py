@@ -16,7 +16,9 @@ from dtglib.basics.files import repository
 from dtglib.data.corpora import CorpusConfig, part_of
 from dtglib.experiments.cache import folder_of
 from dtglib.experiments.settings import RunConfig, Settings
-from dtglib.parsing.trained import WEIGHTS_FILE, Entries, ParserConfig, Trained, TreebankExamples, entries_of
+from dtglib.parsing.fields import Entries
+from dtglib.parsing.kept import WEIGHTS_FILE, EncoderConfig, KeptParser, ParserExamples
+from dtglib.parsing.kinds import Kind, kind_of
 from dtglib.training.networks import best_on_dev, train_network
 from dtglib.training.schedule import TrainConfig
 
@@ -26,13 +28,16 @@ class ParserSettings(NamedTuple):
 
     run: RunConfig
     corpus: CorpusConfig
-    parser: ParserConfig
+    parser: EncoderConfig  # that of the kind
     train: TrainConfig
+    kind: Kind
 
 
 def read_parser_settings(path: str | Path, overrides: dict[str, Any] | None = None) -> ParserSettings:
     """The settings of a config file, some of them replaced."""
-    return ParserSettings(*read_config(path, *ParserSettings.__annotations__.values(), overrides=overrides))
+    kind = kind_of(path, overrides)
+    found = read_config(path, RunConfig, CorpusConfig, kind.config, TrainConfig, overrides=overrides)
+    return ParserSettings(*found, kind)
 
 
 def read_parser(name: str, settings: Settings, **overrides: Any) -> ParserSettings:
@@ -47,17 +52,17 @@ class PreparedParser(NamedTuple):
     """The vocabularies of a parser, its training data and its held-out data."""
 
     entries: Entries
-    train: TreebankExamples
-    dev: TreebankExamples
+    train: ParserExamples
+    dev: ParserExamples
 
 
 def prepare_parser(settings: ParserSettings) -> PreparedParser:
     """Read the corpus and convert it into training data."""
     parts = {part: part_of(settings.corpus, part) for part in ("train", "dev")}
-    entries, examples = entries_of(parts["train"], settings.parser.rarest), []
+    entries, examples = settings.kind.entries(parts["train"], settings.parser.rarest), []
     for part, sentences in parts.items():
         try:
-            examples.append(TreebankExamples(entries, sentences, settings.train.longest))
+            examples.append(settings.kind.examples(entries, sentences, settings.train.longest))
         except UserError as error:
             raise UserError(
                 f"{settings.corpus.corpus}, {part}: {error}; where there are no trees, name a parser that is trained "
@@ -69,8 +74,8 @@ def prepare_parser(settings: ParserSettings) -> PreparedParser:
 def train_parser_into(settings: ParserSettings, prepared: PreparedParser, folder: Path) -> None:
     """Train the parser into a folder, from its checkpoint if there is one."""
 
-    def build() -> Trained:
-        return Trained(folder.name, settings.parser, prepared.entries)
+    def build() -> KeptParser:
+        return settings.kind.network(folder.name, settings.parser, prepared.entries)
 
     identity = identity_of(settings, prepared)
     train_network(folder / WEIGHTS_FILE, build, prepared, settings.train, settings.run.seed, identity)
@@ -78,7 +83,8 @@ def train_parser_into(settings: ParserSettings, prepared: PreparedParser, folder
 
 def identity_of(settings: ParserSettings, prepared: PreparedParser) -> dict[str, Any]:
     """The inputs of a training: all settings but the number of test sentences, and checksums of the data."""
-    fields = {key: value for key, value in as_dict(*settings).items() if key != "test_sentences"}
+    configs = settings.run, settings.corpus, settings.parser, settings.train
+    fields = {key: value for key, value in as_dict(*configs).items() if key != "test_sentences"}
     return fields | {"checksum_of_train": prepared.train.checksum, "checksum_of_dev": prepared.dev.checksum}
 
 
@@ -94,9 +100,9 @@ def parser_named(name: str, settings: Settings) -> Path | str:
 
 
 def nats_per_word(folder: Path) -> float:
-    """The loss of a trained parser on held-out sentences: nats for a word's head and its label."""
-    best = best_on_dev(folder)
-    return best["nats_per_head"] + best["nats_per_label"]
+    """The loss of a trained parser on held-out sentences: nats for a word's share of the tree, its labels included."""
+    parts = {name: nats for name, nats in best_on_dev(folder).items() if name.startswith("nats_per_")}
+    return sum(nats for name, nats in parts.items() if name != "nats_per_sentence")  # all are means over the words
 
 
 def is_ours(name: str) -> bool:
@@ -112,6 +118,7 @@ def trained_parser(name: str, settings: Settings, **overrides: Any) -> Path:
     """The folder of a parser, trained now unless it is in the cache: runs/parsers/strong-1a2b3c4d5e6f."""
     chosen = read_parser(name, settings, **overrides)
     prepared = prepare_parser(chosen)
-    folder = folder_of("parsers", name, identity_of(chosen, prepared), code_of("parsing", train_network, Trained))
+    code = code_of("parsing", train_network, chosen.kind.network)
+    folder = folder_of("parsers", name, identity_of(chosen, prepared), code)
     train_parser_into(chosen, prepared, folder)
     return folder

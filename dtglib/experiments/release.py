@@ -22,10 +22,11 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.files import repository, write_atomically
 from dtglib.basics.progress import progress
 from dtglib.basics.record import read_record
-from dtglib.basics.released import CARD_FILE, FORMAT, Card, read_card
+from dtglib.basics.released import CARD_FILE, FORMAT, RELEASED_FOR, Card, read_card
 from dtglib.data.corpora import part_of
 from dtglib.data.vocabulary import END
 from dtglib.evaluate.attachment import attached
+from dtglib.evaluate.constituents import counted
 from dtglib.evaluate.perplexity import perplexity
 from dtglib.experiments.parsers import prepare_parser, read_parser, trained_parser
 from dtglib.experiments.prepare import prepare, trained
@@ -35,8 +36,8 @@ from dtglib.experiments.syntax_scores import pairs_of, parsing_of, suites_of
 from dtglib.families.base import family, load_model
 from dtglib.network.transformer import WEIGHTS_FILE
 from dtglib.network.weights import write_compact
-from dtglib.parsing import trained as trained_parsers
-from dtglib.parsing.trained import Trained
+from dtglib.parsing import kept as kept_parsers
+from dtglib.parsing.kinds import load_trained
 from dtglib.training.loop import Data
 from dtglib.training.networks import best_on_dev
 
@@ -68,21 +69,22 @@ CORPORA = (
         ("txl-tokens", "txl-trans", "dtg"),
     ),
 )
-PARSER, WEAK_PARSER = "parser", "weak-parser"
-CONFIGS = {PARSER: "strong", WEAK_PARSER: "weak"}  # in configs/parsers/
+PARSER, WEAK_PARSER, SPAN_PARSER = "parser", "weak-parser", "spans"
+CONFIGS = {PARSER: "strong", WEAK_PARSER: "weak", SPAN_PARSER: "spans"}  # in configs/parsers/
 
 
 class Release(NamedTuple):
     """What is released under a name."""
 
     corpus: Corpus
-    model: str  # a family, PARSER or WEAK_PARSER
+    model: str  # a family, or one of CONFIGS
 
 
 RELEASES = {
     f"{model}-{corpus.name}": Release(corpus, model) for corpus in CORPORA for model in (PARSER, *corpus.models)
 } | {
-    f"{WEAK_PARSER}-minilang": Release(CORPORA[0], WEAK_PARSER)  # shows what bad proposals cost (notebook 04)
+    f"{WEAK_PARSER}-minilang": Release(CORPORA[0], WEAK_PARSER),  # shows what bad proposals cost (notebook 04)
+    f"{SPAN_PARSER}-minilang": Release(CORPORA[0], SPAN_PARSER),
 }
 
 
@@ -136,7 +138,7 @@ def _scores_of_model(folder: Path, corpus: Corpus, model: str) -> Iterator[tuple
     """The scores on the card of a model, each with the function that measures it."""
     settings = read_size(corpus.size, model=model)
     kind = family(model)
-    parser = f"{PARSER}-{corpus.name}" if kind.likelihood.sums_over_trees else None
+    parser = f"{RELEASED_FOR[kind.proposed_by]}-{corpus.name}" if kind.likelihood.sums_over_trees else None
     sentences, trees = test_sentences(settings), settings.evaluation.trees
     yield "perplexity", lambda: perplexity(scores_of(folder, sentences, parser, trees)).per_word
     yield "suites", lambda: 100 * next(iter(suites_of(settings, folder)["averages"].values()))
@@ -151,20 +153,25 @@ def _parser(folder: Path, corpus: Corpus, config: str) -> Card:
     settings = read_size(corpus.size)
     chosen = read_parser(config, settings)
     prepared, source = prepare_parser(chosen), trained_parser(config, settings)
-    _write_rounded(source, folder, trained_parsers.WEIGHTS_FILE)
+    _write_rounded(source, folder, kept_parsers.WEIGHTS_FILE)
     before, after = (of_parser(path, prepared.dev, chosen.train.batch_positions) for path in (source, folder))
-    return _card(folder, corpus, "parser", "biaffine parser", f"parsers/{config}", before, after)
+    return _card(folder, corpus, "parser", chosen.kind.title, f"parsers/{config}", before, after)
 
 
 def _scores_of_parser(folder: Path, corpus: Corpus, model: str) -> Iterator[tuple[str, Callable[[], float]]]:
     """The score on the card of a parser, with the function that measures it."""
-    gold = [sentence for sentence in test_sentences(read_size(corpus.size)) if sentence.heads is not None]
+    sentences = test_sentences(read_size(corpus.size))
 
     def uas() -> float:
-        parsed = Trained.load(folder).parse(gold)
-        return 100 * attached(gold, [sentence.heads for sentence in parsed]).uas
+        gold = [sentence for sentence in sentences if sentence.heads is not None]
+        return 100 * attached(gold, [sentence.heads for sentence in load_trained(folder).parse(gold)]).uas
 
-    yield "uas", uas
+    def f1() -> float:
+        gold = [sentence for sentence in sentences if sentence.brackets is not None]
+        trees = ([sentence.brackets for sentence in some] for some in (gold, load_trained(folder).parse(gold)))
+        return 100 * counted(*trees).f1
+
+    yield ("f1", f1) if model == SPAN_PARSER else ("uas", uas)
 
 
 def _write_rounded(source: Path, folder: Path, weights: str) -> None:
@@ -176,7 +183,7 @@ def _write_rounded(source: Path, folder: Path, weights: str) -> None:
     write_compact(source / weights, folder / weights)
 
 
-def nats_per_word(network: nn.Module, data: Data, positions: int, words: Callable[[Any], Tensor]) -> float:
+def nats_per_word(network: nn.Module, data: Data, positions: int, words: Callable[[Any], Tensor | int]) -> float:
     """The loss on held-out data, divided by its words, which `words` counts in a batch."""
     device, nats, count = torch.device("cpu"), 0.0, 0
     plan = data.plan(positions, np.random.default_rng(0), device)
@@ -197,7 +204,7 @@ def of_model(folder: Path, data: Data, positions: int) -> float:
 
 def of_parser(folder: Path, data: Data, positions: int) -> float:
     """The loss of a parser per word: for its head and its label."""
-    return nats_per_word(Trained.load(folder), data, positions, lambda batch: batch.is_word.sum())
+    return nats_per_word(load_trained(folder), data, positions, lambda batch: batch.words)
 
 
 def _card(folder: Path, corpus: Corpus, kind: str, title: str, size: str, before: float, after: float) -> Card:

@@ -72,12 +72,12 @@ def scores_of(
 
     def rows_from(first: int) -> Iterator[Row]:
         model = load_model(model_folder, device_at_hand())
-        heads, likelihood = None, family_of(model).likelihood
+        proposed, likelihood = None, family_of(model).likelihood
         if likelihood.sums_over_trees:
             require(parser_folder, f"{model.config.model} sums over trees, which a parser proposes; name one")
-            chosen = propose(load_parser(parser_folder), words, trees, METHODS[method], seed)
-            heads = (proposed.heads for proposed in islice(chosen, first, None))
-        return (score._asdict() for score in likelihood.scores(model, sentences[first:], heads))
+            proposed = propose(load_parser(parser_folder), words, trees, METHODS[method], seed)
+            proposed = islice(proposed, first, None)
+        return (score._asdict() for score in likelihood.scores(model, sentences[first:], proposed))
 
     about = {"what": "log p", "trees": trees, "method": method, "seed": seed}
     read = [(sentence.words, sentence.translation) for sentence in sentences]

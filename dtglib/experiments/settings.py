@@ -40,6 +40,7 @@ class ParsersConfig:
     parsed_by: str | None = None  # draws the trees for training; null: they are the corpus's own
     strong_parser: str = "strong"  # proposes the trees that the probability of a sentence is summed over
     weak_parser: str = "weak"  # the same, for the effect of a weaker parser (the paper's Table 5)
+    span_parser: str = "spans"  # proposes constituency trees
 
 
 @dataclass(frozen=True)

@@ -69,12 +69,13 @@ class ByTrees(NamedTuple):
             different: dict[tuple[int, ...], Words] = {}
             for known, words in zip(ids, sentences, strict=True):
                 different.setdefault(known, words)
-            scores = parser.arc_scores(list(different.values()))
-            with_trees = (
-                (words, METHODS[self.method](of_arcs, self.trees, np.random.default_rng([self.seed, *known])).heads)
-                for (known, words), of_arcs in zip(different.items(), scores, strict=True)
+            proposed = (
+                METHODS[self.method](trees, self.trees, np.random.default_rng([self.seed, *known]))
+                for known, trees in zip(different, parser.distributions(list(different.values())), strict=True)
             )
-            found = dict(zip(different, (scored.bound for scored in score_many(model, with_trees)), strict=True))
+            trees = (model.reading.trees_of(model.vocabulary, one) for one in proposed)
+            scores = score_many(model, zip(different.values(), trees, strict=True))
+            found = dict(zip(different, (scored.bound for scored in scores), strict=True))
             return [found[known] for known in ids]
 
         return bounds

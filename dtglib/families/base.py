@@ -48,7 +48,7 @@ class Likelihood(NamedTuple):
     name: str  # in tables
     is_exact: bool  # otherwise a lower bound, or an estimate
     sums_over_trees: bool  # if so, `scores` needs trees of each sentence, which a parser proposes
-    # Scores whole sentences, because a family may read more of them than the words.
+    # Scores whole sentences, because a family may read more of them than the words, by what a parser proposes for each.
     scores: Callable[[Any, Sequence[Sentence], Iterable[Any] | None], Iterable[SentenceScore]]
 
 
@@ -66,6 +66,7 @@ class Family:
     likelihood: Likelihood
     # The reserved entries of its vocabularies, given a config and the treebank that it is trained on.
     symbols: Callable[[Any, Treebank], Symbols] = lambda config, treebank: ARCS
+    proposed_by: str = "strong_parser"  # the setting that names the parser which proposes its trees
     is_searched: bool = True  # whether its networks have a `stepper`, so that prefixes have probabilities
     parses: bool = False  # whether its derivations are dependency trees
     # What its trees are called, and one of them as a list of numbers or as text, given a network and the words.

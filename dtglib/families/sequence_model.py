@@ -34,7 +34,8 @@ class SequenceModel(Transformer):
 
 
 def _bounds(model: SequenceModel, sentences: Sequence[Sentence], trees: Iterable[Any]) -> Iterator[SentenceScore]:
-    return by_trees(model, [sentence.words for sentence in sentences], trees)
+    of_parser = (model.reading.trees_of(model.vocabulary, proposed) for proposed in trees)
+    return by_trees(model, [sentence.words for sentence in sentences], of_parser)
 
 
 def _exact(model: SequenceModel, sentences: Sequence[Sentence], trees: None) -> list[SentenceScore]:

@@ -17,18 +17,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from dtglib.basics.errors import UserError, require
-from dtglib.basics.progress import progress
 from dtglib.basics.shapes import Float
 from dtglib.data.treebank import Sentence, Words, with_tree
-from dtglib.parsing.from_supar import BOS, BiaffineDependencyModel, Field, SubwordField
-from dtglib.parsing.projective import best_tree
-
-SCORES = 4_000_000  # the most scores (of arcs with their labels) in a batch: 16 MB, or one long sentence
+from dtglib.parsing.fields import encoded, in_groups, require_numbers
+from dtglib.parsing.from_supar import BOS, BiaffineDependencyModel, Field
+from dtglib.parsing.projective import OverTrees, best_tree
 
 
 class Biaffine(nn.Module):
     """A network with the fields that encode its input, and with its labels."""
+
+    fills = "heads"  # the field of a sentence for which it finds trees
 
     def __init__(self, name: str, network: BiaffineDependencyModel, fields: Sequence[Field], labels: Sequence[str]):
         super().__init__()
@@ -45,6 +44,10 @@ class Biaffine(nn.Module):
                 found[number] = scores
         return found
 
+    def distributions(self, sentences: Sequence[Words]) -> list[OverTrees]:
+        """For each sentence, the distribution over its trees."""
+        return list(map(OverTrees, self.arc_scores(sentences)))
+
     def parse(self, sentences: Sequence[Sentence]) -> list[Sentence]:
         """The sentences with their best projective trees, and the best label of each arc."""
         found: list = [None] * len(sentences)
@@ -56,16 +59,9 @@ class Biaffine(nn.Module):
                 found[number] = with_tree(sentences[number], *tree)
         return found
 
-    def encode(self, sentences: Sequence[Words]) -> tuple[Tensor, list[Tensor]]:
-        """The words as numbers, with <bos> before them, and the other features that the network reads."""
-        device = next(self.network.parameters()).device
-        columns = (_column(field, sentences) for field in self.fields)
-        words, *features = (torch.from_numpy(column).to(device) for column in columns)
-        return words, features
-
     def scores(self, sentences: Sequence[Words]) -> tuple[Float[Tensor, "B T T"], Float[Tensor, "B T T R"]]:
         """For each word d and each head h, the score [d, h] of the arc, and the scores of its labels."""
-        words, features = self.encode(sentences)
+        words, features = encoded(self.fields, sentences, next(self.network.parameters()).device)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about names that PyTorch has changed since supar was written
             return self.network(words, features)
@@ -74,56 +70,15 @@ class Biaffine(nn.Module):
         self, sentences: Sequence[Words], what: str
     ) -> Iterator[tuple[list[int], list[np.ndarray], list[np.ndarray]]]:
         """Yield batches: numbers of sentences, their arc scores [h, d], and the best label of each arc [d, h]."""
-        for number, words in enumerate(sentences, start=1):
-            require(len(words), f"sentence {number} has no words; leave it out")
         self.eval()
-        order = sorted(range(len(sentences)), key=lambda number: len(sentences[number]))
-        with progress(None, what, "sentence", total=len(order)) as bar:
-            while order:
-                longest = len(sentences[order[-1]]) + 1
-                count = max(1, SCORES // (longest**2 * len(self.labels)))
-                numbers = order[-count:]  # the longest come first, so that a lack of memory shows at once
-                del order[-count:]
-                # Not a decorator: if the tests wrap the function to check types, PyTorch does not see a generator.
-                with torch.no_grad():
-                    arcs, labels = self.scores([sentences[number] for number in numbers])
-                lengths = [len(sentences[number]) + 1 for number in numbers]
-                best = self.choosable[labels[..., self.choosable].argmax(-1)].cpu().numpy()
-                arcs = arcs.double().cpu().numpy()
-                matrices = [scores[:n, :n].T for n, scores in zip(lengths, arcs, strict=True)]
-                for number, scores in zip(numbers, matrices, strict=True):
-                    if not np.isfinite(scores).all():
-                        text = " ".join(sentences[number])
-                        raise UserError(
-                            f"parser {self.name}: its scores of {text[:80]!r} are no numbers; train it anew"
-                        )
-                yield numbers, matrices, [of_arc[:n, :n] for n, of_arc in zip(lengths, best, strict=True)]
-                bar.update(len(numbers))
-
-
-def _column(field: Field, sentences: Sequence[Words]) -> np.ndarray:
-    """<bos> and the words of each sentence as numbers: (sentences, words), or with the pieces of words as a third axis.
-
-    This is the field's own encoding with another padding: the field pads element by element, which PyTorch will soon
-    reject.
-    """
-
-    def looked_up(entries: Sequence[str]) -> list[int]:
-        # A word of the text that is spelled like <pad> is still a word. The vocabulary is supar's, or a dict.
-        known, special = field.vocab, field.specials
-        return [known[e] if e in known and e not in special else field.unk_index for e in entries]
-
-    has_pieces = isinstance(field, SubwordField)
-    rows = []
-    for words in sentences:
-        if has_pieces:
-            pieces = (looked_up(field.preprocess(word))[: field.fix_len or None] for word in words)
-            rows.append([[field.bos_index], *(numbers or [field.unk_index] for numbers in pieces)])
-        else:
-            rows.append([[field.bos_index], *([number] for number in looked_up(field.preprocess(words)))])
-    longest = max(len(word) for row in rows for word in row)
-    column = np.full((len(rows), max(map(len, rows)), longest), field.pad_index)
-    for number, row in enumerate(rows):
-        for place, word in enumerate(row):
-            column[number, place, : len(word)] = word
-    return column if has_pieces else column[:, :, 0]
+        for numbers in in_groups(sentences, len(self.labels), what):
+            # Not a decorator: if the tests wrap the function to check types, PyTorch does not see a generator.
+            with torch.no_grad():
+                arcs, labels = self.scores([sentences[number] for number in numbers])
+            lengths = [len(sentences[number]) + 1 for number in numbers]
+            best = self.choosable[labels[..., self.choosable].argmax(-1)].cpu().numpy()
+            arcs = arcs.double().cpu().numpy()
+            matrices = [scores[:n, :n].T for n, scores in zip(lengths, arcs, strict=True)]
+            for number, scores in zip(numbers, matrices, strict=True):
+                require_numbers(scores, self.name, sentences[number])
+            yield numbers, matrices, [of_arc[:n, :n] for n, of_arc in zip(lengths, best, strict=True)]

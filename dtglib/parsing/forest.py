@@ -51,8 +51,14 @@ def log_partition(forest: Forest) -> float:
 
 def marginals(forest: Forest) -> np.ndarray:
     """The probability of every option."""
+    return log_partition_and_marginals(forest)[1]
+
+
+def log_partition_and_marginals(forest: Forest) -> tuple[float, np.ndarray]:
+    """Both at once; the marginals are the gradient of the first by the scores."""
     chart = _chart(forest, SUM)
-    return _marginals(forest, chart) if chart[-1] > -np.inf else np.zeros_like(forest.score)
+    shares = _marginals(forest, chart) if chart[-1] > -np.inf else np.zeros_like(forest.score)
+    return float(chart[-1]), shares
 
 
 def samples(forest: Forest, count: int, random: np.random.Generator) -> np.ndarray:

@@ -4,9 +4,9 @@ from dtglib.basics.errors import UserError
 
 try:
     from supar import MODEL, NAME, PARSER
-    from supar.models import BiaffineDependencyModel
+    from supar.models import BiaffineDependencyModel, CRFConstituencyModel
     from supar.utils import Config
-    from supar.utils.common import BOS, PAD, UNK
+    from supar.utils.common import BOS, EOS, PAD, UNK
     from supar.utils.field import ChartField, Field, RawField, SubwordField
     from supar.utils.fn import download
     from supar.utils.transform import CoNLL

@@ -6,31 +6,30 @@ parser.arc_scores([["There", "is", "a", "difference"]])
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from dtglib.basics.errors import require
 from dtglib.basics.files import sha256
 from dtglib.basics.released import folder_named
 
-# Not imported at run time, as PyTorch takes seconds; annotations that name it are therefore not checked.
-if TYPE_CHECKING:
-    from dtglib.parsing.biaffine import Biaffine
 
+def load_parser(name: str | Path) -> Any:
+    """Load a parser of this package (a folder, or a released name), or of supar's (a file, or a published name).
 
-def load_parser(name: str | Path) -> "Biaffine":
-    """Load a parser of this package (a folder, or a released name), or of supar's (a file, or a published name)."""
+    It is a Biaffine, or a SpanParser; both propose trees (propose.py).
+    """
     # Imported here: supar takes seconds to import, and may be missing on machines that parse nothing.
+    from dtglib.parsing.kinds import load_trained
     from dtglib.parsing.published import load_published
-    from dtglib.parsing.trained import Trained
 
     require(str(name) not in ("", "."), "no parser is named; is a variable empty?")
     folder = folder_named(name)
-    return Trained.load(folder) if folder.is_dir() else load_published(name)
+    return load_trained(folder) if folder.is_dir() else load_published(name)
 
 
 def known_as(name: str | Path) -> str:
     """A string that identifies a parser: a hash of its weights or of supar's file, or the published name."""
-    from dtglib.parsing.trained import WEIGHTS_FILE
+    from dtglib.parsing.kept import WEIGHTS_FILE
 
     for file in (folder_named(name) / WEIGHTS_FILE, Path(name)):
         if os.path.isfile(file):

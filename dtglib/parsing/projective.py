@@ -23,6 +23,7 @@ The spans and their options are a forest, over which forest.py computes.
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +43,24 @@ class Trees(NamedTuple):
 
     heads: np.ndarray  # (trees, words)
     log_probs: np.ndarray
+
+    def written(self, words: Sequence[str]) -> list[list[int]]:
+        """The heads of each tree."""
+        return self.heads.tolist()
+
+
+class OverTrees(NamedTuple):
+    """The distribution over the trees of one sentence, as `propose` asks for it."""
+
+    scores: np.ndarray
+
+    def best_trees(self, count: int) -> Trees:
+        """See below."""
+        return best_trees(self.scores, count)
+
+    def different_samples(self, count: int, random: np.random.Generator) -> Trees:
+        """See below."""
+        return different_samples(self.scores, count, random)
 
 
 def how_many(words: int) -> int:

@@ -1,46 +1,72 @@
-"""Propose trees for sentences: a parser scores the arcs, and trees are chosen by these scores.
+"""Propose trees for sentences: a parser scores all trees, and some are chosen by their scores.
 
     for trees in propose(parser, [["There", "is", "a", "difference"]], 300, METHODS["best"]):
         trees.heads, trees.log_probs        different trees, and log q(tree | words) of each
 
-The paper draws 300 trees of a sentence without replacement; the 300 best trees never have less mass in q.
+A parser of constituents proposes LabelledTrees instead (parsing/constituents.py). The paper draws 300 trees of a
+sentence without replacement; the 300 best trees never have less mass in q.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from dtglib.basics.errors import require
 from dtglib.data.treebank import Words
-from dtglib.parsing.projective import Trees, best_tree, best_trees, different_samples
+from dtglib.parsing.projective import best_tree
 
 # Not imported at run time, as PyTorch takes seconds; annotations that name it are therefore not checked.
 if TYPE_CHECKING:
     from dtglib.parsing.biaffine import Biaffine
 
-# A function that chooses trees, given the scores of the arcs, the number of trees, and a random generator.
-Method = Callable[[np.ndarray, int, np.random.Generator], Trees]
+
+@runtime_checkable
+class Distribution(Protocol):
+    """A parser's distribution over the trees of one sentence; the trees of a result are of one kind."""
+
+    def best_trees(self, count: int) -> Any: ...
+
+    def different_samples(self, count: int, random: np.random.Generator) -> Any: ...
 
 
-def best(scores: np.ndarray, count: int, random: np.random.Generator) -> Trees:
+@runtime_checkable
+class Proposer(Protocol):
+    """A parser of whatever kind."""
+
+    name: str
+    fills: str  # the field of a sentence for which it finds trees
+
+    def distributions(self, sentences: Sequence[Words]) -> Sequence[Distribution]: ...
+
+
+# A function that chooses trees, given their distribution, their number, and a random generator.
+Method = Callable[[Distribution, int, np.random.Generator], Any]
+
+
+def best(trees: Distribution, count: int, random: np.random.Generator) -> Any:
     """The most probable trees; `random` is not used."""
-    return best_trees(scores, count)
+    return trees.best_trees(count)
 
 
-METHODS: dict[str, Method] = {"sample": different_samples, "best": best}
+def sample(trees: Distribution, count: int, random: np.random.Generator) -> Any:
+    """Trees drawn without replacement."""
+    return trees.different_samples(count, random)
+
+
+METHODS: dict[str, Method] = {"sample": sample, "best": best}
 
 
 def favourites(parser: "Biaffine", sentences: Sequence[Words]) -> list[np.ndarray]:
-    """The parser's best tree of each sentence."""
+    """The heads of the best tree of each sentence."""
+    require(parser.fills == "heads", f"parser {parser.name} finds constituents, and heads are needed; take another")
     return [best_tree(scores) for scores in parser.arc_scores(sentences)]
 
 
-def propose(
-    parser: "Biaffine", sentences: Sequence[Words], count: int, method: Method, seed: int = 1
-) -> Iterator[Trees]:
-    """`count` different trees of each sentence, or all, if there are fewer; arcs are scored when this is called."""
+def propose(parser: Proposer, sentences: Sequence[Words], count: int, method: Method, seed: int = 1) -> Iterator[Any]:
+    """`count` different trees of each sentence, or all, if there are fewer; trees are scored when this is called."""
     return (
         # Each sentence has its own generator, so that its trees do not depend on the sentences before it.
-        method(scores, count, np.random.default_rng([seed, number]))
-        for number, scores in enumerate(parser.arc_scores(sentences))
+        method(trees, count, np.random.default_rng([seed, number]))
+        for number, trees in enumerate(parser.distributions(sentences))
     )

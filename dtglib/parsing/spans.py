@@ -21,6 +21,7 @@ Trees are binarised to the left: a constituent's children are joined from the le
 The spans and their options are a forest, over which forest.py computes.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +42,31 @@ class Bracketings(NamedTuple):
     log_probs: np.ndarray
 
 
+def binarised(spans: Sequence[tuple[int, int, int]], words: int) -> list[tuple[int, int, int]]:
+    """All spans whose scores a tree's score is the sum of: its constituents, and those of label 0.
+
+    The constituents are given from left to right, outer ones first.
+
+    >>> binarised([(0, 4, 3), (0, 3, 1)], words=4)      # of (S (NP a big difference) matters)
+    [(0, 4, 3), (0, 3, 1), (0, 1, 0), (1, 2, 0), (0, 2, 0), (2, 3, 0), (3, 4, 0)]
+    """
+    below = list(spans[::-1])  # the next constituent comes last
+
+    def with_parts(span: tuple[int, int, int]) -> list[tuple[int, int, int]]:
+        first, last, _ = span
+        found, at = [span], first
+        while at < last and last - first > 1:
+            is_constituent = below and below[-1][0] == at and below[-1][1] <= last
+            child = below.pop() if is_constituent else (at, at + 1, 0)
+            found += with_parts(child)
+            if first < at and child[1] < last:
+                found.append((first, child[1], 0))
+            at = child[1]
+        return found
+
+    return with_parts(below.pop())
+
+
 def log_partition(scores: ArrayLike) -> float:
     """The logarithm of the sum of all trees' exponentials."""
     return forest.log_partition(_forest(_checked(scores)).forest)
@@ -48,12 +74,18 @@ def log_partition(scores: ArrayLike) -> float:
 
 def marginals(scores: ArrayLike) -> np.ndarray:
     """The probability of every labelled span, as an array with the layout of `scores`."""
+    return log_partition_and_marginals(scores)[1]
+
+
+def log_partition_and_marginals(scores: ArrayLike) -> tuple[float, np.ndarray]:
+    """Both at once; the marginals are the gradient of the first by the scores."""
     scores = _checked(scores)
     of_scores = _forest(scores)
-    found = np.zeros(scores.size)
+    total, shares = forest.log_partition_and_marginals(of_scores.forest)
     has_span = of_scores.span != NOTHING
-    np.add.at(found, of_scores.span[has_span], forest.marginals(of_scores.forest)[has_span])
-    return found.reshape(scores.shape)
+    # bincount adds up several times faster than np.add.at.
+    found = np.bincount(of_scores.span[has_span], shares[has_span], minlength=scores.size)
+    return total, found.reshape(scores.shape)
 
 
 def samples(scores: ArrayLike, count: int, random: np.random.Generator) -> Bracketings:

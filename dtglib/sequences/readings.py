@@ -18,7 +18,7 @@ mask and the distances of a plain Transformer-XL. So the baselines are the same 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from types import ModuleType
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -105,6 +105,9 @@ class Reading(Protocol):
         Not called for sentences without projective heads, unless no sentence has any.
         """
 
+    def trees_of(self, vocabulary: Vocabulary, proposed: Any) -> np.ndarray:
+        """The trees that a parser proposes for one sentence as `compile` takes them, a row each."""
+
 
 class StackReading(NamedTuple):
     """The reading of words and heads."""
@@ -121,6 +124,12 @@ class StackReading(NamedTuple):
     def tree_of(self, vocabulary: Vocabulary, sentence: Sentence) -> Sequence[int] | None:
         """The heads."""
         return sentence.heads
+
+    def trees_of(self, vocabulary: Vocabulary, proposed: Any) -> np.ndarray:
+        """The heads."""
+        if not hasattr(proposed, "heads"):
+            raise UserError("this model sums over dependency trees, and its parser proposes constituents; take another")
+        return proposed.heads
 
 
 def on_a_stack(system: str) -> StackReading:

@@ -32,7 +32,7 @@ import numpy as np
 from dtglib.basics.errors import UserError
 from dtglib.basics.jit import njit
 from dtglib.data.vocabulary import ROOT, Vocabulary
-from dtglib.families.constituency.machine import CLOSE, FIRST, GEN, MOST_IN_A_ROW, Rules, replay
+from dtglib.families.constituency.machine import CLOSE, FIRST, GEN, MOST_IN_A_ROW, MOST_OPEN, Rules, fits, replay
 from dtglib.families.constituency.rows import legal_at, start, take
 from dtglib.sequences.compile import (
     ARC,
@@ -58,6 +58,7 @@ from dtglib.sequences.compile import (
     WORD,
     Compiled,
     Sequences,
+    TooFar,
 )
 from dtglib.sequences.readings import WordsAndTree, causal
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_GENERATE
@@ -72,6 +73,9 @@ def composed(
         _compiled(vocabulary, rules, brackets, f"sentence {number}", *one)
         for number, one in enumerate(sentences, start=1)
     ]
+    if beyond := [number for number, column in enumerate(columns) if column is None]:
+        what = f"more than {most_in_a_row} opening brackets in a row, or more than {MOST_OPEN} open at once"
+        raise TooFar(f"{len(beyond)} trees, such as that of sentence {beyond[0] + 1}: {what}", np.array(beyond))
     starts = np.concatenate([[0], np.cumsum([column.shape[1] for column in columns], dtype=np.int64)])
     together = np.concatenate(columns, axis=1) if columns else np.empty((len(Compiled._fields), 0), np.int32)
     return Sequences(Compiled(*together), starts)
@@ -94,8 +98,8 @@ def _compiled(
     name: str,
     words: Sequence[str],
     tree: Sequence[int] | None,
-) -> np.ndarray:
-    """The columns of one sentence; padding at the end of its tree is left out."""
+) -> np.ndarray | None:
+    """The columns of one sentence, None if its tree is beyond the bounds; padding at the end of it is left out."""
     if tree is None:
         raise UserError(f"{name}: has no tree; parse it first")
     symbols = np.asarray(tree, np.int64)
@@ -106,6 +110,8 @@ def _compiled(
     encoded = vocabulary.encode(words)
     pieces = [stop - begin for begin, stop in encoded.spans]
     out = columns_of(symbols, encoded.ids, pieces, brackets, rules)
+    if out is None and not fits(symbols, rules):
+        return None
     if out is None:
         replay(symbols.tolist(), rules)  # raises an error that says where, unless only the end is missing
         raise UserError(f"{name}: the tree is not whole")

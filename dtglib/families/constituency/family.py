@@ -1,26 +1,26 @@
 """The families of models that read brackets: they differ in their reading only."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from dtglib.basics.errors import UserError
 from dtglib.data.conllu import TreebankError
 from dtglib.data.symbols import Symbols
 from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.decode.beam import Widths, in_parts, search
-from dtglib.evaluate.perplexity import SentenceScore
-from dtglib.families.base import Family, Likelihood
+from dtglib.families.base import Family
 from dtglib.families.constituency.compile import composed, in_a_row, rules_of
 from dtglib.families.constituency.machine import MOST_IN_A_ROW, MOST_OPEN, fits
 from dtglib.families.constituency.stepper import BracketStepper
-from dtglib.families.constituency.trees import bracket_symbols, labels_of, symbols_of, written
+from dtglib.families.constituency.trees import bracket_symbols, labels_of, rows_of, symbols_of, written
 from dtglib.families.sequence_model import SequenceModel, sequence_family
 from dtglib.sequences.compile import Sequences
 from dtglib.sequences.readings import WordsAndTree
 
 PAPER = "constituency"
-SEARCHED = Widths()
 
 
 class BracketReading(NamedTuple):
@@ -49,6 +49,12 @@ class BracketReading(NamedTuple):
             raise TreebankError(what, "nested too deep")
         return symbols
 
+    def trees_of(self, vocabulary: Vocabulary, proposed: Any) -> np.ndarray:
+        """The symbols of the trees that a parser of constituents proposes, padded."""
+        if not hasattr(proposed, "chains"):
+            raise UserError("this model sums over constituency trees, and its parser proposes heads; take another")
+        return rows_of(proposed.chains(), labels_in(vocabulary))
+
     def symbols(self, treebank: Treebank) -> Symbols:
         """The brackets of the training trees' labels."""
         trees = [sentence.brackets for sentence in treebank.sentences if sentence.brackets is not None]
@@ -68,17 +74,6 @@ class BracketModel(SequenceModel):
         return BracketStepper(self)
 
 
-def _by_beam(model: SequenceModel, sentences: Sequence[Sentence], trees: None) -> Iterator[SentenceScore]:
-    """A lower bound of log p(words): the sum over the trees that a beam search keeps."""
-    words = [sentence.words for sentence in sentences]
-    for sentence, found in zip(words, in_parts(search, model, words, SEARCHED), strict=True):
-        best = None if found.tree is None else tuple(found.tree.tolist())
-        yield SentenceScore(len(sentence), len(model.vocabulary.encode(sentence).ids), 0, found.log_prob, best)
-
-
-BY_BEAM = Likelihood("log p, at least", is_exact=False, sums_over_trees=False, scores=_by_beam)
-
-
 def bracket_family(name: str, title: str, reading: BracketReading) -> Family:
     """The family of Transformers with a reading of brackets."""
 
@@ -86,7 +81,7 @@ def bracket_family(name: str, title: str, reading: BracketReading) -> Family:
         return reading.symbols(treebank)
 
     family = sequence_family(name, title, reading, PAPER, BracketModel)
-    return replace(family, symbols=symbols, likelihood=BY_BEAM, parses=False, tree_is="tree", shown=_shown)
+    return replace(family, symbols=symbols, proposed_by="span_parser", parses=False, tree_is="tree", shown=_shown)
 
 
 def _shown(network: BracketModel, words: Sequence[str], tree: Sequence[int]) -> str:

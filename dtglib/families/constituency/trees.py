@@ -11,13 +11,16 @@ Tags are left out (see data/bracketing.py).
     '(S (NP There) (VP is (NP a difference)))'
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
 
 from dtglib.basics.errors import UserError
 from dtglib.data.bracketing import OPEN, WORD, steps_of
 from dtglib.data.conllu import TreebankError
 from dtglib.data.symbols import MOST_PAIRS, Symbols
 from dtglib.families.constituency.machine import CLOSE, FIRST, GEN
+from dtglib.sequences.compile import NOTHING
 
 
 def labels_of(trees: Iterable[str]) -> tuple[str, ...]:
@@ -60,10 +63,41 @@ def _symbols(steps: Sequence[tuple[str, str]], labels: Sequence[str]) -> list[in
     return [numbers[text] if kind == OPEN else GEN if kind == WORD else CLOSE for kind, text in steps]
 
 
+def rows_of(trees: Sequence[Sequence[tuple[int, int, Sequence[str]]]], labels: Sequence[str]) -> np.ndarray:
+    """The symbols of trees over the same words, given by their constituents, outer ones first; a row each, padded.
+
+    A constituent is the number of words before it, that up to its end, and the labels of its chain.
+
+    >>> rows_of([[(0, 2, ["S"])], [(0, 2, ["S", "VP"]), (1, 2, ["NP"])]], ("NP", "S", "VP")).tolist()
+    [[3, 0, 0, 1, -1, -1, -1, -1], [3, 4, 0, 2, 0, 1, 1, 1]]
+    """
+    numbers = {label: FIRST + number for number, label in enumerate(labels)}
+    try:
+        rows = [_symbols_of_spans(tree, numbers) for tree in trees]
+    except KeyError as error:
+        what = f"the parser proposes the label {error.args[0]!r}, which no training tree of the model has"
+        raise UserError(f"{what}; take a parser that was trained on the same trees") from None
+    padded = np.full((len(rows), max(map(len, rows))), NOTHING)
+    for number, row in enumerate(rows):
+        padded[number, : len(row)] = row
+    return padded
+
+
+def _symbols_of_spans(tree: Sequence[tuple[int, int, Sequence[str]]], numbers: Mapping[str, int]) -> list[int]:
+    words = tree[0][1]
+    before, closed = [[] for _ in range(words)], [0] * words
+    for first, last, chain in tree:
+        before[first] += [numbers[label] for label in chain]
+        closed[last - 1] += len(chain)
+    return [symbol for word in range(words) for symbol in (*before[word], GEN, *[CLOSE] * closed[word])]
+
+
 def written(words: Sequence[str], symbols: Sequence[int], labels: Sequence[str]) -> str:
-    """The tree that symbols write, with its words; of a derivation that is not over, as far as it goes."""
+    """The tree that symbols write, with its words, without padding; of an unfinished derivation, as far as it goes."""
     parts, word = [], iter(words)
     for symbol in symbols:
+        if symbol == NOTHING:
+            break
         if symbol == CLOSE:
             parts[-1] += ")"
         else:
