@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from running import assert_one_line
+from running import CONFIGS, assert_one_line
 from toys import TINY_SIZE
 
 from dtglib.basics.errors import UserError
@@ -462,14 +462,21 @@ def test_a_model_is_trained_and_asked_by_the_commands(tmp_path, monkeypatch, cap
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tiny.yaml").write_text(TINY_SIZE)
     assert main(["train", "tiny.yaml", "--model", "tg", "--out", "own"]) == 0
+    small = ["train_sentences=40", "dev_sentences=10", "epochs=1", "word_width=8", "lstm_width=8", "span_width=8"]
+    changes = [part for one in small for part in ("--set", one)]
+    spans = str(CONFIGS / "parsers" / "spans.yaml")
+    assert main(["train-parser", spans, *changes, "--out", "parser"]) == 0
     (tmp_path / "mine.txt").write_text("There is a cat .\n")
     capsys.readouterr()
     assert main(["surprisal", "--model", "own", "mine.txt", "--picture", "a.svg", "--json"]) == 0
     (one,) = json.loads(capsys.readouterr().out)["sentences"]
-    assert main(["score", "--model", "own", "mine.txt", "--json"]) == 0
+    assert main(["score", "--model", "own", "mine.txt"]) == 2
+    assert_one_line(capsys, "this model sums over trees, which a parser proposes; name one with --parser")
+    assert main(["score", "--model", "own", "--parser", "parser", "mine.txt", "--trees", "40", "--json"]) == 0
     (scored,) = json.loads(capsys.readouterr().out)["sentences"]
-    total = sum(one["surprisals"]) + one["end"]
-    assert scored["log_prob"] >= -total - 1e-6  # which drops hypotheses that are far behind
+    assert scored["trees"] == 40 and np.isfinite(scored["log_prob"])
+    assert words_and_symbols(scored["best"])[0] == ["There", "is", "a", "cat", "."]
+    assert np.isfinite(sum(one["surprisals"]) + one["end"])
     assert main(["sample", "--model", "own", "-n", "3", "--words", "9", "--json"]) == 0
     drawn = json.loads(capsys.readouterr().out)["sentences"]
     assert [words_and_symbols(sentence["tree"])[0] for sentence in drawn] == [s["words"] for s in drawn]

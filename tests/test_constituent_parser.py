@@ -30,7 +30,7 @@ from dtglib.parsing.constituents import (
     bracketed,
     constituent_entries,
 )
-from dtglib.parsing.kinds import KINDS, load_trained
+from dtglib.parsing.kinds import load_trained
 from dtglib.parsing.propose import METHODS, favourites, propose
 from dtglib.parsing.spans import best_trees, binarised, log_partition
 from dtglib.training.schedule import TrainConfig
@@ -59,7 +59,7 @@ def by_heart(tmp_path_factory) -> SpanParser:
     folder, known = tmp_path_factory.mktemp("by-heart"), minilang()
     entries = constituent_entries(known, 1)
     prepared = PreparedParser(entries, *(ConstituentExamples(entries, known) for _ in range(2)))
-    settings = ParserSettings(RunConfig(1), CorpusConfig("minilang"), SMALL, LEARNING, KINDS["constituents"])
+    settings = ParserSettings(RunConfig(1), CorpusConfig("minilang"), SMALL, LEARNING)
     torch.set_num_threads(1)
     train_parser_into(settings, prepared, folder)
     return load_trained(folder)

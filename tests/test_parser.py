@@ -33,7 +33,6 @@ from dtglib.evaluate.attachment import attached
 from dtglib.experiments.parsers import ParserSettings, PreparedParser, train_parser_into
 from dtglib.experiments.settings import RunConfig
 from dtglib.parsing.kept import CONFIG_FILE, ENTRIES_FILE, WEIGHTS_FILE
-from dtglib.parsing.kinds import KINDS
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.projective import best_tree, log_partition
 from dtglib.parsing.propose import METHODS, propose
@@ -80,9 +79,7 @@ def learn(
     prepared = PreparedParser(
         entries, examples(entries, known, how.longest), TreebankExamples(entries, known, how.longest)
     )
-    train_parser_into(
-        ParserSettings(RunConfig(seed), CorpusConfig("minilang"), config, how, KINDS["arcs"]), prepared, folder
-    )
+    train_parser_into(ParserSettings(RunConfig(seed), CorpusConfig("minilang"), config, how), prepared, folder)
     return folder
 
 

@@ -286,7 +286,7 @@ def settings(tmp_path, monkeypatch) -> Settings:
 
 OF_EVALUATION = {"trees", "scored_sentences", "beam", "within", "items", "pairs", "compared_seeds", "released"}
 # Which trees a model is trained on is seen in what it reads, whoever has drawn them.
-DECIDES_NOTHING = OF_EVALUATION | {"test_sentences", "parsed_by", "strong_parser", "weak_parser"}
+DECIDES_NOTHING = OF_EVALUATION | {"test_sentences", "parsed_by", "strong_parser", "weak_parser", "span_parser"}
 
 
 def changed(config: object, name: str) -> object:

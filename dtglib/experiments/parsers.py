@@ -18,7 +18,7 @@ from dtglib.experiments.cache import folder_of
 from dtglib.experiments.settings import RunConfig, Settings
 from dtglib.parsing.fields import Entries
 from dtglib.parsing.kept import WEIGHTS_FILE, EncoderConfig, KeptParser, ParserExamples
-from dtglib.parsing.kinds import Kind, kind_of
+from dtglib.parsing.kinds import KINDS, Kind, kind_of
 from dtglib.training.networks import best_on_dev, train_network
 from dtglib.training.schedule import TrainConfig
 
@@ -30,14 +30,17 @@ class ParserSettings(NamedTuple):
     corpus: CorpusConfig
     parser: EncoderConfig  # that of the kind
     train: TrainConfig
-    kind: Kind
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of parser that has this config."""
+        return next(kind for kind in KINDS.values() if kind.config is type(self.parser))
 
 
 def read_parser_settings(path: str | Path, overrides: dict[str, Any] | None = None) -> ParserSettings:
     """The settings of a config file, some of them replaced."""
     kind = kind_of(path, overrides)
-    found = read_config(path, RunConfig, CorpusConfig, kind.config, TrainConfig, overrides=overrides)
-    return ParserSettings(*found, kind)
+    return ParserSettings(*read_config(path, RunConfig, CorpusConfig, kind.config, TrainConfig, overrides=overrides))
 
 
 def read_parser(name: str, settings: Settings, **overrides: Any) -> ParserSettings:
@@ -83,8 +86,7 @@ def train_parser_into(settings: ParserSettings, prepared: PreparedParser, folder
 
 def identity_of(settings: ParserSettings, prepared: PreparedParser) -> dict[str, Any]:
     """The inputs of a training: all settings but the number of test sentences, and checksums of the data."""
-    configs = settings.run, settings.corpus, settings.parser, settings.train
-    fields = {key: value for key, value in as_dict(*configs).items() if key != "test_sentences"}
+    fields = {key: value for key, value in as_dict(*settings).items() if key != "test_sentences"}
     return fields | {"checksum_of_train": prepared.train.checksum, "checksum_of_dev": prepared.dev.checksum}
 
 
