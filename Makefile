@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 SIZE   ?= mini
+PAPER  ?= dtg
 BIN    := $(VENV)/bin
 
 # The environment is known by what it was made from: it is made once, and again only when the lock changes.
@@ -36,8 +37,8 @@ prerequisites:
 data: $(READY)  ## fetch UD English, BLiMP and the SG suites into $DTG_DATA (default: data/), checked
 	@$(BIN)/dtglib data
 
-reproduce: $(READY)  ## run all notebooks in order; SIZE=smoke|mini|open-small|open|paper (default: mini), MINUTES=9
-	@$(BIN)/dtglib reproduce --size $(SIZE) $(if $(MINUTES),--minutes $(MINUTES))
+reproduce: $(READY)  ## run the notebooks in order; SIZE=smoke|mini|..., PAPER=dtg|constituency|all, MINUTES=9
+	@$(BIN)/dtglib reproduce --size $(SIZE) --paper $(PAPER) $(if $(MINUTES),--minutes $(MINUTES))
 
 notebooks: $(READY)  ## refresh the stored outputs of the notebooks from their .py halves, at size smoke
 	@CI=1 $(BIN)/jupytext --quiet --to ipynb --execute notebooks/*.py  # in CI there are no progress bars

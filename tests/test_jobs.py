@@ -56,14 +56,14 @@ def check(jobs: list[Job]) -> dict[str, set[str]]:
 
 def test_where_released_models_are_evaluated_nothing_is_trained(monkeypatch):
     monkeypatch.chdir(ROOT)
-    needs = check(jobs_of("smoke"))
+    needs = check(jobs_of("smoke", "dtg"))
     assert not [name for name in needs if name.startswith(("train", "ablation"))]
     assert needs["score dtg, strong"] == set()
 
 
 def test_names_are_unique_and_every_need_is_a_job_and_there_is_no_circle(monkeypatch):
     monkeypatch.chdir(ROOT)
-    needs = check(jobs_of("mini"))
+    needs = check(jobs_of("mini", "dtg"))
     assert needs["score dtg, strong"] == {"train dtg, seed 1", "train parser strong"}
     assert needs["score txl-tokens"] == {"train txl-tokens, seed 1"}
     assert needs["parse the treebank, weak"] == {"train parser weak"}
@@ -72,7 +72,7 @@ def test_names_are_unique_and_every_need_is_a_job_and_there_is_no_circle(monkeyp
 
 def test_every_seed_that_is_compared_has_its_models_and_what_they_know_of_syntax(repository):
     add(repository, "seed: 4\ncompared_seeds: 2\n")
-    needs = check(jobs_of("smoke"))
+    needs = check(jobs_of("smoke", "dtg"))
     for seed in (4, 5):
         for model in titles("dtg"):
             train = f"train {model}, seed {seed}"
@@ -85,7 +85,7 @@ def test_every_seed_that_is_compared_has_its_models_and_what_they_know_of_syntax
 
 def test_models_that_are_trained_on_a_parsers_trees_wait_for_them(repository):
     add(repository, "parsed_by: weak\n")
-    needs = check(jobs_of("smoke"))
+    needs = check(jobs_of("smoke", "dtg"))
     trees = "parse the treebank, weak"
     assert all(needs[f"train {model}, seed 1"] == {trees} for model in titles("dtg"))
     assert needs["ablation arcs=w"] == {"train parser strong", trees}
@@ -96,7 +96,7 @@ def test_models_that_are_trained_on_a_parsers_trees_wait_for_them(repository):
 
 def test_nobody_waits_for_a_parser_that_was_trained_elsewhere(repository):
     add(repository, "strong_parser: biaffine-dep-en\n")
-    needs = check(jobs_of("smoke"))
+    needs = check(jobs_of("smoke", "dtg"))
     assert "train parser strong" not in needs
     assert needs["parse the treebank, strong"] == set()
     assert needs["score dtg, strong"] == {"train dtg, seed 1"}
@@ -104,7 +104,7 @@ def test_nobody_waits_for_a_parser_that_was_trained_elsewhere(repository):
 
 def test_the_command_prints_every_job_and_what_it_comes_after(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
-    listed = jobs_of("mini")
+    listed = jobs_of("mini", "dtg")
     assert main(["jobs", "--size", "mini"]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
     assert head.split() == ["job", "after"]
@@ -115,6 +115,18 @@ def test_the_command_prints_every_job_and_what_it_comes_after(monkeypatch, capsy
     assert json.loads(capsys.readouterr().out) == {
         "jobs": [{"job": job.name, "after": list(job.needs)} for job in listed]
     }
+
+
+def test_a_relatives_models_are_trained_with_the_parser_that_they_need_and_scored(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    needs = check(jobs_of("mini", "constituency"))
+    assert needs["score tg, span"] == {"train tg, seed 1", "train parser span"}
+    assert needs["pairs of plm, seed 1"] == {"train plm, seed 1"}
+    assert not [name for name in needs if name.startswith(("ablation", "tightness", "parses", "parse the"))]
+    assert not [name for name in needs if " dtg" in name]
+    trained = {name.split()[1].removesuffix(",") for name in needs if name.startswith("train") and "parser" not in name}
+    assert trained == set(titles("constituency"))
+    assert main(["jobs", "--paper", "nothing"]) == 2
 
 
 # ---- What it leads to
@@ -154,7 +166,7 @@ def kept(repository: Path) -> dict[str, set[str]]:
 @pytest.mark.parametrize("more", slow(["compared_seeds: 2\n", "parsed_by: weak\n"]))
 def test_after_all_jobs_the_notebooks_find_everything_that_they_ask_for(more, repository):
     add(repository, more)
-    for job in jobs_of("smoke"):
+    for job in jobs_of("smoke", "dtg"):
         job.run()
     before = kept(repository)
     assert before.keys() == {"models", "parsers", "scores", "trees"}

@@ -34,8 +34,8 @@ def run(name, source):
     exec(source, {"wait_for_other": wait_for_other})
     note("end", name)
 
-def jobs_of(size):
-    assert size == "smoke"
+def jobs_of(size, paper):
+    assert (size, paper) == ("smoke", "dtg")
     return [dtglib.experiments.jobs.Job(name, functools.partial(run, name, source)) for name, source in SOURCES.items()]
 
 dtglib.experiments.jobs.jobs_of = jobs_of
@@ -76,7 +76,7 @@ def jobs(tmp_path, monkeypatch):
 
 def work(jobs: list[Job]) -> list[str]:
     """Let the pool do the jobs; the names of those that were not done."""
-    return work_through(jobs, "smoke", Path("logs"))
+    return work_through(jobs, ("smoke", "dtg"), Path("logs"))
 
 
 def noted(what: str) -> list[str]:
@@ -262,7 +262,7 @@ from dtglib.experiments.jobs import jobs_of
 from dtglib.reproduce.pool import work_through
 torch.set_num_threads(3)
 torch.cuda.is_available = lambda: False
-work_through(jobs_of("smoke"), "smoke", Path("logs"))
+work_through(jobs_of("smoke", "dtg"), ("smoke", "dtg"), Path("logs"))
 """
 
 SAVES = """

@@ -1,7 +1,7 @@
 """Commands about whole experiments: evaluate, reproduce.
 
 dtglib evaluate --size mini --seeds 1 2 3 --out results/DATE-mini
-dtglib reproduce --size mini                    run the notebooks
+dtglib reproduce --size mini                    run the notebooks of the DTG paper
 """
 
 import argparse
@@ -38,16 +38,25 @@ def _add_size(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--size", default="mini", metavar="SIZE", help=size)
 
 
+def _add_paper(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--paper", default="dtg", metavar="NAME", help="whose notebooks: dtg (default), constituency, ...")
+
+
 def _jobs_options(sub: argparse.ArgumentParser) -> None:
     _add_size(sub)
+    _add_paper(sub)
     add_json(sub)
 
 
 def jobs(options: argparse.Namespace) -> None:
-    """List the jobs that the notebooks of a size need."""
+    """List the jobs that a paper's notebooks need at a size."""
     from dtglib.experiments.jobs import jobs_of
+    from dtglib.families.base import papers
 
-    found = jobs_of(options.size)
+    if options.paper not in papers():
+        raise UserError(f"there is no paper {options.paper!r}; there are {', '.join(papers())}")
+
+    found = jobs_of(options.size, options.paper)
     if options.json:
         print(json.dumps({"jobs": [{"job": job.name, "after": job.needs} for job in found]}, indent=2))
     else:
@@ -56,6 +65,7 @@ def jobs(options: argparse.Namespace) -> None:
 
 def _reproduce_options(sub: argparse.ArgumentParser) -> None:
     _add_size(sub)
+    _add_paper(sub)
     sub.add_argument("--again", action="store_true", help="run all notebooks, even those that are up to date")
     sub.add_argument("--scripts", action="store_true", help="run the .py halves, which need no Jupyter")
     sub.add_argument("--minutes", type=float, metavar="N", help="stop after so many; the same command then goes on")
@@ -70,7 +80,7 @@ def reproduce(options: argparse.Namespace) -> None:
         raise UserError("papermill is not installed; with --scripts the .py halves of the notebooks are run instead")
     if options.minutes is not None and not 1 / 60 <= options.minutes <= A_YEAR:
         raise UserError(f"--minutes: must be from a second's to a year's, not {options.minutes:g}")
-    reproduce(options.size, options.again, SCRIPTS if options.scripts else PAPERMILL, options.minutes)
+    reproduce(options.size, options.paper, options.again, SCRIPTS if options.scripts else PAPERMILL, options.minutes)
 
 
 COMMANDS = [
@@ -80,7 +90,7 @@ COMMANDS = [
         _evaluate_options,
         evaluate,
     ),
-    Command("jobs", "list what the notebooks of a size need trained and scored", _jobs_options, jobs),
+    Command("jobs", "list what a paper's notebooks need trained and scored", _jobs_options, jobs),
     Command(
         "reproduce",
         "run the notebooks in order and keep them, executed, in runs/SIZE",

@@ -1,6 +1,6 @@
-"""Everything that the notebooks of a size need trained and scored, as a list of jobs.
+"""Everything that a paper's notebooks need trained and scored at a size, as a list of jobs.
 
-    for job in jobs_of("mini"):
+    for job in jobs_of("mini", "dtg"):
         print(job.name, job.needs)              score dtg, strong ('train dtg', 'train parser strong')
 
 A job calls a function of this room whose result is cached (cache.py). So no job is done twice, and the notebooks, which
@@ -33,28 +33,56 @@ class Job(NamedTuple):
     needs: tuple[str, ...] = ()
 
 
-def jobs_of(size: str) -> list[Job]:
-    """The jobs for the notebooks of the DTG paper at a size."""
-    settings = read_size(size)
-    seeds = [settings.run.seed + number for number in range(settings.evaluation.compared_seeds)]
-    parsers = {name: getattr(settings.parsers, f"{name}_parser") for name in ("strong", "weak")}
-    jobs = [Job(f"train parser {name}", partial(_parser, size, name)) for name in parsers if is_ours(parsers[name])]
-    for seed in seeds:
-        jobs += [
-            Job(f"train {model}, seed {seed}", partial(_model, size, model, seed), _trees_of(settings))
-            for model in titles("dtg")
-            if not is_released(read_size(size, model=model))
-        ]
+def jobs_of(size: str, paper: str) -> list[Job]:
+    """The jobs for a paper's notebooks at a size."""
+    jobs = OF_PAPER.get(paper, _of_models)(size, read_size(size), list(titles(paper)))
+    # A parser that was trained elsewhere has no job to wait for.
+    names = {job.name for job in jobs}
+    return [job._replace(needs=tuple(need for need in job.needs if need in names)) for job in jobs]
+
+
+def _of_models(size: str, settings: Settings, models: Sequence[str]) -> list[Job]:
+    """The jobs that any paper needs: its models are trained, with the parsers that propose their trees, and scored."""
+    proposed = {model: family(model).proposed_by for model in models if family(model).likelihood.sums_over_trees}
+    parsers = {model: setting.removesuffix("_parser") for model, setting in proposed.items()}
+    jobs = _of_parsers(size, settings, sorted(set(parsers.values())))
+    jobs += _of_training(size, settings, models)
+    jobs += [_of_scores(size, settings.run.seed, model, parsers.get(model)) for model in models]
+    return jobs + _of_syntax(size, settings, models)
+
+
+def _of_dtg(size: str, settings: Settings, models: Sequence[str]) -> list[Job]:
+    """The jobs of the DTG paper, which also compares parsers, and trains variants of its model."""
+    parsers = ["strong", "weak"]
+    jobs = _of_parsers(size, settings, parsers)
+    jobs += _of_training(size, settings, models)
     jobs += [
         Job(f"parse the treebank, {name}", partial(_silver, size, name), (f"train parser {name}",)) for name in parsers
     ]
     jobs += [] if settings.evaluation.released else _of_ablations(size, settings)
-    jobs += _of_sentences(size, settings.run.seed, list(parsers))
-    for seed in seeds:
-        jobs += _of_syntax(size, seed)
-    # A parser that was trained elsewhere has no job to wait for.
-    names = {job.name for job in jobs}
-    return [job._replace(needs=tuple(need for need in job.needs if need in names)) for job in jobs]
+    jobs += _of_sentences(size, settings.run.seed, models, parsers)
+    return jobs + _of_syntax(size, settings, models)
+
+
+OF_PAPER = {"dtg": _of_dtg}  # other papers have the jobs of their models
+
+
+def _of_parsers(size: str, settings: Settings, names: Sequence[str]) -> list[Job]:
+    ours = [name for name in names if is_ours(getattr(settings.parsers, f"{name}_parser"))]
+    return [Job(f"train parser {name}", partial(_parser, size, name)) for name in ours]
+
+
+def _of_training(size: str, settings: Settings, models: Sequence[str]) -> list[Job]:
+    return [
+        Job(f"train {model}, seed {seed}", partial(_model, size, model, seed), _trees_of(settings))
+        for seed in _seeds(settings)
+        for model in models
+        if not is_released(read_size(size, model=model))
+    ]
+
+
+def _seeds(settings: Settings) -> list[int]:
+    return [settings.run.seed + number for number in range(settings.evaluation.compared_seeds)]
 
 
 def _trees_of(settings: Settings) -> tuple[str, ...]:
@@ -88,7 +116,7 @@ def _in_words(variant: Variant) -> str:
     return ", ".join(changed + parser)
 
 
-def _of_sentences(size: str, seed: int, parsers: Sequence[str]) -> list[Job]:
+def _of_sentences(size: str, seed: int, models: Sequence[str], parsers: Sequence[str]) -> list[Job]:
     """The probabilities of the test sentences, and how tight the bounds are."""
     jobs = [
         Job(
@@ -98,30 +126,29 @@ def _of_sentences(size: str, seed: int, parsers: Sequence[str]) -> list[Job]:
         )
         for parser in parsers
     ]
-    for model in titles("dtg"):
-        trained_model = f"train {model}, seed {seed}"
-        if family(model).likelihood.sums_over_trees:
-            jobs += [
-                Job(
-                    f"score {model}, {parser}",
-                    partial(_scores, size, model, parser),
-                    (trained_model, f"train parser {parser}"),
-                )
-                for parser in parsers
-            ]
-        else:
-            jobs.append(Job(f"score {model}", partial(_scores, size, model, None), (trained_model,)))
+    for model in models:
+        asked_for = parsers if family(model).likelihood.sums_over_trees else [None]
+        jobs += [_of_scores(size, seed, model, parser) for parser in asked_for]
     return jobs
 
 
-def _of_syntax(size: str, seed: int) -> list[Job]:
+def _of_scores(size: str, seed: int, model: str, parser: str | None) -> Job:
+    """The probabilities of the test sentences, by the trees of a parser if the model needs them."""
+    needs, run = (f"train {model}, seed {seed}",), partial(_scores, size, model, parser)
+    if parser is None:
+        return Job(f"score {model}", run, needs)
+    return Job(f"score {model}, {parser}", run, (*needs, f"train parser {parser}"))
+
+
+def _of_syntax(size: str, settings: Settings, models: Sequence[str]) -> list[Job]:
     """Minimal pairs, test suites, and the trees that a search finds."""
     jobs = []
-    for what, function in (("pairs", pairs_of), ("suites", suites_of), ("parses", parsing_of)):
-        for model in titles("dtg"):
-            if family(model).parses or what != "parses":
-                run = partial(_syntax, function, size, model, seed)
-                jobs.append(Job(f"{what} of {model}, seed {seed}", run, (f"train {model}, seed {seed}",)))
+    for seed in _seeds(settings):
+        for what, function in (("pairs", pairs_of), ("suites", suites_of), ("parses", parsing_of)):
+            for model in models:
+                if what == "pairs" or (family(model).parses if what == "parses" else family(model).is_searched):
+                    run = partial(_syntax, function, size, model, seed)
+                    jobs.append(Job(f"{what} of {model}, seed {seed}", run, (f"train {model}, seed {seed}",)))
     return jobs
 
 

@@ -16,6 +16,7 @@ from dtglib.basics.files import repository
 from dtglib.data.corpora import CorpusConfig, part_of
 from dtglib.experiments.cache import folder_of
 from dtglib.experiments.settings import RunConfig, Settings
+from dtglib.families.base import Family
 from dtglib.parsing.fields import Entries
 from dtglib.parsing.kept import WEIGHTS_FILE, EncoderConfig, KeptParser, ParserExamples
 from dtglib.parsing.kinds import KINDS, Kind, kind_of
@@ -91,9 +92,14 @@ def identity_of(settings: ParserSettings, prepared: PreparedParser) -> dict[str,
 
 
 def proposers(settings: Settings) -> dict[str, Path | str]:
-    """The two parsers that propose trees at a run size, `strong` and `weak`, trained now if need be."""
+    """The two parsers that propose dependency trees at a run size, `strong` and `weak`, trained now if need be."""
     named = {"strong": settings.parsers.strong_parser, "weak": settings.parsers.weak_parser}
     return {name: parser_named(parser, settings) for name, parser in named.items()}
+
+
+def proposer_of(kind: Family, settings: Settings) -> Path | str:
+    """The parser that proposes the trees of a family's models at a run size, trained now if need be."""
+    return parser_named(getattr(settings.parsers, kind.proposed_by), settings)
 
 
 def parser_named(name: str, settings: Settings) -> Path | str:

@@ -6,6 +6,7 @@ Models and scores are cached in runs/, so a stopped evaluation repeats only its 
 has a line of metrics for every number:
 
     {"part": "perplexity", "seed": 1, "model": "dtg", "parser": "strong", "per word": 22.6, ...}
+    {"part": "perplexity by beam", "seed": 1, "model": "dtg", "per word": 23.4, ...}
     {"part": "reranking",  "seed": 1, "parser": "strong", "chosen by": "dtg", "UAS": 0.98, ...}
     {"part": "tightness",  "seed": 1, "model": "dtg", "parser": "strong", "way": "best", "trees": 300, "nats": ...}
     {"part": "suites",     "seed": 1, "model": "dtg", "suite": "number_prep", "circuit": "Agreement", "score": ...}
@@ -27,11 +28,11 @@ from dtglib.data.treebank import Sentence
 from dtglib.evaluate.rerank import reranked
 from dtglib.experiments import sentence_scores
 from dtglib.experiments.ablations import ablations
-from dtglib.experiments.parsers import is_ours, nats_per_word, proposers, read_parser
+from dtglib.experiments.parsers import is_ours, nats_per_word, proposer_of, proposers, read_parser
 from dtglib.experiments.prepare import prepare, read_corpus, trained
 from dtglib.experiments.settings import Settings, checksums_of, read_size
-from dtglib.experiments.syntax_scores import pairs_of, parsing_of, suites_of
-from dtglib.families.base import family
+from dtglib.experiments.syntax_scores import beam_scores, pairs_of, parsing_of, suites_of, widths_of
+from dtglib.families.base import Family, family
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS, favourites, propose
 from dtglib.training.networks import best_on_dev
@@ -74,9 +75,26 @@ def _of_seed(size: str, seed: int, names: Sequence[str], about: Sequence[str]) -
 def _of_sentences(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
     """Perplexities, reranking, and how tight the bounds are."""
     sentences = sentence_scores.test_sentences(settings)
-    for name, parser in proposers(settings).items():
+    with_heads = {model: folder for model, folder in models.items() if family(model).proposed_by == "strong_parser"}
+    for name, parser in proposers(settings).items() if with_heads else ():
         yield {"part": "parser", "parser": name, **_of_proposer(parser)}
-        yield from _of_parser(settings, models, name, parser, sentences)
+        yield from _of_parser(settings, with_heads, name, parser, sentences)
+    for model in [name for name in models if name not in with_heads]:
+        yield {"part": "perplexity", "model": model, **_of_guest(settings, models[model], family(model), sentences)}
+    for model, folder in models.items():
+        if family(model).is_searched and not family(model).likelihood.is_exact:
+            by_beam = beam_scores(folder, sentences, widths_of(settings))
+            yield {"part": "perplexity by beam", "model": model, **sentence_scores.perplexity_row(by_beam)}
+
+
+def _of_guest(settings: Settings, folder: Path, kind: Family, sentences: list[Sentence]) -> dict[str, Any]:
+    """The perplexity of a model whose trees, if it has any, are not heads; by the trees of its own parser."""
+    parser = proposer_of(kind, settings) if kind.likelihood.sums_over_trees else None
+    scores = sentence_scores.scores_of(folder, sentences, parser, settings.evaluation.trees, seed=settings.run.seed)
+    used = {"parser": None}
+    if parser:
+        used = {"parser": Path(parser).name, "nats_per_word_of_parser": _of_proposer(parser)["nats_per_word"]}
+    return used | sentence_scores.perplexity_row(scores)
 
 
 def _of_syntax(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:

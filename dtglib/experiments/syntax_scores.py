@@ -25,6 +25,7 @@ from dtglib.decode.stepper import Searchable
 from dtglib.evaluate import blimp, suites
 from dtglib.evaluate.attachment import attached, is_no_punctuation
 from dtglib.evaluate.likelihood import score_many
+from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.evaluate.surprisal import is_known, of_beginnings
 from dtglib.experiments.cache import Computed, digest_of
 from dtglib.experiments.sentence_scores import Inputs, cached_scores, test_sentences
@@ -136,6 +137,21 @@ def parses(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT
     return cached_scores("parses", Inputs(folder, None, about), Computed(len(words), rows_from))
 
 
+def beam_scores(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT_WIDTHS) -> list[SentenceScore]:
+    """The score of each sentence by beam search, and its best derivation's tree."""
+    vocabulary = Vocabulary.load(folder)
+    return [
+        SentenceScore(
+            len(sentence.words),
+            len(vocabulary.encode(sentence.words).ids),
+            0,
+            row["log_prob"],
+            row["heads"] and tuple(row["heads"]),
+        )
+        for sentence, row in zip(sentences, parses(folder, sentences, widths), strict=True)
+    ]
+
+
 def parsing_row(sentences: Sequence[Sentence], rows: Sequence[Row]) -> Row:
     """Attachment scores against the treebank; all words of a sentence for which no tree was found count as wrong.
 
@@ -200,10 +216,11 @@ def suites_of(settings: Settings, folder: Path) -> Report:
 
 
 def pairs_of(settings: Settings, folder: Path) -> Report:
-    """The report of the minimal pairs at a run size, by beam search if the model sums over trees."""
+    """The report of the minimal pairs at a run size, by beam search unless the model's own score is exact."""
     paradigms = blimp.read_pairs(embedded_corpus(settings), settings.evaluation.pairs)
     model = load_model(folder, device_at_hand())
-    way = ByBeam(widths_of(settings)) if family_of(model).likelihood.sums_over_trees else Directly()
+    kind = family_of(model)
+    way = ByBeam(widths_of(settings)) if kind.is_searched and not kind.likelihood.is_exact else Directly()
     rows = pair_rows(folder, paradigms, way)
     return {"log p": type(way).__name__, **pairs_report(paradigms, rows, model.vocabulary)}
 

@@ -39,7 +39,7 @@ class Measure(NamedTuple):
 
 
 def _perplexity(line: Line) -> float | None:
-    wanted = line["part"] == "perplexity" and line["parser"] in ("strong", None)
+    wanted = line["part"] == "perplexity" and line["parser"] != "weak"
     return line["per word"] if wanted else None
 
 

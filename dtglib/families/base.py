@@ -52,6 +52,13 @@ class Likelihood(NamedTuple):
     scores: Callable[[Any, Sequence[Sentence], Iterable[Any] | None], Iterable[SentenceScore]]
 
 
+class Paper(NamedTuple):
+    """A paper whose models stand in these rooms. Modules here name theirs in PAPERS."""
+
+    name: str
+    notebooks: str  # the tens of their numbers: "1" is 10 to 19
+
+
 @dataclass(frozen=True)
 class Family:
     """A kind of model."""
@@ -94,6 +101,13 @@ def module_of(name: str) -> ModuleType:
     if colon:
         return importlib.import_module(module)
     return next(found for found in _modules() if any(one.name == name for one in getattr(found, "FAMILIES", ())))
+
+
+@cache
+def papers() -> dict[str, Paper]:
+    """All papers by their names, in the order of their notebooks."""
+    found = [one for module in _modules() for one in getattr(module, "PAPERS", ())]
+    return {one.name: one for one in sorted(found, key=lambda one: one.notebooks)}
 
 
 def titles(paper: str | None = None) -> dict[str, str]:

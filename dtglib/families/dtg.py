@@ -8,8 +8,11 @@ attention follows the system's stack. DTG's sequence for "There is a difference"
 The first copy of an arc (COMPOSE) sees the two words that the arc joins, and represents both from then on.
 """
 
+from dtglib.families.base import Paper
 from dtglib.families.sequence_model import sequence_family
 from dtglib.sequences.readings import on_a_stack
+
+PAPERS = (Paper("dtg", notebooks="09"),)
 
 FAMILIES = (
     sequence_family("dtg", "DTG", on_a_stack("arc-standard"), "dtg"),

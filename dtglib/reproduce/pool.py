@@ -1,6 +1,6 @@
 """A pool of processes that works through the jobs of a size, before its notebooks are run.
 
-    work_through(jobs_of("mini"), "mini", folder)          prints a line for each finished job, with its time
+    work_through(jobs_of("mini", "dtg"), ("mini", "dtg"), folder)    prints a line for each finished job, with its time
 
 The jobs write their results to disk themselves (experiments/cache.py). A worker receives the name of a job and answers
 "done" or "failed"; what it prints goes into a log in the folder. A job that fails is reported, and the jobs that need
@@ -41,25 +41,25 @@ def is_possible() -> bool:
     return torch.get_num_threads() > 1 and not torch.cuda.is_available()
 
 
-def work_through(jobs: "Sequence[Job]", size: str, folder: Path) -> list[str]:
-    """Do all jobs in a pool; returns the names of those that were not done."""
+def work_through(jobs: "Sequence[Job]", asked: tuple[str, str], folder: Path) -> list[str]:
+    """Do all jobs of a size and a paper in a pool; returns the names of those that were not done."""
     threads = torch.get_num_threads()
     count = min(threads, MOST, len(jobs))
     if not is_possible() or count < 2:
         return [job.name for job in jobs]
-    with _pool(count, threads // count, size, folder) as workers:
+    with _pool(count, threads // count, asked, folder) as workers:
         return _Schedule(jobs, workers).work()
 
 
 class _Worker:
     """A process of the pool, and its current job."""
 
-    def __init__(self, size: str, log: Path) -> None:
+    def __init__(self, asked: tuple[str, str], log: Path) -> None:
         self.log, self.job, self.began, self.is_lost = log, None, 0.0, False
         # In a session of its own, which Ctrl-C does not reach. It stops when its input ends, even if we are killed.
         with explain_disk_errors(log), open(log, "wb") as file:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "dtglib.reproduce.worker", size],
+                [sys.executable, "-m", "dtglib.reproduce.worker", *asked],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=file,
@@ -126,7 +126,7 @@ class _Schedule:
 
 
 @contextlib.contextmanager
-def _pool(count: int, threads: int, size: str, folder: Path) -> Iterator[list[_Worker]]:
+def _pool(count: int, threads: int, asked: tuple[str, str], folder: Path) -> Iterator[list[_Worker]]:
     """`count` workers within this block, with `threads` threads each."""
     workers: list[_Worker] = []
     with explain_disk_errors(folder):
@@ -134,7 +134,7 @@ def _pool(count: int, threads: int, size: str, folder: Path) -> Iterator[list[_W
     with _threads(threads):
         try:
             for number in range(1, count + 1):
-                workers.append(_Worker(size, folder / f"worker-{number}.log"))
+                workers.append(_Worker(asked, folder / f"worker-{number}.log"))
             yield workers
         finally:
             _end([worker.process for worker in workers])

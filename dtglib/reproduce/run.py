@@ -1,6 +1,7 @@
 """The reproduction: several processes compute what the notebooks need, then each notebook is run once, in order.
 
-    dtglib reproduce --size mini                         by papermill
+    dtglib reproduce --size mini                         by papermill, the notebooks of the DTG paper
+    dtglib reproduce --size mini --paper constituency    those of a relative; `all` are the notebooks of all papers
     dtglib reproduce --size open --scripts --minutes 9   the .py halves, without Jupyter; stops after nine minutes
 
 runs `notebooks/NN_name` with its parameter `size` set. The folder `runs/mini/NN_name/` then contains the executed
@@ -37,17 +38,21 @@ from dtglib.basics.record import Run, plain, read_about, read_record
 from dtglib.data.registry import checksums
 from dtglib.experiments.cache import KINDS, digest_of
 from dtglib.experiments.settings import checksums_of, read_size
+from dtglib.families.base import Paper, papers
 from dtglib.reproduce.execute import PAPERMILL, SCRIPTS, Runner, Shown, Told
 
 TABLES_FILE, FIGURES, JOBS_DONE = "tables.txt", "figures", "jobs-done"
 RECORDED_TIMES = Path("benchmarks/records/reproduce.csv")  # written by benchmarks/reproduction.py
 
 
-def reproduce(size: str, again: bool = False, runner: Runner = PAPERMILL, minutes: float | None = None) -> None:
-    """Run every notebook that is not up to date at this size, and print tables and the places of figures."""
+def reproduce(
+    size: str, paper: str = "dtg", again: bool = False, runner: Runner = PAPERMILL, minutes: float | None = None
+) -> None:
+    """Run every notebook of a paper that is not up to date at this size; print tables and the places of figures."""
     read_size(size)  # an error if there is no such size, before anything is written
     root = repository()
-    notebooks = _notebooks(root / "notebooks", runner.suffix)
+    chosen = _papers(paper)
+    notebooks = _notebooks(root / "notebooks", runner.suffix, chosen)
     folders = [root / "runs" / size / notebook.stem for notebook in notebooks]
     began, work = time.monotonic(), []
     with (
@@ -61,17 +66,24 @@ def reproduce(size: str, again: bool = False, runner: Runner = PAPERMILL, minute
                 print(f"{place}: up to date")
             else:
                 work.append((notebook, folder, place))
-        if work:
-            _do_jobs(size, root / "runs" / size)
+        for one in chosen if work else ():
+            _do_jobs(size, one.name, root / "runs" / size)
         for notebook, folder, place in work:
             # The config is computed again, because files may have changed since the check above.
             _run(notebook, folder, place, _config(size, notebook, runner), runner)
     _report(size, root, folders, time.monotonic() - began)
 
 
-def _do_jobs(size: str, folder: Path) -> None:
-    """Let several processes train and score everything that the notebooks need, unless that is done."""
-    # Imported in functions, because a run that finds everything up to date should not wait for these imports.
+def _papers(name: str) -> list[Paper]:
+    """The paper with this name, or all."""
+    known = papers()
+    if name not in (*known, "all"):
+        raise UserError(f"there are no notebooks of a paper {name!r}; papers are {', '.join(known)}; or take all")
+    return list(known.values()) if name == "all" else [known[name]]
+
+
+def _do_jobs(size: str, paper: str, folder: Path) -> None:
+    """Let several processes train and score everything that a paper's notebooks need, unless that is done."""
     # Imported in functions, because a run that finds everything up to date should not wait for these imports.
     from dtglib.reproduce.pool import is_possible, work_through
 
@@ -79,15 +91,15 @@ def _do_jobs(size: str, folder: Path) -> None:
         return
     from dtglib.experiments.jobs import jobs_of
 
-    state, noted = _state_of_jobs(size), folder / JOBS_DONE
+    state, noted = _state_of_jobs(size), folder / f"{JOBS_DONE}-{paper}"
     if noted.exists() and _still_done(noted.read_text("utf-8"), state):
         return
     try:
-        jobs = jobs_of(size)
+        jobs = jobs_of(size, paper)
     except UserError as error:
         print(f"no jobs can be listed ({error}); each notebook computes what it needs, or says what is missing")
         return
-    if not work_through(jobs, size, folder):
+    if not work_through(jobs, (size, paper), folder):
         with write_atomically(noted) as file:
             file.write("\n".join([state, *_results()]))
 
@@ -143,9 +155,10 @@ def _data_of(size: str, notebook: Path) -> dict[str, str]:
     return checksums_of(read_size(size), judged) | public
 
 
-def _notebooks(folder: Path, suffix: str) -> list[Path]:
+def _notebooks(folder: Path, suffix: str, papers: Sequence[Paper]) -> list[Path]:
     """The files to run, in order; both halves of each notebook must exist."""
-    halves = [script.with_suffix(suffix) for script in sorted(folder.glob("[0-9]*.py"))]
+    tens = "".join(paper.notebooks for paper in papers)
+    halves = [script.with_suffix(suffix) for script in sorted(folder.glob(f"[{tens}]*.py"))]
     if not halves:
         raise UserError(f"{folder}: holds no notebooks")
     if missing := [half.name for half in halves if not half.is_file()]:

@@ -1,6 +1,6 @@
 """A process of the pool: it reads the names of jobs from its input and does them, until the input ends.
 
-    python -m dtglib.reproduce.worker mini       reads "train dtg, seed 1", answers "done"
+    python -m dtglib.reproduce.worker mini dtg      reads "train dtg, seed 1", answers "done"
 
 Jobs print to standard error, because standard output is for answers. If the input ends during a job, the parent process
 has ended or wants to stop: the job is interrupted, and saves its work.
@@ -21,13 +21,13 @@ from dtglib.experiments.jobs import jobs_of
 from dtglib.reproduce.pool import DONE, FAILED
 
 
-def main(size: str) -> None:
-    """Do jobs of a size."""
+def main(size: str, paper: str) -> None:
+    """Do jobs of a paper at a size."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM interrupts a job as Ctrl-C does
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     sys.stdout = sys.stderr  # not buffered, so that the log is complete even if the process is killed
-    jobs = {job.name: job for job in jobs_of(size)}
+    jobs = {job.name: job for job in jobs_of(size, paper)}
     for name in _names():
         print(name)
         try:
@@ -56,4 +56,4 @@ def _names() -> Iterator[str]:
 
 if __name__ == "__main__":
     with contextlib.suppress(KeyboardInterrupt):
-        main(sys.argv[1])
+        main(*sys.argv[1:])

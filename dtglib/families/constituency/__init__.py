@@ -9,8 +9,11 @@ In: sentences with bracketed trees. Out: families of models. Read first: machine
 The first two see all that came before. `tg-untyped` is TG with the closing brackets of PLM.
 """
 
+from dtglib.families.base import Paper
 from dtglib.families.constituency.describe import show
-from dtglib.families.constituency.family import BracketReading, bracket_family
+from dtglib.families.constituency.family import PAPER, BracketReading, bracket_family
+
+PAPERS = (Paper(PAPER, notebooks="1"),)
 
 STRUCTURES = {"brackets": show}
 
