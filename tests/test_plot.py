@@ -5,11 +5,12 @@ from xml.etree import ElementTree
 import matplotlib
 import numpy as np
 import pytest
-from matplotlib.patches import FancyArrowPatch
+from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from dtglib.basics.errors import UserError
 from dtglib.data.treebank import Edge, Sentence
 from dtglib.pictures import plot
+from dtglib.sequences.describe import show
 
 matplotlib.use("agg")
 
@@ -80,3 +81,27 @@ def test_lengths_and_bars_show_every_name():
     assert [text.get_text() for text in lengths.axes[0].get_legend().get_texts()] == ["minilang", "EWT"]
     bars = plot.draw_bars({"minilang": 1.5, "EWT": 2.0}, "pieces per word")
     assert [label.get_text() for label in bars.axes[0].get_yticklabels()] == ["minilang", "EWT"]
+
+
+def test_what_falls_by_half_is_a_straight_line_and_ends_before_zero():
+    (axes,) = plot.draw_tails({"half": ([1, 2, 3, 4], [80, 40, 20, 0])}, "n", "%").axes
+    (line,) = axes.lines
+    places = axes.transData.transform(line.get_xydata())
+    assert np.diff(places[:3], axis=0)[0] == pytest.approx(np.diff(places[:3], axis=0)[1])
+    assert not np.isfinite(places[3]).all()
+
+
+def test_masks_side_by_side_have_a_cell_for_each_pair_that_sees_and_cells_of_one_size():
+    shown = {"four": show("arc-standard", DIFFERENCE.words, DIFFERENCE.heads), "two": show("arc-eager", "ab", [2, 0])}
+    picture = plot.draw_masks(shown)
+    picture._repr_png_()  # the layout is done when a picture is drawn
+    sizes = set()
+    for axes, (title, seen) in zip(picture.axes, shown.items(), strict=True):
+        cells = [cell for cell in axes.patches if isinstance(cell, Rectangle)]
+        of_kind = [matplotlib.colors.to_hex(cell.get_facecolor()) for cell in cells]
+        composing = np.array(seen.kinds) == "COMPOSE"
+        assert axes.get_title() == title
+        assert of_kind.count(plot.ORANGE) == seen.visible[composing].sum()
+        assert of_kind.count(plot.BLUE) == seen.visible[~composing].sum()
+        sizes.add(round(axes.get_window_extent().height / len(seen.inputs), 3))
+    assert len(sizes) == 1

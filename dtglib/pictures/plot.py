@@ -3,6 +3,7 @@
     draw_tree(sentence)      the words in a row, arcs from head to dependent above them, ROOT's arc as a stem; arcs that
                              only the enhanced graph has are below, in orange
     draw_mask(seen)          an attention mask: rows attend to columns; COMPOSE is orange, STACK blue
+    draw_masks(shown)        the masks of several sequences side by side, each with its title
     draw_relpos(seen)        the mask with its relative positions
     draw_reading(words, ...) a sentence word by word: surprisals, the best tree so far, and the words that are visible
     draw_lengths(lengths)    the lengths of sentences, one curve per corpus
@@ -220,12 +221,42 @@ def draw_mask(seen: Described, title: str = "", until: int | None = None) -> Pic
     Only the first `until` positions are drawn, if it is given.
     """
     picture, axes = _grid(seen, title, until)
+    _fill_visible(axes, seen, until)
+    axes.legend(handles=_kinds(), loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+    return picture
+
+
+def draw_masks(shown: Mapping[str, Described]) -> Picture:
+    """Draw the masks of several sequences side by side, each with its title; all cells have the same size."""
+    lengths = [len(seen.inputs) for seen in shown.values()]
+    cell, names = 0.24, 2.1  # inches; between two grids stand the names of the positions of the second one
+    cells = cell * sum(lengths)
+    picture = Picture(figsize=(cells + names * len(lengths), cell * max(lengths) + 1.5))
+    gaps = {"wspace": names * len(lengths) / cells}
+    for axes, (title, seen) in zip(
+        picture.subplots(1, len(lengths), width_ratios=lengths, gridspec_kw=gaps, squeeze=False)[0],
+        shown.items(),
+        strict=True,
+    ):
+        _set_grid(axes, seen, title)
+        axes.set_anchor("N")
+        _fill_visible(axes, seen)
+    # No position sees a later one, so there is room above the diagonal.
+    axes.legend(handles=_kinds(), loc="upper right", frameon=False)
+    picture.align_titles()
+    return picture
+
+
+def _fill_visible(axes: Axes, seen: Described, until: int | None = None) -> None:
+    """Fill the cells of what each position sees, in the colour of its kind."""
     for i, kind in enumerate(seen.kinds[:until]):
         for j in np.flatnonzero(seen.visible[i]):
             axes.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=KIND_COLOURS[kind], edgecolor="white"))
-    handles = [Patch(color=colour, label=kind) for kind, colour in KIND_COLOURS.items()]
-    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
-    return picture
+
+
+def _kinds() -> list[Patch]:
+    """The colours of the kinds, for a legend."""
+    return [Patch(color=colour, label=kind) for kind, colour in KIND_COLOURS.items()]
 
 
 def draw_relpos(seen: Described, title: str = "") -> Picture:
@@ -243,10 +274,17 @@ def draw_relpos(seen: Described, title: str = "") -> Picture:
 
 
 def _grid(seen: Described, title: str, until: int | None = None) -> tuple[Picture, Axes]:
-    inputs, kinds = seen.inputs[:until], seen.kinds[:until]
-    size = len(inputs)
+    size = len(seen.inputs[:until])
     picture = Picture(figsize=(0.34 * size + 2.6, 0.34 * size + 1.6))
     axes = picture.add_subplot()
+    _set_grid(axes, seen, title, until)
+    return picture, axes
+
+
+def _set_grid(axes: Axes, seen: Described, title: str, until: int | None = None) -> None:
+    """Label an empty grid with the positions that look and those that are seen."""
+    inputs, kinds = seen.inputs[:until], seen.kinds[:until]
+    size = len(inputs)
     ticks = {"xticks": range(size), "yticks": range(size), "xticklabels": inputs}
     names = [f"{name}  {i}" for i, name in enumerate(inputs)]
     axes.set(**ticks, yticklabels=names, xlim=(-0.5, size - 0.5), ylim=(size - 0.5, -0.5), aspect="equal")
@@ -259,7 +297,6 @@ def _grid(seen: Described, title: str, until: int | None = None) -> tuple[Pictur
     axes.set_ylabel("looks")
     axes.set_facecolor("#f2f2f2")
     axes.set_title(title, fontsize=10)
-    return picture, axes
 
 
 def draw_curves(series: Mapping[str, tuple[Numbers, Numbers]], xlabel: str, ylabel: str) -> Picture:
@@ -308,6 +345,16 @@ def draw_powers(series: Mapping[str, tuple[Numbers, Numbers]], xlabel: str, ylab
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter("{x:g}")
         axis.set_minor_locator(NullLocator())
+    return picture
+
+
+def draw_tails(series: Mapping[str, tuple[Numbers, Numbers]], xlabel: str, ylabel: str) -> Picture:
+    """Draw named curves over a logarithmic vertical axis, where small shares can be told apart; zeros are left out."""
+    picture = draw_curves(series, xlabel, ylabel)
+    (axes,) = picture.axes
+    axes.set_yscale("log", nonpositive="mask")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("")
     return picture
 
 
