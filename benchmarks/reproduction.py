@@ -14,13 +14,14 @@ import _common
 
 from dtglib.basics.files import repository, write_atomically
 from dtglib.basics.record import read_about
+from dtglib.families.base import papers
 from dtglib.reproduce.run import RECORDED_TIMES
 
 COLUMNS = ("size", "notebook", "seconds", "cores", "cpu", "started")
 
 
 def times(folder: Path, notebooks: list[str]) -> list[dict[str, object]]:
-    """A line a notebook, if all of them have been run to their end at this size."""
+    """A line a notebook of a paper, if all of them have been run to their end at this size."""
     abouts = {name: read_about(folder / name) for name in notebooks if (folder / name / "record.json").exists()}
     if len(abouts) < len(notebooks) or any(about["status"] != "finished" for about in abouts.values()):
         return []
@@ -39,15 +40,17 @@ def times(folder: Path, notebooks: list[str]) -> list[dict[str, object]]:
 
 def main() -> None:
     root = repository()
-    notebooks = sorted(path.stem for path in (root / "notebooks").glob("[0-9]*.py"))
     rows, recorded = {}, _common.RECORDS / RECORDED_TIMES.name
     if recorded.exists():
         with open(recorded, encoding="utf-8", newline="") as file:
             rows = {(row["size"], row["notebook"]): row for row in csv.DictReader(file)}
     for config in sorted((root / "configs").glob("*.yaml")):
-        found = times(root / "runs" / config.stem, notebooks)
-        print(f"{config.stem}: {sum(row['seconds'] for row in found)} s" if found else f"{config.stem}: not as a whole")
-        rows |= {(row["size"], row["notebook"]): row for row in found}
+        for paper in papers().values():
+            notebooks = sorted(path.stem for path in (root / "notebooks").glob(f"[{paper.notebooks}]*.py"))
+            found = times(root / "runs" / config.stem, notebooks)
+            taken = f"{sum(row['seconds'] for row in found)} s" if found else "not as a whole"
+            print(f"{config.stem}, {paper.name}: {taken}")
+            rows |= {(row["size"], row["notebook"]): row for row in found}
     if not rows:
         return
     with write_atomically(recorded) as file:
