@@ -20,7 +20,7 @@ from dtglib.families.constituency.naive import simulate as simulate_brackets
 from dtglib.families.constituency.trees import bracket_symbols, labels_of, symbols_of
 from dtglib.network.transformer import Transformer, TransformerConfig, batch_of
 from dtglib.sequences.batches import pad
-from dtglib.sequences.compile import NOTHING, STACK, Compiled, Sequences
+from dtglib.sequences.compile import COMPOSE, NOTHING, STACK, Compiled, Sequences
 from dtglib.sequences.naive import simulate
 from dtglib.sequences.reach import (
     NEVER,
@@ -36,7 +36,7 @@ from dtglib.sequences.reach import (
 )
 from dtglib.sequences.readings import WORDS, on_a_stack
 from dtglib.sequences.structure import dense
-from dtglib.transitions import SYSTEMS, oracle
+from dtglib.transitions import SYSTEMS, Kind, oracle
 
 
 @cache
@@ -134,6 +134,39 @@ def pieces_before_each_symbol(v: Compiled) -> np.ndarray:
     places = np.flatnonzero(v.target != NOTHING)
     following = np.append(v.word, NOTHING)[places + 1]
     return ~((v.word[places] > 0) & (v.word[places] == following))
+
+
+def test_with_arcs_a_word_needs_one_layer_and_another_one_for_each_arc_that_has_taken_it_up():
+    """If arcs are read with their heads, only those count that came after the last one of which the word is the head.
+    The second copy of that one reads the word itself."""
+    chance, system = random.Random(10), "arc-standard"
+    for _ in range(200):
+        words = phrase(chance)
+        heads = random_heads(chance, len(words))
+        v = on_a_stack(system).compile(with_arcs(), [(words, heads)]).sentence(0)
+        stack, arcs_over, arcs_since = [[0]], {0: 0}, {0: 0}  # an entry is a word and all words below it
+        of_arc, here = None, 0
+        for action in oracle(SYSTEMS[system], heads):
+            own = v.word[here]
+            needed = [0 if word == own else arcs_over[word] + 1 for word in range(1, len(arcs_over))]
+            assert layers_needed(v)[here, : len(needed)].tolist() == needed
+            needed = [0 if word in (own, of_arc) else arcs_since[word] + 1 for word in range(1, len(arcs_over))]
+            assert layers_needed(v, with_heads)[here, : len(needed)].tolist() == needed
+            of_arc = None
+            if action.kind is Kind.GEN:
+                word = len(arcs_over)
+                stack.append([word])
+                arcs_over[word] = arcs_since[word] = 0
+                here = int(np.flatnonzero(v.word == word).max())
+            elif action.kind is not Kind.END:
+                upper, lower = stack.pop(), stack.pop()
+                head, dependent = (upper, lower) if action.kind is Kind.LEFTARC else (lower, upper)
+                stack.append([*head, *dependent])
+                for word in stack[-1]:
+                    arcs_over[word], arcs_since[word] = arcs_over[word] + 1, arcs_since[word] + 1
+                of_arc = head[0]
+                arcs_since[of_arc] = 0
+                here = int(np.flatnonzero(v.kind[: here + 3] == COMPOSE).max()) + 1
 
 
 def test_one_layer_is_enough_where_nothing_is_popped():
