@@ -44,6 +44,7 @@ from dtglib.sequences.batches import pad
 from dtglib.sequences.compile import compile_trees
 from dtglib.sequences.describe import as_rows, show, show_in_a_row
 from dtglib.sequences.naive import simulate
+from dtglib.sequences.reach import layers_needed
 from dtglib.sequences.readings import causal
 from dtglib.sequences.structure import Vectors, dense, vectors_of
 from dtglib.transitions import SYSTEMS
@@ -342,22 +343,12 @@ plot.save(picture, "02_lakes_arc_eager")
 # arc-swift does the same up to here, arc-hybrid the same as arc-standard. No system helps: a determiner stands to the
 # left of its noun, and left dependents are absorbed at once in all of them.
 
-
-# %%
-def layers_from(visible, source, goal):
-    """How many layers of attention something of position `source` needs to reach `goal`."""
-    reached, layers = np.arange(len(visible)) == source, 0
-    while not reached[goal]:
-        reached, layers = (visible & reached).any(axis=1), layers + 1
-    return layers
-
-
 # %%
 # NBVAL_CHECK_OUTPUT
-no = 1
+no = 1  # the first word
 for name in SYSTEMS:
     sees = [seen[name].inputs[j] for j in np.flatnonzero(seen[name].visible[at[name]])]
-    layers = layers_from(seen[name].visible, no, at[name])
+    layers = layers_needed(seen[name].vectors)[at[name], no - 1]
     print(f"{name:12} sees {', '.join(sees)}; layers until No arrives: {layers}")
 
 # %% [markdown]
