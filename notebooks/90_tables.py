@@ -69,6 +69,15 @@ values.groupby("record").agg({"corpus": "first", "size": "first", "measure": lam
 beside_the_paper("table2", values)
 
 # %% [markdown]
+# PLM, TG and Pushdown are the relatives that read constituents ([11_constituency](11_constituency.ipynb)). The paper
+# has the numbers of PLM and Pushdown from Murty et al. (2023), with other tokenisers, and PLM's row mixes models of
+# several papers. The GiLT paper trained Pushdown and a Transformer-XL again with one tokeniser, and judged them by a
+# tenth of BLiMP:
+
+# %% tags=["table"]
+beside_the_paper("gilt_table1", values)
+
+# %% [markdown]
 # ## Table 3: parse reranking
 #
 # UAS of the trees that each model chooses among those that the parser proposes (*proposal*: its own best one; *oracle*:

@@ -1,0 +1,202 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,-all
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: kernelspec,jupytext,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#       jupytext_version: 1.19.6
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Brackets or arcs: which trees help a language model?
+#
+# **In short:** IN_SHORT
+#
+# Four models read the same sentences with their constituents, and differ in what they may look at. **PLM** (Qian et al.
+# 2021) and **TXL (trees)** (Choe and Charniak 2016) see everything that came before; PLM's closing brackets are all the
+# same, those of TXL (trees) have labels. **TG** (Sartran et al. 2022) composes what a bracket closes, and hides it; its
+# untyped variant has PLM's brackets. **Pushdown** (Murty et al. 2023) reads words alone, predicts after each one which
+# constituents it ends, and adds to its attention how deep each word stands. [10_brackets](10_brackets.ipynb) shows
+# sequences and masks. All have the body of DTG, its size, its sentences and its training.
+
+# %% tags=["parameters"]
+size = "smoke"
+
+# %%
+import numpy as np
+import pandas as pd
+
+from dtglib.data.bracketing import CHAIN, spans_of
+from dtglib.decode.beam import search
+from dtglib.evaluate.constituents import counted
+from dtglib.evaluate.surprisal import UNITS, surprisals
+from dtglib.experiments import sentence_scores as measured
+from dtglib.experiments.parsers import proposer_of
+from dtglib.experiments.prepare import is_released, prepare, read_corpus, trained
+from dtglib.experiments.settings import read_size
+from dtglib.experiments.syntax_scores import beam_scores, pairs_of, suites_of, widths_of
+from dtglib.experiments.tables import as_text, measured_values
+from dtglib.families.base import family, load_model, titles
+from dtglib.parsing.constituents import bracketed
+from dtglib.parsing.parser import load_parser
+from dtglib.parsing.propose import METHODS, propose
+from dtglib.pictures import plot
+
+pd.set_option("display.width", 160, "display.max_colwidth", None)
+first = read_size(size)
+seed, trees = first.run.seed, first.evaluation.trees
+
+# %% [markdown]
+# ## The models
+#
+# They are found if they have been trained before; otherwise it is done now. At size `smoke` the released ones are taken
+# (of which there are not all), with DTG and TXL (tokens) beside them; the recorded comparison of all is further down.
+
+# %%
+names = titles("constituency")
+if first.evaluation.released:
+    names = {name: title for name, title in titles().items() if name in (*names, "txl-tokens", "dtg")}
+settings = {name: read_size(size, model=name) for name in names}
+names = {name: title for name, title in names.items() if is_released(settings[name]) or not first.evaluation.released}
+corpus = None if first.evaluation.released else read_corpus(first)
+folders = {name: trained(settings[name], corpus and prepare(settings[name], corpus)) for name in names}
+models = {name: load_model(folder) for name, folder in folders.items()}
+WITH_TREES = [name for name in names if family(name).likelihood.sums_over_trees]
+pd.DataFrame(
+    {
+        "sums over trees of a parser": {names[name]: name in WITH_TREES for name in names},
+        "parameters": {names[name]: sum(p.numel() for p in model.parameters()) for name, model in models.items()},
+    }
+)
+
+# %% [markdown]
+# ## One sentence
+#
+# What each model takes for the most probable tree of a sentence, by beam search, and log p of the words, over all trees
+# that the beam holds.
+
+# %%
+example = "The tailor that the heroes praised was late ."
+words, widths = example.split(), widths_of(first)
+rows = {}
+for name, model in models.items():
+    (found,) = search(model.stepper(), model.vocabulary, [words], widths)
+    tree = None if found.tree is None else family(name).shown(model, words, found.tree.tolist())
+    rows[names[name]] = {"log p": round(found.log_prob, 2), "tree": tree}
+pd.DataFrame(rows).T
+
+# %% [markdown]
+# Word by word, in bits:
+
+# %%
+of_words = {names[name]: next(iter(surprisals(model, [words], widths))) for name, model in models.items()}
+plot.draw_surprisals(words, {title: one.of_words * UNITS["bits"] for title, one in of_words.items()}, "bits")
+
+# %% [markdown]
+# ## Where the trees come from
+#
+# A model of brackets is summed over trees that a parser of constituents proposes, as DTG is over a biaffine parser's.
+# The network scores every span with every label; `parsing/spans.py` takes from the scores, exactly, the best trees or
+# different draws. How good is that parser, how much of its probability do the drawn trees have, and is the treebank's
+# tree among them?
+
+# %%
+sentences = measured.test_sentences(first)
+spans = load_parser(proposer_of(family("tg"), first))
+parsed = spans.parse(sentences)
+drawn = list(propose(spans, [sentence.words for sentence in sentences], trees, METHODS["sample"]))
+
+
+def in_brackets(sentence):
+    """The tree as the parser's proposals are written: without tags."""
+    constituents = [(begin, end, label.split(CHAIN)) for begin, end, label in spans_of(sentence.brackets)]
+    return bracketed(sentence.words, constituents)
+
+
+pairs_of_trees = zip(sentences, drawn, strict=True)
+gold = [in_brackets(sentence) in found.written(sentence.words) for sentence, found in pairs_of_trees]
+pd.Series(
+    {
+        "sentences": len(sentences),
+        "labelled F1 of the best tree, %": 100 * counted(*([s.brackets for s in of] for of in (sentences, parsed))).f1,
+        f"probability of {trees} drawn trees, mean, %": 100 * np.mean([np.exp(d.log_probs).sum() for d in drawn]),
+        "the treebank's tree is among them, %": 100 * np.mean(gold),
+    }
+).round(1).to_frame("")
+
+# %% [markdown]
+# ## Perplexity
+#
+# Per word, ends included: over the trees that are drawn, and over those that a beam holds when the sentence is over.
+# Both are bounds, so the lower one is nearer to the truth; of TXL (tokens) the number is exact. Pushdown has no
+# proposals, so it is scored by its beam alone. The interval is a bootstrap over sentences.
+
+# %% tags=["table"]
+rows = []
+for name in names:
+    kind = family(name)
+    parser = proposer_of(kind, settings[name]) if name in WITH_TREES else None
+    by_trees = measured.perplexity_row(measured.scores_of(folders[name], sentences, parser, trees, seed=seed))
+    row = {"model": names[name], **{key: by_trees[key] for key in ("per word", "per word, low", "per word, high")}}
+    if not kind.likelihood.is_exact:
+        row["by beam"] = measured.perplexity_row(beam_scores(folders[name], sentences, widths))["per word"]
+    rows.append(row)
+pd.DataFrame(rows).set_index("model").round(2)
+
+# %% [markdown]
+# ## Syntax
+#
+# The test suites of minilang (the mean over six circuits) and its minimal pairs, in percent; see
+# [05_syntactic_evaluation](05_syntactic_evaluation.ipynb) for what they are. At sizes `smoke` and `mini` they are
+# samples of them.
+
+# %% tags=["table"]
+suites = {name: suites_of(settings[name], folder) for name, folder in folders.items()}
+pairs = {name: pairs_of(settings[name], folder) for name, folder in folders.items()}
+pd.DataFrame(
+    {
+        "suites": {names[name]: 100 * next(iter(suites[name]["averages"].values())) for name in names},
+        "pairs": {names[name]: 100 * pairs[name]["accuracy"] for name in names},
+    }
+).round(1)
+
+# %%
+circuits = pd.DataFrame(
+    {"model": names[name], "circuit": row["circuit"], "score, percent": 100 * row["score"]}
+    for name, report in suites.items()
+    for row in report["circuits"]
+)
+plot.draw_scores(circuits, "circuit", "score, percent", "model")
+
+# %% [markdown]
+# ## What was recorded
+#
+# The same at size `mini` (20,000 sentences of minilang, models of a million parameters, 200 test sentences, 300 trees)
+# over several seeds, out of [results/](../results): mean, standard deviation, number of seeds.
+
+# %% tags=["table"]
+compared = ["TXL (tokens)", *titles("constituency").values(), "DTG"]
+recorded = measured_values().query("size == 'mini' and corpus == 'minilang' and question == '' and system in @compared")
+table = recorded.pivot_table(index="system", columns="measure", values="value", aggfunc=as_text)
+table.reindex([name for name in compared if name in table.index])
+
+# %%
+chosen = recorded[recorded["measure"] == "perplexity"].rename(columns={"value": "perplexity of a word"})
+plot.draw_dots(chosen, "system", "perplexity of a word")
+
+# %%
+chosen = recorded[recorded["measure"] == "SG"].rename(columns={"value": "test suites, percent"})
+plot.draw_dots(chosen, "system", "test suites, percent")
+
+# %% [markdown]
+# ## What we found
+#
+# FINDINGS
