@@ -405,10 +405,10 @@ def test_a_bias_of_pairs_reaches_attention_in_dense_flex_and_tries_alike(name):
 
     def bias_of(compiled) -> np.ndarray:
         read = compiled.token * 7 + compiled.arc * 3
-        return np.sin(read[:, :, None] * 0.7 + read[:, None, :]).astype(np.float32)
+        return np.sin(read[:, None, :, None] * 0.7 + read[:, None, None, :]).astype(np.float32)
 
     compiled = pad(sequences, range(len(sequences)))
-    bias = torch.from_numpy(bias_of(compiled))[:, None]
+    bias = torch.from_numpy(bias_of(compiled))
     with torch.no_grad():
         batches = [batch_of(compiled, form, bias=bias) for form in (dense, flex)]
         by_dense, by_flex = (model.log_probs(batch).double() for batch in batches)

@@ -166,6 +166,8 @@ class Rows(NamedTuple):
 
 
 class Rereading:
+    in_words = False
+
     def __init__(self, model: FirstLetter) -> None:
         self.model, self.device = model, model.embedding.weight.device
         self.silent = np.array([model.vocabulary.transition("POP")])

@@ -21,8 +21,9 @@ class Symbols(NamedTuple):
     @property
     def entries(self) -> tuple[str, ...]:
         """All reserved entries, whose ids are 0, 1, 2, ..."""
-        (first, *pairs) = itertools.zip_longest(self.left, self.right)
-        in_order = [*first, *self.others, *itertools.chain.from_iterable(pairs)]
+        # The first pair comes before the others, as it did when there were no more pairs than this one.
+        pairs = list(itertools.chain.from_iterable(itertools.zip_longest(self.left, self.right)))
+        in_order = [*pairs[:2], *self.others, *pairs[2:]]
         return ("<pad>", "<ROOT>", "<END>", "<unknown>", *filter(None, in_order))
 
 

@@ -246,12 +246,15 @@ def _walk(stepper: Stepper, trie: Beginnings, widths: Widths) -> Iterator[LevelT
         beam = through.of(stepper, np.concatenate(rows))._replace(place=place)
         bounded = widths if widths.transitions is not None else widths._replace(transitions=stepper.most_silent(words))
         arrived = _until(stepper, beam, np.array([pieces[0] for pieces in level.pieces]), bounded)
-        through, log_prefix = _through(stepper, level.pieces, arrived, widths.word_beam_width)
+        through, log_prefix = _through(stepper, level.pieces, arrived, bounded)
         yield LevelTaken(level.pieces, log_prefix, arrived, through)
 
 
-def _until(stepper: Stepper, beam: Beam, wanted: np.ndarray, widths: Widths) -> Beam:
-    """The derivations that can take the wanted symbol of their place next, with its log-probability added."""
+def _until(stepper: Stepper, beam: Beam, wanted: np.ndarray, widths: Widths, others: Sequence[Any] = ()) -> Beam:
+    """The derivations that can take the wanted symbol of their place next, with its log-probability added.
+
+    `others` are states that are needed later on.
+    """
     arrived, live = [], beam
     best = np.full(len(wanted), -np.inf)  # the best log p at each place of what has arrived
     for step in itertools.count():
@@ -274,16 +277,19 @@ def _until(stepper: Stepper, beam: Beam, wanted: np.ndarray, widths: Widths) -> 
         (rows,) = np.nonzero(keep & ~arrives)
         if not len(rows):
             break
-        waiting = [others.state for others in arrived]
+        waiting = [*others, *(one.state for one in arrived)]
         state = stepper.step(live.state, row[rows], symbols[row[rows], column[rows]], waiting)
         live = Beam(state, place[rows], value[rows])
     return together(stepper, arrived)
 
 
 def _through(
-    stepper: Stepper, words: Sequence[tuple[int, ...]], beam: Beam, width: int
+    stepper: Stepper, words: Sequence[tuple[int, ...]], beam: Beam, widths: Widths
 ) -> tuple[Beam, list[list[float]]]:
-    """Read the words piece by piece; note log p after each piece, and prune a word when it is over."""
+    """Read the words piece by piece; note log p after each piece, and prune a word when it is over.
+
+    If silent symbols may stand within a word, its next piece is searched for as the next word is.
+    """
     counts = np.array([len(pieces) for pieces in words])
     is_end = np.array([pieces[0] == END for pieces in words])  # nothing follows the end
     log_prefix, over = [[] for _ in words], []
@@ -291,7 +297,7 @@ def _through(
         for place in np.flatnonzero(counts > piece):
             log_prefix[place].append(float(np.logaddexp.reduce(beam.log_p[beam.place == place], initial=-np.inf)))
         is_last = counts[beam.place] == piece + 1
-        keep = ~is_last | best_of_each(beam.place, np.where(is_last, beam.log_p, -np.inf), width)
+        keep = ~is_last | best_of_each(beam.place, np.where(is_last, beam.log_p, -np.inf), widths.word_beam_width)
         beam = beam.of(stepper, np.flatnonzero(keep & ~is_end[beam.place]))
         if len(beam.place):
             symbols = np.array([words[place][piece] for place in beam.place])
@@ -300,6 +306,10 @@ def _through(
         is_over = counts[beam.place] == piece + 1
         over.append(beam.of(stepper, np.flatnonzero(is_over)))
         beam = beam.of(stepper, np.flatnonzero(~is_over))
+        if stepper.in_words and len(beam.place):
+            wanted = np.array([pieces[min(piece + 1, len(pieces) - 1)] for pieces in words])
+            beam = _until(stepper, beam, wanted, widths, [others.state for others in over])
+            continue
         symbols = np.array([words[place][piece + 1] for place in beam.place], np.int64)
         beam = beam._replace(log_p=beam.log_p + log_probs_of(stepper, beam.state, symbols[:, None])[:, 0])
         require_probabilities(beam.log_p)

@@ -49,6 +49,8 @@ class SequenceStepper(ABC):
     """A sequence model for one search; see decode/stepper.py. Rows that neither go on nor wait are forgotten."""
 
     silent: np.ndarray
+    in_words = False
+    facts = 0  # how many integers `advance` notes about each position that a new one sees, for `bias`
 
     def __init__(self, model: Transformer) -> None:
         self.model, self.device = model, model.embedding.weight.device
@@ -73,7 +75,7 @@ class SequenceStepper(ABC):
 
     @abstractmethod
     def copies(self, symbols: np.ndarray) -> np.ndarray:
-        """How many positions each symbol takes."""
+        """How many positions each symbol takes; after a symbol without any, a row keeps its vector."""
 
     @abstractmethod
     def advance(self, states: Any, cache: Cache, symbols: np.ndarray, first: np.ndarray, looks: Looks) -> None:
@@ -105,7 +107,8 @@ class SequenceStepper(ABC):
         have_one = {one is not None for one in self.sources}
         require(len(have_one) == 1, "some of the sentences have a source and some have none")
         of_row = np.full(1, len(self.sources) - 1)
-        looks = Looks(ROOT * one, NOTHING * one, cache.slot[:, 0], one, cache.slot, np.zeros((1, 1), np.int32))
+        nowhere, no_facts = np.zeros((1, 1), np.int32), np.zeros((1, 1, self.facts), np.int32)
+        looks = Looks(ROOT * one, NOTHING * one, cache.slot[:, 0], one, cache.slot, nowhere, no_facts)
         # Without room for another word, none would be legal.
         states = self.start(most_words + 1)
         return Hypotheses(states, cache, np.zeros(1, bool), of_row, self._looked(looks, of_row))
@@ -124,17 +127,21 @@ class SequenceStepper(ABC):
         source, copies = hypotheses.source[rows], self.copies(symbols)
         first = np.cumsum(copies) - copies
         slots = self.pool.free([cache, *(others.cache for others in waiting)], int(copies.sum()))
-        looks = Looks(
-            *np.empty((4, len(slots)), np.int32), *np.empty((2, len(slots), cache.slot.shape[1] + 1), np.int32)
-        )
+        room = len(slots), cache.slot.shape[1] + 1
+        facts = np.zeros((*room, self.facts), np.int32)
+        looks = Looks(*np.empty((4, len(slots)), np.int32), *np.empty((2, *room), np.int32), facts)
         looks.slot[:] = slots
         self.advance(states, cache, symbols, first, looks)
-        x = self._looked(looks, np.repeat(source, copies))[torch.from_numpy(first + copies - 1).to(self.device)]
+        x = hypotheses.x[self._there(rows)]
+        if len(slots):
+            (moved,) = np.nonzero(copies)
+            last = self._looked(looks, np.repeat(source, copies))[self._there((first + copies - 1)[moved])]
+            x = last if len(moved) == len(rows) else x.index_copy(0, self._there(moved), last)
         return Hypotheses(states, cache, self.is_piece[symbols], source, x)
 
     def choose(self, hypotheses: Hypotheses, rows: np.ndarray) -> Hypotheses:
         """These rows, copied; a row may come several times."""
-        x = hypotheses.x[torch.from_numpy(rows).to(hypotheses.x.device)]
+        x = hypotheses.x[self._there(rows)]
         states, cache = (choose(columns, rows) for columns in (hypotheses.states, hypotheses.cache))
         return Hypotheses(states, cache, hypotheses.begun[rows], hypotheses.source[rows], x)
 
@@ -158,12 +165,12 @@ class SequenceStepper(ABC):
         model, pool = self.model, self.pool
         longest = int(looks.count.max())
         token, arc, slot, count = (torch.from_numpy(column).to(self.device) for column in looks[:4])
-        seen, relpos = (torch.from_numpy(rows[:, :longest].copy()).to(self.device) for rows in looks[4:])
+        seen, relpos, facts = (torch.from_numpy(rows[:, :longest].copy()).to(self.device) for rows in looks[4:])
         hidden = torch.arange(longest, device=self.device) >= count[:, None]
         seen, relpos, slot = seen.masked_fill(hidden, 0).long(), relpos.masked_fill(hidden, 0), slot.long()
         x = model.embed(token[:, None], arc[:, None])  # N 1 d
         places = sinusoids(rounded_up(int(relpos.max())), x.shape[2], self.device)
-        structure, bias = Structure(~hidden[:, None], relpos[:, None]), self.bias(token, seen)
+        structure, bias = Structure(~hidden[:, None], relpos[:, None]), self.bias(token, seen, facts)
         around = Around(structure, places, model.u, model.w, bias, self._memory(source))
         for block, keys, values in zip(model.blocks, pool.keys, pool.values, strict=True):
             q, k, v, r = block.project(x, around.places)
@@ -172,9 +179,15 @@ class SequenceStepper(ABC):
             x = block.finish(x, block.attended(q, k, v, r, around))
         return x[:, 0]
 
-    def bias(self, token: Int[Tensor, " N"], seen: Int[Tensor, "N S"]) -> Any:
-        """The bias on attention scores of new positions for the slots that they see; a subclass may override it."""
+    def bias(self, token: Int[Tensor, " N"], seen: Int[Tensor, "N S"], facts: Int[Tensor, "N S F"]) -> Any:
+        """The `bias` of a batch of N new positions, one a row, for the S slots that they see (see `Transformer`).
+
+        A subclass may make it of the slots, and of the facts that its `advance` has noted about them.
+        """
         return None
+
+    def _there(self, numbers: np.ndarray) -> Int[Tensor, "*N"]:
+        return torch.from_numpy(numbers).to(self.device)
 
     def _memory(self, source: np.ndarray) -> Remembered | None:
         """The sources of new positions, as memory."""

@@ -47,7 +47,10 @@ class Derivations(NamedTuple):
 
 
 class Looks(NamedTuple):
-    """New positions: what each reads, the slot that it is written into, what it sees, and at which distances."""
+    """New positions: what each reads, the slot that it is written into, what it sees, and at which distances.
+
+    `facts` is for families with a bias of their own (`SequenceStepper.facts`); it is zero where none is written.
+    """
 
     token: np.ndarray  # (positions,)
     arc: np.ndarray
@@ -55,6 +58,7 @@ class Looks(NamedTuple):
     count: np.ndarray
     seen: np.ndarray  # (positions, room): slots, the first `count` of them
     relpos: np.ndarray
+    facts: np.ndarray  # (positions, room, facts): further integers about each position that is seen
 
 
 def first_cache(slot: np.ndarray) -> Cache:

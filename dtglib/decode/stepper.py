@@ -7,7 +7,7 @@
 
 Only the stepper understands a state. A search sees numbered rows, log-probabilities, and symbols: entries of the
 vocabulary, of which some start a word, some go on with one, one is the end, and the `silent` ones stand between words
-(arcs, say). Between two words there may be many silent symbols, but no more than `most_silent`.
+(arcs, say), or, if `in_words`, between any two pieces. There may be many in a row, but no more than `most_silent`.
 """
 
 from collections.abc import Sequence
@@ -28,6 +28,7 @@ class Stepper(Protocol):
 
     device: torch.device
     silent: np.ndarray  # the entries that stand between words, in the order in which ties are broken
+    in_words: bool  # whether they may stand between the pieces of one word, too
 
     def init(self, most_words: int, source: Any = None) -> Any:
         """The beginning of every sentence of at most so many words, given a source if the model wants one; one row."""
@@ -38,7 +39,7 @@ class Stepper(Protocol):
     def leads_on(self, state: Any, to_end: np.ndarray) -> np.ndarray:
         """Whether a silent symbol can lead to what is wanted: booleans (rows, silent symbols).
 
-        What is wanted of a row is another word, or, where `to_end`, the end without another word.
+        What is wanted of a row is another word (or its next piece), or, where `to_end`, the end without another word.
         """
 
     def step(self, state: Any, rows: np.ndarray, symbols: np.ndarray, waiting: Sequence[Any] = ()) -> Any:
@@ -57,7 +58,7 @@ class Stepper(Protocol):
         """The words, counted from 1, from whose vectors the next symbol of a row is predicted."""
 
     def most_silent(self, words: int) -> int:
-        """The largest number of consecutive silent symbols after `words` words."""
+        """The largest number of consecutive silent symbols after `words` words, or in the word after them."""
 
 
 @runtime_checkable

@@ -67,8 +67,9 @@ class TrieBatch(NamedTuple):
     memory: Remembered | None = None
 
 
-# A model's own addition to the scores of attention, for padded sequences: (K, T, T), of position i for position j. It
-# may depend on nothing that comes after i, because sequences that begin alike share their positions.
+# The `bias` of padded sequences, (K, C, T, T), of position i for position j: C is 1, or the heads, or whatever else the
+# model's blocks make a bias of (`Block.bias`); the numbers may be integers. It may depend on nothing that comes after
+# i, because sequences that begin alike share their positions.
 BiasOf = Callable[[Compiled], np.ndarray]
 
 
@@ -79,7 +80,7 @@ class Planned(NamedTuple):
     batch: Compiled  # and their columns, padded
     trie: Trie
     structure: Shared
-    bias: Float[Tensor, "B T S"] | None
+    bias: Tensor | None  # B C T S
 
 
 def joint_log_probs(model: Transformer, sequences: Sequences) -> Float[Tensor, " K"]:
@@ -154,7 +155,7 @@ def structure_of(trie: Trie, batch: Compiled) -> Shared:
     return _laid_out(trie, batch, None)[0]
 
 
-def _laid_out(trie: Trie, batch: Compiled, bias_of: BiasOf | None) -> tuple[Shared, Float[Tensor, "B T S"] | None]:
+def _laid_out(trie: Trie, batch: Compiled, bias_of: BiasOf | None) -> tuple[Shared, Tensor | None]:
     """The structure in rows of ROW, and the bias of each pair of positions in it."""
     rows = -(-len(trie.place) // ROW)
     looks, j, relpos = _pairs(trie, batch)
@@ -172,8 +173,10 @@ def _laid_out(trie: Trie, batch: Compiled, bias_of: BiasOf | None) -> tuple[Shar
     structure = Shared(torch.from_numpy(visible), torch.from_numpy(distances), torch.from_numpy(keys))
     if bias_of is None:
         return structure, None
-    bias = np.zeros(visible.shape, np.float32)
-    bias[tuple(index[:pairs] for index in where)] = bias_of(batch)[s, i, j]
+    of_pairs = bias_of(batch)
+    bias = np.zeros((rows, of_pairs.shape[1], *visible.shape[1:]), of_pairs.dtype)
+    row, at, slot = (index[:pairs] for index in where)
+    bias[row, :, at, slot] = of_pairs[s, :, i, j]
     return structure, torch.from_numpy(bias)
 
 
@@ -224,7 +227,7 @@ def _of_one_trie(model: Transformer, planned: Planned, memory: Remembered | None
     token, arc = (
         there(_in_rows(column[at], filling)) for column, filling in ((batch.token, PAD), (batch.arc, NOTHING))
     )
-    bias = None if bias is None else bias.to(device)[:, None]  # the same for all heads
+    bias = None if bias is None else bias.to(device)
     x = model(TrieBatch(token, arc, structure, farthest_in(batch), bias, memory)).flatten(0, 1)
     # Several sequences ask the same position, for the same or for different targets.
     (predicting,) = np.nonzero(batch.target[at] != NOTHING)
