@@ -26,6 +26,7 @@ from dtglib.families.constituency.compile import composed, in_a_row, rules_of
 from dtglib.families.constituency.family import BracketModel, BracketReading
 from dtglib.families.constituency.machine import CLOSE, FIRST, GEN, START, Rules, legal, replay, step
 from dtglib.families.constituency.naive import simulate
+from dtglib.families.constituency.sides import SidesModel
 from dtglib.families.constituency.trees import bracket_symbols, labels_of, symbols_of, words_and_symbols, written
 from dtglib.network.transformer import TransformerConfig, batch_of
 from dtglib.sequences.batches import pad
@@ -232,17 +233,16 @@ def test_what_is_legal_at_a_position_is_what_the_machine_says(typed):
 @cache
 def model(name: str, words: tuple[str, ...] = ("a", "b"), labels=("A", "B"), in_a_row_=2, layers=2) -> BracketModel:
     torch.manual_seed(3)
-    reading = BracketReading(
-        composes=name.startswith("tg"), typed=not name.endswith(("plm", "untyped")), most_in_a_row=in_a_row_
-    )
+    reading = BracketReading(composes=name.startswith("tg"), typed=name in ("txl-trees", "tg"), most_in_a_row=in_a_row_)
     config = TransformerConfig(name, layers=layers, width=16, heads=2, inner=32)
-    found = BracketModel(config, speaking(words, labels, reading.typed), reading)
+    network = SidesModel if name == "plm-mask" else BracketModel
+    found = network(config, speaking(words, labels, reading.typed), reading)
     with torch.no_grad():
         found.output.bias.normal_(0, 0.5)
     return found.eval()
 
 
-NAMES = ("plm", "txl-trees", "tg", "tg-untyped")
+NAMES = ("plm", "plm-mask", "txl-trees", "tg", "tg-untyped")
 
 
 def all_trees(words: int, rules: Rules):
@@ -298,7 +298,9 @@ def test_step_by_step_is_the_same_as_all_at_once(name):
     for _ in range(20):
         tree = random_tree(chance, 4)
         sequences = network.reading.compile(network.vocabulary, [(WORDS, tree)])
-        batch = batch_of(pad(sequences, [0]), dense)
+        compiled = pad(sequences, [0])
+        bias = network.bias_of(compiled)
+        batch = batch_of(compiled, dense, bias=None if bias is None else torch.from_numpy(bias))
         with torch.no_grad():
             expected = network.log_probs(batch)
         stepper, found = network.stepper(), []

@@ -70,7 +70,7 @@ class TrieBatch(NamedTuple):
 # The `bias` of padded sequences, (K, C, T, T), of position i for position j: C is 1, or the heads, or whatever else the
 # model's blocks make a bias of (`Block.bias`); the numbers may be integers. It may depend on nothing that comes after
 # i, because sequences that begin alike share their positions.
-BiasOf = Callable[[Compiled], np.ndarray]
+BiasOf = Callable[[Compiled], np.ndarray | None]
 
 
 class Planned(NamedTuple):
@@ -85,7 +85,7 @@ class Planned(NamedTuple):
 
 def joint_log_probs(model: Transformer, sequences: Sequences) -> Float[Tensor, " K"]:
     """log p(words, tree) of each of many compiled trees of one sentence."""
-    return computed(model, planned(sequences, model.embedding.weight.device))
+    return computed(model, planned(sequences, model.embedding.weight.device, model.bias_of))
 
 
 def planned(sequences: Sequences, device: torch.device, bias_of: BiasOf | None = None) -> list[Planned]:
@@ -171,9 +171,9 @@ def _laid_out(trie: Trie, batch: Compiled, bias_of: BiasOf | None) -> tuple[Shar
     where = looks // ROW, looks % ROW, slot
     visible[where], distances[where] = True, relpos
     structure = Shared(torch.from_numpy(visible), torch.from_numpy(distances), torch.from_numpy(keys))
-    if bias_of is None:
+    of_pairs = None if bias_of is None else bias_of(batch)
+    if of_pairs is None:
         return structure, None
-    of_pairs = bias_of(batch)
     bias = np.zeros((rows, of_pairs.shape[1], *visible.shape[1:]), of_pairs.dtype)
     row, at, slot = (index[:pairs] for index in where)
     bias[row, :, at, slot] = of_pairs[s, :, i, j]

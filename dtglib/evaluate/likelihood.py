@@ -109,7 +109,7 @@ def _plan(model: Transformer, words: Sequence[str], trees: Sequence[Sequence[int
     trees = np.asarray(trees)
     pairs = [(words, heads) for heads in trees.tolist()]
     sequences, within = within_reach(model.reading, model.vocabulary, pairs)
-    return _Plan(trees, within, planned(sequences, model.embedding.weight.device))
+    return _Plan(trees, within, planned(sequences, model.embedding.weight.device, model.bias_of))
 
 
 def _scored(model: Transformer, plan: _Plan) -> Scored:

@@ -333,6 +333,10 @@ class Transformer(nn.Module):
             x = block.finish(x, weights @ values)
         return found
 
+    def bias_of(self, batch: Compiled) -> np.ndarray | None:
+        """The `bias` of padded sentences whose trees are scored together (decode/trie.py); a subclass may make one."""
+        return None
+
     def log_probs(self, batch: Batch) -> Float[Tensor, " N"]:
         """The log-probability of each target, in nats."""
         x = self(batch).flatten(0, 1)[batch.predicts]

@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -153,4 +153,8 @@ class Examples:
         """A batch of the plan for `positions` positions, on a device."""
         layout = layout_for(device)
         batch = layout.place(self.sequences, numbers, positions)
-        return batch_of(batch, layout.form, device, layout.farthest(self, batch))
+        return batch_of(batch, layout.form, device, layout.farthest(self, batch), self.bias(batch, device))
+
+    def bias(self, batch: Compiled, device: torch.device) -> Any:
+        """The `bias` of a batch; a subclass may make one."""
+        return None

@@ -74,13 +74,15 @@ class BracketModel(SequenceModel):
         return BracketStepper(self)
 
 
-def bracket_family(name: str, title: str, reading: BracketReading) -> Family:
+def bracket_family(
+    name: str, title: str, reading: BracketReading, network: type[BracketModel] = BracketModel
+) -> Family:
     """The family of Transformers with a reading of brackets."""
 
     def symbols(config: Any, treebank: Treebank) -> Symbols:
         return reading.symbols(treebank)
 
-    family = sequence_family(name, title, reading, PAPER, BracketModel)
+    family = sequence_family(name, title, reading, PAPER, network)
     return replace(family, symbols=symbols, proposed_by="span_parser", parses=False, tree_is="tree", shown=_shown)
 
 
