@@ -160,7 +160,7 @@ def test_txl_tokens_needs_no_parser_and_is_not_held_up_by_one(folder, file, caps
     without = as_json(capsys, folder, "txl-tokens", file)
     assert without == as_json(capsys, folder, "txl-tokens", file, "--parser", "nowhere", "--trees", 2)
     assert score(folder, "txl-tokens", file, "--parser", "nowhere") == 0
-    assert "dtglib: txl-tokens has no trees; the parser is not asked" in capsys.readouterr().err.splitlines()
+    assert "dtglib: txl-tokens takes no trees from a parser; it is not asked" in capsys.readouterr().err.splitlines()
     assert score(folder, "txl-tokens", file) == 0
     assert "not asked" not in capsys.readouterr().err
 

@@ -231,4 +231,4 @@ def in_a_line(tree: list[int] | str | None) -> str:
 def say_that_no_parser_is_asked(options: argparse.Namespace, name: str) -> None:
     """Report on standard error that an option has no effect."""
     if options.parser:
-        print(f"dtglib: {name} has no trees; the parser is not asked", file=sys.stderr)
+        print(f"dtglib: {name} takes no trees from a parser; it is not asked", file=sys.stderr)

@@ -80,20 +80,18 @@ def _blimp_options(sub: argparse.ArgumentParser) -> None:
 def blimp(options: argparse.Namespace) -> None:
     """Test a model on minimal pairs."""
     from dtglib.evaluate.blimp import read_pairs
-    from dtglib.experiments.syntax_scores import ByBeam, ByTrees, Directly, pair_rows, pairs_report
+    from dtglib.experiments.syntax_scores import ByTrees, pair_rows, pairs_report, without_parser
     from dtglib.families.base import family_of, load_model
 
     path = _tested(options.path, "blimp")
     paradigms, folder = read_pairs(path, options.fraction), model_folder(options, path)
     model = load_model(folder)
-    likelihood = family_of(model).likelihood
-    if not likelihood.sums_over_trees:
-        say_that_no_parser_is_asked(options, model.config.model)
-        way = Directly()
-    elif options.parser:
+    kind = family_of(model)
+    if options.parser and kind.likelihood.sums_over_trees:
         way = ByTrees(options.parser, options.trees, options.method, options.seed)
     else:
-        way = ByBeam(widths_from(options))
+        say_that_no_parser_is_asked(options, model.config.model)
+        way = without_parser(kind, widths_from(options))
     rows = pair_rows(folder, paradigms, way)
     report = pairs_report(paradigms, rows, model.vocabulary)
     tables = {name: report.pop(name) for name in ("paradigms", "phenomena", "fields")}

@@ -30,7 +30,7 @@ from dtglib.evaluate.surprisal import is_known, of_beginnings
 from dtglib.experiments.cache import Computed, digest_of
 from dtglib.experiments.sentence_scores import Inputs, cached_scores, test_sentences
 from dtglib.experiments.settings import Settings, embedded_corpus
-from dtglib.families.base import family_of, load_model
+from dtglib.families.base import Family, family_of, load_model
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS
 from dtglib.training.distributed import device_at_hand
@@ -91,6 +91,11 @@ class Directly(NamedTuple):
     def log_probs(self, model: nn.Module) -> Callable[[Sequence[Words]], Iterable[float]]:
         scores = family_of(model).likelihood.scores
         return lambda sentences: (score.log_prob for score in scores(model, list(map(Sentence, sentences)), None))
+
+
+def without_parser(kind: Family, widths: Widths) -> ByBeam | Directly:
+    """How to score sentences of a family's models if no parser is named."""
+    return ByBeam(widths) if kind.is_searched and not kind.likelihood.is_exact else Directly()
 
 
 def pair_rows(folder: Path, paradigms: Sequence[blimp.Paradigm], way: ByBeam | ByTrees | Directly) -> list[Row]:
@@ -219,8 +224,7 @@ def pairs_of(settings: Settings, folder: Path) -> Report:
     """The report of the minimal pairs at a run size, by beam search unless the model's own score is exact."""
     paradigms = blimp.read_pairs(embedded_corpus(settings), settings.evaluation.pairs)
     model = load_model(folder, device_at_hand())
-    kind = family_of(model)
-    way = ByBeam(widths_of(settings)) if kind.is_searched and not kind.likelihood.is_exact else Directly()
+    way = without_parser(family_of(model), widths_of(settings))
     rows = pair_rows(folder, paradigms, way)
     return {"log p": type(way).__name__, **pairs_report(paradigms, rows, model.vocabulary)}
 
