@@ -450,7 +450,10 @@ def test_the_structure_of_a_tree_is_printed_in_the_form_of_the_other_systems(cap
         (["--system", "brackets", "--tree", ""], "the tree is empty"),
         (["--system", "brackets", "--tree", "(S There)", "--pieces", "1 1"], "1 words, but 2 piece counts"),
         (["--system", "brackets", "--tree", "(S There)", "--pieces", "0"], "at least one piece"),
-        (["--system", "arc-eager", "--tree", "(S There)"], "--tree goes with --system brackets, not with 'arc-eager'"),
+        (
+            ["--system", "arc-eager", "--tree", "(S There)"],
+            "--tree goes with --system brackets or pushdown, not with 'arc-eager'",
+        ),
         (["--system", "brackets", "--words", "There"], "name a sentence with --words and --heads, or with --tree"),
     ],
 )

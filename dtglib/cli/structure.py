@@ -2,6 +2,7 @@
 
 dtglib structure --system arc-eager --words "There is a difference" --heads "2 0 4 2"
 dtglib structure --system brackets --tree "(S (NP There) (VP is (NP a difference)))"
+dtglib structure --system pushdown --tree "(S (NP There) (VP is (NP a difference)))"
 """
 
 import argparse
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 
 def _options(sub: argparse.ArgumentParser) -> None:
-    systems = "arc-standard, arc-hybrid, arc-eager or arc-swift, with --words and --heads; or brackets, with --tree"
+    systems = (
+        "arc-standard, arc-hybrid, arc-eager, arc-swift, with --words and --heads; brackets, pushdown, with --tree"
+    )
     sub.add_argument("--system", required=True, metavar="NAME", help=systems)
     sub.add_argument("--words", metavar="WORDS", help='the sentence, as in "There is a difference"')
     heads = 'the head of each word, from 1; 0 is ROOT: "2 0 4 2"'

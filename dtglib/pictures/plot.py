@@ -218,7 +218,8 @@ KIND_COLOURS = {"STACK": BLUE, "COMPOSE": ORANGE}
 def draw_mask(seen: Described, title: str = "", until: int | None = None) -> Picture:
     """Draw a mask as a labelled grid: the position of a row sees the positions whose cells are filled.
 
-    Only the first `until` positions are drawn, if it is given.
+    Only the first `until` positions are drawn, if it is given. What else is known of the pairs, such as depths, is
+    written into the cells.
     """
     picture, axes = _grid(seen, title, until)
     _fill_visible(axes, seen, until)
@@ -248,10 +249,12 @@ def draw_masks(shown: Mapping[str, Described]) -> Picture:
 
 
 def _fill_visible(axes: Axes, seen: Described, until: int | None = None) -> None:
-    """Fill the cells of what each position sees, in the colour of its kind."""
+    """Fill the cells of what each position sees, in the colour of its kind, and write into them what else is known."""
     for i, kind in enumerate(seen.kinds[:until]):
         for j in np.flatnonzero(seen.visible[i]):
             axes.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=KIND_COLOURS[kind], edgecolor="white"))
+            for numbers in seen.pairs.values():
+                axes.text(j, i, str(numbers[i, j]), ha="center", va="center", fontsize=8, color="white")
 
 
 def _kinds() -> list[Patch]:

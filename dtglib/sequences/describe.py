@@ -34,6 +34,7 @@ class Described(NamedTuple):
     visible: np.ndarray  # row i: what i sees
     relpos: np.ndarray
     targets: list[str]  # "" for COMPOSE positions, which predict nothing
+    pairs: Mapping[str, np.ndarray] = {}  # what else a model knows of what is seen, such as depths; like relpos
 
 
 def show(system: str, words: Sequence[str], heads: Sequence[int], pieces: Sequence[int] | None = None) -> Described:
@@ -103,18 +104,22 @@ def _input_name(vectors: Compiled, names: Mapping[int, str] | Sequence[str], i: 
 
 def as_json(seen: Described) -> dict[str, Any]:
     """Return everything as lists; a relative position is None where nothing is visible."""
-    relpos = [
-        [int(distance) if visible else None for distance, visible in zip(*row, strict=True)]
-        for row in zip(seen.relpos, seen.visible, strict=True)
-    ]
+
+    def of_pairs(numbers: np.ndarray) -> list[list[int | None]]:
+        return [
+            [int(number) if visible else None for number, visible in zip(*row, strict=True)]
+            for row in zip(numbers, seen.visible, strict=True)
+        ]
+
     return {
         "actions": [str(action) for action in seen.actions],
         "inputs": seen.inputs,
         "kind": seen.kinds,
         **{name: getattr(seen.vectors, name).tolist() for name in VECTORS},
         "visible": seen.visible.astype(int).tolist(),
-        "relpos": relpos,
+        "relpos": of_pairs(seen.relpos),
         "targets": seen.targets,
+        **{name: of_pairs(numbers) for name, numbers in seen.pairs.items()},
     }
 
 
@@ -128,6 +133,9 @@ def as_rows(seen: Described) -> list[dict[str, Any]]:
             "sees (at relative position)": " ".join(
                 f"{j}({seen.relpos[i, j]})" for j in np.flatnonzero(seen.visible[i])
             ),
+            **{
+                f"their {name}": " ".join(map(str, numbers[i, seen.visible[i]])) for name, numbers in seen.pairs.items()
+            },
             "predicts": seen.targets[i] or "-",
         }
         for i in range(len(seen.inputs))

@@ -1,0 +1,45 @@
+"""Pushdown Layers, which generate words and attach each to the constituents before it (Murty et al. 2023).
+
+In: sentences with bracketed trees. Out: a family of models. Read first: tape.py, then network.py.
+
+`pushdown` is what the GiLT paper compares with as Pushdown-TXL: these layers on the body of TXL (tokens).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from dtglib.data.treebank import Treebank
+from dtglib.data.vocabulary import Vocabulary
+from dtglib.families.base import Family
+from dtglib.families.pushdown.describe import show
+from dtglib.families.pushdown.network import PushdownModel
+from dtglib.families.pushdown.reading import READING, SYMBOLS, TapedExamples
+from dtglib.families.pushdown.trees import written
+from dtglib.families.sequence_model import BY_BEAM
+from dtglib.network.transformer import TransformerConfig
+
+STRUCTURES = {"pushdown": show}
+
+
+def _examples(config: Any, vocabulary: Vocabulary, treebank: Treebank, longest: int | None) -> TapedExamples:
+    return TapedExamples.of(config.model, READING, vocabulary, treebank, longest)
+
+
+def _shown(network: PushdownModel, words: Sequence[str], tree: Sequence[int]) -> str:
+    return written(words, tree)
+
+
+FAMILIES = (
+    Family(
+        name="pushdown",
+        title="Pushdown-TXL",
+        paper="constituency",
+        config=TransformerConfig,
+        build=PushdownModel,
+        examples=_examples,
+        likelihood=BY_BEAM,
+        symbols=lambda config, treebank: SYMBOLS,
+        tree_is="tree",
+        shown=_shown,
+    ),
+)
