@@ -23,7 +23,8 @@ Nothing is asked where a sentence ends; the end may come after any tape. So a tr
 merged has several derivations: over n words there are Catalan(n) sequences of attachments and Catalan(n - 1) trees. All
 of them are summed in p(words).
 
-The loss is half the sum of the nats of words and of attachments, as GiLT's authors have it.
+The loss is half the sum of the nats of words and of attachments, as GiLT's authors have it; the nats of its parts are
+logged whole.
 
 At the paper's size (32,768 entries) the body has 251,942,912 parameters and the head 34,380,160: exactly the 251.94 and
 34.38 million of the authors' code.
@@ -42,6 +43,7 @@ from dtglib.network.attention import Bias, Heads
 from dtglib.network.transformer import Block, Part, Transformer, TransformerConfig
 
 DEPTHS = 50  # entries of a table; the paper's number
+PARTS = ("word", "attachment")  # of the loss
 
 
 class PushdownBlock(Block):
@@ -81,6 +83,10 @@ class AttachmentHead(nn.Module):
         """The keys of words that have been read."""
         return self.key(torch.cat([self.asked(h), self.depths(depth.clamp(max=DEPTHS - 1))], dim=-1))
 
+    def by_distance(self, query: Float[Tensor, "*N q"], distance: Int[Tensor, "*N J"]) -> Float[Tensor, "*N J"]:
+        """What distances, in positions, add to the scores for other words: nothing here."""
+        return torch.zeros_like(distance, dtype=query.dtype)
+
 
 def _two_layers(width: int, inner: int, out: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(width, inner), nn.ReLU(), nn.Linear(inner, out))
@@ -89,13 +95,13 @@ def _two_layers(width: int, inner: int, out: int) -> nn.Sequential:
 class PushdownModel(Transformer):
     """A language model over words and attachments."""
 
-    block = PushdownBlock
+    block, head_class = PushdownBlock, AttachmentHead
     is_compiled = False  # batches of padded sentences have many shapes
     reading = READING
 
     def __init__(self, config: TransformerConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
-        self.head = AttachmentHead(config)
+        self.head = self.head_class(config)
         self.initialise()  # once more, with the head
 
     @torch.no_grad()
@@ -125,19 +131,22 @@ class PushdownModel(Transformer):
         """The log-probability with which each word attaches to each word."""
         query, itself = self.head.queries(h[given.first - 1], self.embedding(token[given.first]))
         keys = self.head.keys(h[given.last], given.depth)
-        scores = query @ keys.transpose(1, 2)
+        distance = given.first[:, :, None] - given.last[:, None]  # negative for words that are barred
+        scores = query @ keys.transpose(1, 2) + self.head.by_distance(query, distance.clamp(min=0))
         own = torch.eye(scores.shape[1], dtype=torch.bool, device=h.device)
         scores = torch.where(own, itself[:, :, None], scores)
         return scores.masked_fill(~given.may, -torch.inf).log_softmax(2)
 
     def loss(self, batch: TapedBatch) -> tuple[Float[Tensor, ""], dict[str, Part]]:
-        """Half the nats of words and attachments; the parts are not halved."""
+        """The objective, and all nats of words and of attachments."""
         words, attachments = (-log_probs.sum() for log_probs in self.scored(batch))
-        parts = {
-            "word": Part(words.detach(), len(batch.batch.target)),
-            "attachment": Part(attachments.detach(), batch.attachments.choices),
-        }
-        return (words + attachments) / 2, parts
+        parts = Part(words, len(batch.batch.target)), Part(attachments, batch.attachments.choices)
+        of_both = {name: Part(nats.detach(), events) for name, (nats, events) in zip(PARTS, parts, strict=True)}
+        return self.objective(*parts), of_both
+
+    def objective(self, words: Part, attachments: Part) -> Float[Tensor, ""]:
+        """What is minimised: half of all nats."""
+        return (words.nats + attachments.nats) / 2
 
     def joint_log_probs(self, batch: TapedBatch) -> Float[Tensor, " B"]:
         """log p(words, attachments) of each sentence."""

@@ -84,10 +84,12 @@ class TapeStepper(SequenceStepper):
     def _attachments(self, hypotheses: Hypotheses) -> Float[Tensor, "rows V"]:
         """The log-probabilities of the attachments of words that wait."""
         model, states, cache = self.model, hypotheses.states, hypotheses.cache
-        edge = np.zeros((len(hypotheses), int(states.items.max())), np.int64)
-        _right_edge(states.begin, states.items, cache.slot, cache.filled, edge)
+        edge, distance = np.zeros((2, len(hypotheses), int(states.items.max())), np.int64)
+        _right_edge(states.begin, states.items, cache.slot, cache.filled, edge, distance)
         query, itself = model.head.queries(hypotheses.x, model.embedding(self._there(states.waiting)))
         to_others = torch.einsum("nq,neq->ne", query, self.keys[self._there(edge)].to(query.dtype))
+        if edge.shape[1]:
+            to_others = to_others + model.head.by_distance(query, self._there(distance))
         scores = torch.cat([itself[:, None], to_others], dim=1)
         items, count = self._there(states.items)[:, None], torch.arange(scores.shape[1], device=self.device)
         barred = (count > items) | ((count == 0) & (items == MOST_OPEN))
@@ -145,11 +147,12 @@ class TapeStepper(SequenceStepper):
 
 
 @njit
-def _right_edge(begin, items, slots, filled, edge):
-    """The slot of the last position of each constituent, beginning with the last constituent."""
+def _right_edge(begin, items, slots, filled, edge, distance):
+    """The last position of each constituent, beginning with the last one: its slot, and its distance."""
     for row in range(len(items)):
         for n in range(items[row]):
-            edge[row, n] = slots[row, last_of(begin[row], items[row], filled[row], items[row] - 1 - n)]
+            last = last_of(begin[row], items[row], filled[row], items[row] - 1 - n)
+            edge[row, n], distance[row, n] = slots[row, last], filled[row] - last
 
 
 @njit
