@@ -551,6 +551,78 @@ def test_where_no_more_constituents_fit_a_word_must_attach():
         reduces_of(range(1, words + 1))
 
 
+# ---- A language of brackets
+
+KINDS = 8  # of brackets
+
+
+def dyck(chance: random.Random, length: int, rises: float, deepest: int) -> list[str]:
+    """A word of the Dyck language, no deeper than that; `rises` is how likely it opens where it may do both."""
+    words, opened = [], []
+    while len(words) < length:
+        may_open = len(opened) < min(deepest, length - len(words))
+        if may_open and (not opened or chance.random() < rises):
+            opened.append(chance.randrange(KINDS))
+            words.append(f"open{opened[-1]}")
+        else:
+            words.append(f"close{opened.pop()}")
+    return words
+
+
+def bracketed(words: list[str], name: str) -> Sentence:
+    """Each pair of brackets is a constituent; that of the sentence holds them all. The heads are of no importance."""
+    parts = (f"(X (T {word})" if word.startswith("open") else f"(T {word}))" for word in words)
+    return Sentence(tuple(words), (0, *[1] * (len(words) - 1)), id=name, brackets=f"(S {' '.join(parts)})")
+
+
+def depth_before(words: list[str]) -> np.ndarray:
+    return np.cumsum([1 if word.startswith("open") else -1 for word in words]) + [w.startswith("close") for w in words]
+
+
+def closed_rightly(name: str, train: list[Sentence], test: list[Sentence]) -> float:
+    """How often a trained model finds the right one among the closing brackets, at depths of 15 and more."""
+    chosen, config = family(name), TransformerConfig(name, layers=3, width=64, heads=4, inner=128)
+    treebank = load("minilang", "train", 1)
+    entries = [f"{side}{kind}" for side in ("open", "close") for kind in range(KINDS)]
+    vocabulary = Vocabulary.of_words([entries], chosen.symbols(config, treebank))
+    torch.manual_seed(1)
+    network, device, chance = build(config, vocabulary), torch.device("cpu"), np.random.default_rng(1)
+    optimizer = torch.optim.Adam(network.parameters(), 3e-3)
+    examples, asked = (
+        chosen.examples(config, vocabulary, treebank._replace(sentences=part), None) for part in (train, test)
+    )
+    for _ in range(5):
+        for numbers in examples.plan(1500, chance, device):
+            nats, _ = network.loss(examples.batch(numbers, 1500, device))
+            optimizer.zero_grad()
+            (nats / len(numbers) / 40).backward()
+            optimizer.step()
+    closing, found = torch.tensor(["close" in entry for entry in vocabulary.entries]), []
+    network.eval()
+    for number, sentence in enumerate(test):
+        given = asked.batch([number], 10**6, device)
+        words = given.batch if name == "pushdown" else given
+        with torch.no_grad():
+            h = network(words)[0]
+            scores = network.output(h, network.embedding.weight, words.legal).masked_fill(~closing, -torch.inf)
+        is_asked = (depth_before(sentence.words) >= 15) & [word.startswith("close") for word in sentence.words]
+        found += (scores.argmax(1) == words.target)[:-1][torch.from_numpy(is_asked)].tolist()
+    assert len(found) > 500
+    return sum(found) / len(found)
+
+
+@pytest.mark.slow
+def test_deep_brackets_are_closed_better_with_a_tape_than_without():
+    """Trained at depths up to 10, asked at depths of 15 to 50 (Murty et al. 2023, section 4.1)."""
+    chance = random.Random(1)
+    train = [bracketed(dyck(chance, 2 * chance.randint(10, 30), 0.5, 10), f"train-{n}") for n in range(1500)]
+    test = [bracketed(dyck(chance, 100, 0.7, 50), f"test-{n}") for n in range(40)]
+    assert max(depth_before(sentence.words).max() for sentence in train) == 10
+    with_tape, without = (closed_rightly(name, train, test) for name in ("pushdown", "txl-tokens"))
+    print(f"right: {with_tape:.3f} with a tape, {without:.3f} without")
+    assert with_tape > without + 0.1
+
+
 # ---- Commands
 
 
