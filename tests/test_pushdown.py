@@ -23,6 +23,7 @@ from dtglib.decode.beam import Widths, search, search_beginnings
 from dtglib.decode.sampling import generate
 from dtglib.decode.trie import computed, planned
 from dtglib.decode.writing import write
+from dtglib.evaluate.likelihood import score_trees
 from dtglib.families.base import build, family
 from dtglib.families.pushdown.naive import simulate
 from dtglib.families.pushdown.network import DEPTHS, PushdownModel
@@ -349,6 +350,11 @@ def test_the_parts_of_the_loss_are_not_halved():
         assert 2 * float(nats) == pytest.approx(-float(network.joint_log_probs(given).sum()), rel=1e-5)
     assert parts["word"].events == 5 + 4 and parts["attachment"].events == 3 + 2
     assert float(parts["word"].nats + parts["attachment"].nats) == pytest.approx(2 * float(nats), rel=1e-5)
+
+
+def test_without_a_tape_it_says_what_it_wants():
+    with pytest.raises(UserError, match="these layers want a tape, and the batch has none"):
+        score_trees(model(WORDS), WORDS, [[1, 2, 3, 1]])
 
 
 # ---- Step by step
