@@ -44,7 +44,7 @@ from dtglib.experiments.prepare import is_released, prepare, read_corpus, traine
 from dtglib.experiments.settings import read_size
 from dtglib.experiments.syntax_scores import beam_scores, pairs_of, suites_of, widths_of
 from dtglib.experiments.tables import as_text, measured_values
-from dtglib.families.base import family, load_model, titles
+from dtglib.families.base import compared, family, load_model, titles
 from dtglib.parsing.constituents import bracketed
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS, propose
@@ -61,7 +61,7 @@ seed, trees = first.run.seed, first.evaluation.trees
 # (of which there are not all), with DTG and TXL (tokens) beside them; the recorded comparison of all is further down.
 
 # %%
-names = titles("constituency")
+names = compared("constituency")
 if first.evaluation.released:
     names = {name: title for name, title in titles().items() if name in (*names, "txl-tokens", "dtg")}
 settings = {name: read_size(size, model=name) for name in names}
@@ -183,10 +183,10 @@ plot.draw_scores(circuits, "circuit", "score, percent", "model")
 # over several seeds, out of [results/](../results): mean, standard deviation, number of seeds.
 
 # %% tags=["table"]
-compared = ["TXL (tokens)", *titles("constituency").values(), "DTG"]
-recorded = measured_values().query("size == 'mini' and corpus == 'minilang' and question == '' and system in @compared")
+systems = ["TXL (tokens)", *titles("constituency").values(), "DTG"]
+recorded = measured_values().query("size == 'mini' and corpus == 'minilang' and question == '' and system in @systems")
 table = recorded.pivot_table(index="system", columns="measure", values="value", aggfunc=as_text)
-table.reindex([name for name in compared if name in table.index])
+table.reindex([name for name in systems if name in table.index])
 
 # %%
 chosen = recorded[recorded["measure"] == "perplexity"].rename(columns={"value": "perplexity of a word"})

@@ -21,8 +21,8 @@ from dtglib.experiments.prepare import is_released, prepare, read_corpus, traine
 from dtglib.experiments.sentence_scores import TREES_IN_STUDY, scores_of, studied, test_sentences, tightness_of
 from dtglib.experiments.settings import Settings, read_size
 from dtglib.experiments.silver import parsed
-from dtglib.experiments.syntax_scores import pairs_of, parsing_of, suites_of
-from dtglib.families.base import family, titles
+from dtglib.experiments.syntax_scores import beam_scores, pairs_of, parsing_of, suites_of, widths_of
+from dtglib.families.base import compared, family, titles
 
 
 class Job(NamedTuple):
@@ -35,19 +35,30 @@ class Job(NamedTuple):
 
 def jobs_of(size: str, paper: str) -> list[Job]:
     """The jobs for a paper's notebooks at a size."""
-    jobs = OF_PAPER.get(paper, _of_models)(size, read_size(size), list(titles(paper)))
+    jobs = OF_PAPER.get(paper, _of_models)(size, read_size(size), list(compared(paper)))
     # A parser that was trained elsewhere has no job to wait for.
     names = {job.name for job in jobs}
     return [job._replace(needs=tuple(need for need in job.needs if need in names)) for job in jobs]
 
 
 def _of_models(size: str, settings: Settings, models: Sequence[str]) -> list[Job]:
-    """The jobs that any paper needs: its models are trained, with the parsers that propose their trees, and scored."""
+    """The jobs that any paper needs: its models are trained, with the parsers that propose their trees, and scored.
+
+    Where released models are asked for, those without a release are left out.
+    """
+    if settings.evaluation.released:
+        models = [model for model in models if is_released(read_size(size, model=model))]
     proposed = {model: family(model).proposed_by for model in models if family(model).likelihood.sums_over_trees}
     parsers = {model: setting.removesuffix("_parser") for model, setting in proposed.items()}
     jobs = _of_parsers(size, settings, sorted(set(parsers.values())))
     jobs += _of_training(size, settings, models)
-    jobs += [_of_scores(size, settings.run.seed, model, parsers.get(model)) for model in models]
+    seed = settings.run.seed
+    jobs += [_of_scores(size, seed, model, parsers.get(model)) for model in models]
+    jobs += [
+        Job(f"search {model}", partial(_search, size, model), (f"train {model}, seed {seed}",))
+        for model in models
+        if family(model).is_searched
+    ]
     return jobs + _of_syntax(size, settings, models)
 
 
@@ -193,6 +204,11 @@ def _scores(size: str, model: str, parser: str | None) -> object:
     folder, trees = _model(size, model, settings.run.seed), settings.evaluation.trees
     proposer = parser and _parser(size, parser)
     return scores_of(folder, test_sentences(settings), proposer, trees=trees, seed=settings.run.seed)
+
+
+def _search(size: str, model: str) -> object:
+    settings = read_size(size, model=model)
+    return beam_scores(_model(size, model, settings.run.seed), test_sentences(settings), widths_of(settings))
 
 
 def _tightness(size: str, parser: str) -> object:

@@ -272,7 +272,7 @@ def as_markdown(values: pd.DataFrame, folder: Path | None = None, corpus: str = 
         theirs = theirs[theirs["metric"].isin(in_papers[name])]
         columns.append({row.system: f"<sub>{row.value}</sub>" for row in theirs.itertuples()})
     head = ["", *(title for _, _, name in COLUMNS for title in (name, "<sub>paper</sub>"))]
-    systems = [name for name in titles("dtg").values() if any(name in column for column in columns)]
+    systems = [name for name in titles().values() if any(name in column for column in columns[::2])]
     rows = [[name, *(column.get(name, "") for column in columns)] for name in systems]
     return Markdown("\n".join(f"| {' | '.join(row)} |" for row in [head, ["---", *["---:"] * len(columns)], *rows]))
 

@@ -57,6 +57,7 @@ class Paper(NamedTuple):
 
     name: str
     notebooks: str  # the tens of their numbers: "1" is 10 to 19
+    compared: tuple[str, ...]  # the models that its notebooks train and compare; others are variants of these
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,11 @@ def papers() -> dict[str, Paper]:
     """All papers by their names, in the order of their notebooks."""
     found = [one for module in _modules() for one in getattr(module, "PAPERS", ())]
     return {one.name: one for one in sorted(found, key=lambda one: one.notebooks)}
+
+
+def compared(paper: str) -> dict[str, str]:
+    """The titles of the models that a paper's notebooks compare, by their names."""
+    return {name: title for name, title in titles().items() if name in papers()[paper].compared}
 
 
 def titles(paper: str | None = None) -> dict[str, str]:

@@ -12,7 +12,7 @@ from dtglib.families.base import Paper
 from dtglib.families.sequence_model import sequence_family
 from dtglib.sequences.readings import on_a_stack
 
-PAPERS = (Paper("dtg", notebooks="09"),)
+PAPERS = (Paper("dtg", "09", ("txl-tokens", "txl-trans", "dtg", "dtg-eager", "dtg-swift")),)
 
 FAMILIES = (
     sequence_family("dtg", "DTG", on_a_stack("arc-standard"), "dtg"),

@@ -15,7 +15,7 @@ from dtglib.families.constituency.describe import show
 from dtglib.families.constituency.family import PAPER, BracketReading, bracket_family
 from dtglib.families.constituency.sides import PLM_MASK
 
-PAPERS = (Paper(PAPER, notebooks="1"),)
+PAPERS = (Paper(PAPER, "1", ("plm", "txl-trees", "tg", "pushdown")),)
 
 STRUCTURES = {"brackets": show}
 
