@@ -59,8 +59,10 @@ def jobs(options: argparse.Namespace) -> None:
     found = jobs_of(options.size, options.paper)
     if options.json:
         print(json.dumps({"jobs": [{"job": job.name, "after": job.needs} for job in found]}, indent=2))
-    else:
+    elif found:
         print_table([{"job": job.name, "after": "; ".join(job.needs)} for job in found])
+    else:
+        print("the notebooks compute nothing in advance")
 
 
 def _reproduce_options(sub: argparse.ArgumentParser) -> None:
