@@ -75,20 +75,24 @@ def _of_seed(size: str, seed: int, names: Sequence[str], about: Sequence[str]) -
 def _of_sentences(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
     """Perplexities, reranking, and how tight the bounds are."""
     sentences = sentence_scores.test_sentences(settings)
-    with_heads = {model: folder for model, folder in models.items() if family(model).proposed_by == "strong_parser"}
+    with_heads = {model: folder for model, folder in models.items() if _sums_over_heads(family(model))}
     for name, parser in proposers(settings).items() if with_heads else ():
         yield {"part": "parser", "parser": name, **_of_proposer(parser)}
         yield from _of_parser(settings, with_heads, name, parser, sentences)
     for model in [name for name in models if name not in with_heads]:
-        yield {"part": "perplexity", "model": model, **_of_guest(settings, models[model], family(model), sentences)}
+        yield {"part": "perplexity", "model": model, **_of_others(settings, models[model], family(model), sentences)}
     for model, folder in models.items():
         if family(model).is_searched and not family(model).likelihood.is_exact:
             by_beam = beam_scores(folder, sentences, widths_of(settings))
             yield {"part": "perplexity by beam", "model": model, **sentence_scores.perplexity_row(by_beam)}
 
 
-def _of_guest(settings: Settings, folder: Path, kind: Family, sentences: list[Sentence]) -> dict[str, Any]:
-    """The perplexity of a model whose trees, if it has any, are not heads; by the trees of its own parser."""
+def _sums_over_heads(kind: Family) -> bool:
+    return kind.likelihood.sums_over_trees and kind.proposed_by == "strong_parser"
+
+
+def _of_others(settings: Settings, folder: Path, kind: Family, sentences: list[Sentence]) -> dict[str, Any]:
+    """The perplexity of a model that does not sum over heads: by the trees of its own kind of parser, or without."""
     parser = proposer_of(kind, settings) if kind.likelihood.sums_over_trees else None
     scores = sentence_scores.scores_of(folder, sentences, parser, settings.evaluation.trees, seed=settings.run.seed)
     used = {"parser": None}
@@ -155,13 +159,9 @@ def _of_parser(
     proposed = list(propose(loaded, words, trees, METHODS["sample"], seed))
     choices = {}
     for model, folder in models.items():
-        has_trees = family(model).likelihood.sums_over_trees
-        scores = sentence_scores.scores_of(folder, sentences, parser if has_trees else None, trees, seed=seed)
-        if has_trees:
-            choices[model] = [score.best for score in scores]
-        if has_trees or name == "strong":  # a model without trees needs no parser, and is scored once
-            used = name if has_trees else None
-            yield {"part": "perplexity", "model": model, "parser": used, **sentence_scores.perplexity_row(scores)}
+        scores = sentence_scores.scores_of(folder, sentences, parser, trees, seed=seed)
+        choices[model] = [score.best for score in scores]
+        yield {"part": "perplexity", "model": model, "parser": name, **sentence_scores.perplexity_row(scores)}
     for row in reranked(sentences, favourites(loaded, words), proposed, choices):
         yield {"part": "reranking", "parser": name, **row}
     if "dtg" not in models:
