@@ -71,8 +71,9 @@ beside_the_paper("table2", values)
 # %% [markdown]
 # PLM, TG and Pushdown are the relatives that read constituents ([11_constituency](11_constituency.ipynb)). The paper
 # has the numbers of PLM and Pushdown from Murty et al. (2023), with other tokenisers, and PLM's row mixes models of
-# several papers. The GiLT paper trained Pushdown and a Transformer-XL again with one tokeniser, and judged them by a
-# tenth of BLiMP:
+# several papers. No two published rows share tokeniser, part of BLiMP and average of the test suites, but those of
+# the GiLT paper, which trained Pushdown and a Transformer-XL again with one tokeniser, and judged them by a tenth of
+# BLiMP:
 
 # %% tags=["table"]
 beside_the_paper("gilt_table1", values)

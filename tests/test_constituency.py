@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -30,6 +31,7 @@ from dtglib.families.constituency.sides import SidesModel
 from dtglib.families.constituency.trees import bracket_symbols, labels_of, symbols_of, words_and_symbols, written
 from dtglib.network.transformer import TransformerConfig, batch_of
 from dtglib.sequences.batches import pad
+from dtglib.sequences.compile import COMPOSE
 from dtglib.sequences.structure import dense, vectors_of
 
 LABELS, WORDS = ("NP", "S", "VP"), ("There", "is", "a", "difference")
@@ -153,14 +155,23 @@ def test_there_are_as_many_sequences_as_counted_elsewhere(labels, in_a_row_, cou
 
 
 def test_what_is_illegal_is_named():
-    for symbols, place in ([0], 1), ([3, 1], 2), ([3, 0, 1, 3], 4), ([1], 1):
-        with pytest.raises(UserError, match=f"symbol {place}, .* is not legal"):
+    for symbols, wrong in (
+        ([0], "after 0 words, a word stands in no constituent"),
+        ([3, 1], "after 0 words, a constituent is empty"),
+        ([3, 0, 1, 3], "after 1 word, something follows the constituent of the whole sentence"),
+        ([1], "after 0 words, a bracket closes, and none is open"),
+        ([3] * 9, "after 0 words, more than 8 brackets are opened in a row"),
+        ([3, 0] * 51, "after 50 words, more than 50 brackets are open"),
+    ):
+        with pytest.raises(UserError, match=f"^the brackets are no tree: {wrong}$"):
             replay(symbols)
+    with pytest.raises(UserError, match="a label has number 1, and there are 1"):
+        replay([3], Rules(labels=1))
     with pytest.raises(UserError, match="sentence 1: 4 words, but a tree of 1"):
         composed(speaking(), [(WORDS, (3, 0, 1))])
     with pytest.raises(UserError, match="sentence 1: the tree is not whole"):
         composed(speaking(), [(WORDS, TREE[:-1])])
-    with pytest.raises(UserError, match="symbol 2, 1, is not legal"):
+    with pytest.raises(UserError, match="after 0 words, a constituent is empty"):
         composed(speaking(), [(WORDS, (3, 1, 0, 0, 0, 0))])
 
 
@@ -181,6 +192,15 @@ def test_the_grid_of_the_example():
         lines.append([str(i), name, ("STACK", "COMPOSE")[columns.kind[i]], *map(str, about), *seen.split()])
     assert lines == [line.split() for line in GRID.split("\n") if line]
     assert (columns.settled == np.arange(17)).all() and (columns.top == columns.level).all()
+
+
+def test_with_one_column_for_place_and_depth_two_rows_of_the_example_go_wrong():
+    batch = pad(composed(speaking(), [(WORDS, TREE)]), [0])
+    floor = np.where(batch.kind == COMPOSE, batch.level, batch.floor)
+    merged = batch._replace(height=batch.level, floor=floor)
+    right, wrong = (dense(vectors_of(one)).visible[0] for one in (batch, merged))
+    assert (right != wrong).any(1).nonzero()[:, 0].tolist() == [11, 13]
+    assert wrong[11, 7] and wrong[13, 4]
 
 
 def test_masks_and_distances_are_those_of_a_literal_stack():
@@ -338,7 +358,10 @@ def test_words_in_pieces_are_the_same_step_by_step():
         np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize(("layers", "reached"), [(1, {0, 1, 4, 13, 14}), (2, {0, 1, 2, 3, 4, 6, 7, 11, 13, 14})])
+@pytest.mark.parametrize(
+    ("layers", "reached"),
+    [(1, {0, 1, 4, 13, 14}), (2, {0, 1, 2, 3, 4, 6, 7, 11, 13, 14}), (3, set(range(15)) - {5, 12})],
+)
 def test_what_is_composed_is_seen_through_its_composition_only(layers, reached):
     """The gradient of a position is exactly zero for all inputs that no path of so many layers leads to."""
     network = model("tg", WORDS, LABELS, 8, layers)
@@ -361,7 +384,19 @@ def test_what_is_drawn_is_a_whole_tree(name):
         assert one.log_prob == pytest.approx(float(joint_log_probs(network, sequences)[0]), abs=1e-4)
 
 
-@pytest.mark.parametrize("name", ["plm", "tg"])
+def test_at_the_papers_size_it_has_as_many_parameters_as_the_published_one_but_for_what_our_body_shares():
+    """The published one has u and v in each layer, ours in one place, and a bias after attention, which ours lacks."""
+    config = TransformerConfig("tg")
+    labels = tuple(f"{a}{b}" for a in "AB" for b in "ABCDEFGHIJKLM")
+    symbols = bracket_symbols(labels)
+    rest = (f"▁{number}" for number in range(32768 - len(symbols.entries)))
+    with torch.device("meta"):
+        network = BracketModel(config, Vocabulary((*symbols.entries, *rest), symbols), BracketReading(True, True))
+    layers, width = config.layers, config.width
+    assert sum(p.numel() for p in network.parameters()) == 251_887_616 - 2 * (layers - 1) * width - layers * width
+
+
+@pytest.mark.parametrize("name", ["plm", "txl-trees", "tg"])
 def test_a_family_learns_the_sentences_that_it_reads(name):
     """Fifty different sentences cannot have more than a fiftieth each: it comes near that."""
     chosen, treebank = family(name), load("minilang", "train", 50)
@@ -381,6 +416,20 @@ def test_a_family_learns_the_sentences_that_it_reads(name):
     assert 0 < float(nats.detach()) - 50 * math.log(50) < 0.05 * parts["transition"].events
 
 
+def test_a_treebank_of_brackets_alone_is_read(tmp_path):
+    """As the Penn Treebank is: no sentence has heads. A tree with an odd label is left out and counted."""
+    trees = ["( (S (NP-SBJ (EX There)) (VP (VBZ is) (NP (DT a) (NN cat)))) )", "(S (np (EX There)) (VP (VBZ is)))"]
+    (tmp_path / "mine.mrg").write_text("\n".join(trees))
+    treebank, config = load(tmp_path / "mine.mrg"), TransformerConfig("tg", layers=1, width=8, heads=1, inner=8)
+    symbols = family("tg").symbols(config, treebank)
+    assert symbols.left == ("(NP", "(S", "(VP")
+    vocabulary = Vocabulary.of_words([s.words for s in treebank.sentences], symbols)
+    examples = family("tg").examples(config, vocabulary, treebank, None)
+    assert len(examples) == 1 and examples.excluded["a label of other signs"] == 1
+    with pytest.raises(UserError, match="no sentence is left for model dtg"):
+        family("dtg").examples(config, Vocabulary.of_words([WORDS]), treebank, None)
+
+
 def test_sentences_without_constituents_are_left_out_by_name():
     chosen, config = family("tg"), TransformerConfig("tg", layers=1, width=8, heads=1, inner=8)
     treebank = load("minilang", "train", 5)
@@ -395,19 +444,20 @@ def test_sentences_without_constituents_are_left_out_by_name():
         chosen.examples(config, vocabulary, treebank._replace(sentences=[bare]), None)
 
 
-def test_uniform_over_legal_symbols_everything_sums_to_one():
-    """Sentences of one to three words, and what goes on after them: the machine leaks no probability."""
-    rules, total = Rules(1, most_in_a_row=1), 0.0
-    stack = [(START, 1.0)]
+def test_uniform_over_legal_symbols_sentences_of_one_to_four_words_have_known_shares():
+    """Two labels, at most two opening brackets in a row; after the fourth word everything must be closed."""
+    rules, share = Rules(2, most_in_a_row=2), [Fraction(0)] * 5
+    stack = [(START, Fraction(1))]
     while stack:
         state, p = stack.pop()
-        may = legal(state, rules)
-        if state.done or state.words == 4:
-            total += p
+        if state.done:
+            share[state.words] += p
             continue
-        stack += [(step(state, symbol), p / len(may)) for symbol in may if len(state.open) < 9 or symbol < FIRST]
-        total += sum(p / len(may) for symbol in may if len(state.open) >= 9 and symbol >= FIRST)
-    assert math.isclose(total, 1)
+        may = legal(state, rules)
+        may = [symbol for symbol in may if state.words < 4 or symbol == CLOSE]
+        stack += [(step(state, symbol), p / len(may)) for symbol in may]
+    assert share[1:] == [Fraction(1, 8), Fraction(5, 96), Fraction(455, 18432), Fraction(14713, 18432)]
+    assert sum(share) == 1
 
 
 def test_the_pairs_of_a_vocabulary_are_told_by_their_ids():
@@ -446,7 +496,9 @@ def test_the_structure_of_a_tree_is_printed_in_the_form_of_the_other_systems(cap
     ("arguments", "complaint"),
     [
         (["--system", "brackets", "--tree", "(S (NP There) is"], "brackets that are not closed: 1"),
-        (["--system", "brackets", "--tree", "(S (NP) is)"], "symbol 3, 1, is not legal"),
+        (["--system", "brackets", "--tree", "(S (NP) is)"], "after 0 words, a constituent is empty"),
+        (["--system", "brackets", "--tree", "(S ( There))"], "an opening bracket without a label"),
+        (["--system", "brackets", "--tree", "(S There)", "--words", "x"], "leave out --words and --heads"),
         (["--system", "brackets", "--tree", ""], "the tree is empty"),
         (["--system", "brackets", "--tree", "(S There)", "--pieces", "1 1"], "1 words, but 2 piece counts"),
         (["--system", "brackets", "--tree", "(S There)", "--pieces", "0"], "at least one piece"),

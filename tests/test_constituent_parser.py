@@ -10,6 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 import torch
+from running import CONFIGS
 
 from dtglib.basics.errors import UserError
 from dtglib.cli.main import main
@@ -22,6 +23,7 @@ from dtglib.evaluate.likelihood import score_trees
 from dtglib.experiments.parsers import ParserSettings, PreparedParser, nats_per_word, train_parser_into
 from dtglib.experiments.settings import RunConfig
 from dtglib.families.base import build, family
+from dtglib.families.constituency.trees import words_and_symbols
 from dtglib.network.transformer import TransformerConfig
 from dtglib.parsing.constituents import (
     ConstituentExamples,
@@ -255,6 +257,31 @@ def test_the_wrong_kind_of_parser_is_an_error_that_says_so(by_heart):
         ).reading.trees_of(vocabulary.with_symbols(plm), trees.best_trees(30))
 
 
+def test_odd_labels_are_left_out():
+    odd = Sentence(("a",), brackets="(np (X a))", id="odd")
+    treebank = Treebank([odd, Sentence(("a",), brackets="(NP (X a))", id="good")], Counter())
+    entries = constituent_entries(treebank, 1)
+    assert entries["labels"] == ["", "NP"]
+    assert ConstituentExamples(entries, treebank).summary.endswith("left out for unknown labels: 1 (odd)")
+
+
+def test_a_batch_has_no_more_positions_than_its_plan(by_heart):
+    examples = ConstituentExamples(by_heart.entries, minilang())
+    for numbers in examples.plan(100, np.random.default_rng(1), torch.device("cpu")):
+        assert len(numbers) == 1 or examples.batch(numbers, 100, torch.device("cpu")).positions <= 100
+
+
+@pytest.mark.parametrize(("kind", "status"), [("arcs", 0), ("constituents", 2), ("nonsense", 2)])
+def test_a_config_names_its_kind_of_parser(kind, status, tmp_path, capsys):
+    strong = (CONFIGS / "parsers" / "strong.yaml").read_text()
+    (tmp_path / "mine.yaml").write_text(f"parser: {kind}\n{strong}")
+    small = ["train_sentences=8", "dev_sentences=2", "epochs=1", "word_width=8", "lstm_width=8", "arc_width=8"]
+    changes = [part for one in small for part in ("--set", one)]
+    assert main(["train-parser", str(tmp_path / "mine.yaml"), *changes, "--out", str(tmp_path / "p")]) == status
+    complaint = {"constituents": "unknown key arc_width", "nonsense": "there is no parser of 'nonsense'"}.get(kind)
+    assert complaint is None or complaint in capsys.readouterr().err
+
+
 # ---- The commands
 
 
@@ -266,6 +293,10 @@ def test_trees_are_written_in_brackets(by_heart, capsys):
     assert main(["trees", *command, "-k", "3", "--method", "best", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["sentences"]
     assert row["trees"][0]["brackets"].startswith("(S ") and len(row["trees"]) == 3
+    assert main(["trees", "( a ) .", "--parser", by_heart.name, "-k", "2", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["sentences"]
+    for tree in row["trees"]:
+        assert words_and_symbols(tree["brackets"])[0] == ["-LRB-", "a", "-RRB-", "."]
 
 
 def test_a_word_that_is_a_bracket_can_be_read_again(tmp_path, by_heart):

@@ -29,7 +29,7 @@ from dtglib.families.pushdown.naive import simulate
 from dtglib.families.pushdown.network import DEPTHS, PushdownModel
 from dtglib.families.pushdown.paper import PaperHead
 from dtglib.families.pushdown.reading import READING, SYMBOLS, taped_batch
-from dtglib.families.pushdown.tape import MOST_OPEN, attachments_of, reduces_of, taped, tapes
+from dtglib.families.pushdown.tape import MOST_BESIDE, attachments_of, reduces_of, taped, tapes
 from dtglib.families.pushdown.trees import attachments_for, attachments_in, most_open, written
 from dtglib.network.attention import sinusoids
 from dtglib.network.transformer import Transformer, TransformerConfig, batch_of
@@ -243,9 +243,27 @@ def test_no_more_is_made_for_a_pair_of_positions_than_a_number_for_each_head():
 def test_depths_beyond_the_table_share_its_last_entry():
     network, words = model(), 60
     deep = [1, *range(1, words)]  # ((((a a) a) a) ...
-    assert max(tapes(deep)[-1]) > DEPTHS
-    with torch.no_grad():
-        assert network.joint_log_probs(batch(network, [(["a"] * words, deep)])).isfinite().all()
+    given = batch(network, [(["a"] * words, deep)])
+    tape = given.batch.bias
+    assert int(tape.max()) > DEPTHS
+    qu = torch.randn(1, network.config.heads, tape.shape[2], network.config.width // network.config.heads)
+    for block in network.blocks:
+        found = block.bias(qu, tape)
+        assert found.equal(block.bias(qu, tape.clamp(max=DEPTHS - 1)))
+        last = (qu @ block.depths.weight[-1]) / qu.shape[3] ** 0.5  # of any deeper one
+        row, place = (int(x) for x in (tape[0, 0] > DEPTHS).nonzero()[0])
+        torch.testing.assert_close(found[0, :, row, place], last[0, :, row])
+
+
+def test_a_tree_that_is_wider_than_a_tape_has_room_for_is_refused(capsys):
+    for words, status in ((65, 0), (66, 2)):
+        tree = f"(S {' '.join(f'w{number}' for number in range(words))})"
+        assert main(["structure", "--system", "pushdown", "--tree", tree, "--json"]) == status
+    assert_one_line(capsys, "more than 64 constituents stand side by side")
+    compiled = pad(READING.compile(speaking(), [(WORDS, [1, 2, 3, 1])]), [0])
+    compiled.head_last[0, 4], compiled.head_first[0, 4] = 0, 0  # where nothing ends
+    with pytest.raises(ValueError, match="sentence 1 of the batch attaches a word to none"):
+        taped(compiled)
 
 
 def plain(network: PushdownModel) -> Transformer:
@@ -533,9 +551,9 @@ def test_sentences_that_it_cannot_read_are_left_out_by_reason():
     chosen, config = family("pushdown"), TransformerConfig("pushdown", layers=1, width=8, heads=1, inner=8)
     treebank = load("minilang", "train", 5)
     bare = Sentence(WORDS, (2, 0, 4, 2), id="bare")
-    many = MOST_OPEN + 2
+    many = MOST_BESIDE + 2
     wide = Sentence(("a",) * many, (0, *range(1, many)), id="wide", brackets=f"(S {'(X a) ' * many})")
-    assert most_open(attachments_in(steps_of(wide.brackets))) == MOST_OPEN + 1
+    assert most_open(attachments_in(steps_of(wide.brackets))) == MOST_BESIDE + 1
     with pytest.raises(TreebankError, match="'wide': more than 64 constituents side by side"):
         attachments_for(wide)
     all_of_them = treebank._replace(sentences=[*treebank.sentences, bare, wide])
@@ -547,7 +565,7 @@ def test_sentences_that_it_cannot_read_are_left_out_by_reason():
 
 
 def test_where_no_more_constituents_fit_a_word_must_attach():
-    network, words = model(), MOST_OPEN + 1
+    network, words = model(), MOST_BESIDE + 1
     attachments = [*range(1, words), words - 1]
     given = batch(network, [(["a"] * words, attachments)])
     assert not given.attachments.may[0, -1, -1] and given.attachments.may[0, -1, :-1].all()

@@ -1,7 +1,8 @@
-"""Commands about whole experiments: evaluate, reproduce.
+"""Commands about whole experiments: evaluate, jobs, reproduce.
 
 dtglib evaluate --size mini --seeds 1 2 3 --out results/DATE-mini
-dtglib reproduce --size mini                    run the notebooks of the DTG paper
+dtglib jobs --size mini                         what the notebooks of the DTG paper need
+dtglib reproduce --size mini                    run them; `--paper constituency`: those of a relative
 """
 
 import argparse
@@ -39,7 +40,8 @@ def _add_size(sub: argparse.ArgumentParser) -> None:
 
 
 def _add_paper(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--paper", default="dtg", metavar="NAME", help="whose notebooks: dtg (default), constituency, ...")
+    about = "whose notebooks: dtg (default), constituency, ..., or all"
+    sub.add_argument("--paper", default="dtg", metavar="NAME", help=about)
 
 
 def _jobs_options(sub: argparse.ArgumentParser) -> None:
@@ -51,12 +53,9 @@ def _jobs_options(sub: argparse.ArgumentParser) -> None:
 def jobs(options: argparse.Namespace) -> None:
     """List the jobs that a paper's notebooks need at a size."""
     from dtglib.experiments.jobs import jobs_of
-    from dtglib.families.base import papers
+    from dtglib.families.base import papers_named
 
-    if options.paper not in papers():
-        raise UserError(f"there is no paper {options.paper!r}; there are {', '.join(papers())}")
-
-    found = jobs_of(options.size, options.paper)
+    found = [job for paper in papers_named(options.paper) for job in jobs_of(options.size, paper.name)]
     if options.json:
         print(json.dumps({"jobs": [{"job": job.name, "after": job.needs} for job in found]}, indent=2))
     elif found:

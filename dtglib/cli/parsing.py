@@ -24,6 +24,7 @@ from dtglib.cli.options import (
     parser_name,
     sentences_of,
 )
+from dtglib.data.bracketing import is_readable
 from dtglib.data.treebank import Sentence
 
 
@@ -42,7 +43,7 @@ def parse(options: argparse.Namespace) -> None:
     out = options.out and _checked(Path(options.out), options.text)
     sentences = sentences_of(options)
     parser = load_parser(parser_name(options, options.text))
-    form, agreement = TREES[parser.fills]
+    form, has_tree, agreement = TREES[parser.fills]
     parsed = parser.parse(sentences)
     text = "".join(map(form, parsed))
     if out:
@@ -51,7 +52,7 @@ def parse(options: argparse.Namespace) -> None:
         print(f"{out}: {len(parsed)} sentences, {sum(len(sentence.words) for sentence in parsed)} words")
     else:
         print(text, end="")
-    with_trees = [pair for pair in zip(sentences, parsed, strict=True) if getattr(pair[0], parser.fills) is not None]
+    with_trees = [pair for pair in zip(sentences, parsed, strict=True) if has_tree(pair[0])]
     if with_trees:
         for told in agreement(*zip(*with_trees, strict=True)):
             print(told, file=sys.stdout if out else sys.stderr)
@@ -72,6 +73,14 @@ def _uas(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> Iterator[str]:
             yield f"UAS {what}: {100 * right.uas:.2f} ({right.right.sum()} of {right.words.sum()} words)"
 
 
+def _has_heads(sentence: Sentence) -> bool:
+    return sentence.heads is not None
+
+
+def _has_brackets(sentence: Sentence) -> bool:
+    return sentence.brackets is not None and is_readable(sentence.brackets)
+
+
 def _bracket_line(sentence: Sentence) -> str:
     return f"{sentence.brackets}\n"
 
@@ -83,8 +92,9 @@ def _f1(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> Iterator[str]:
     yield f"labelled F1: {100 * found.f1:.2f} ({found.right} right of {found.found}; {found.gold} in the treebank)"
 
 
-# How trees are written, and how they agree with those of a treebank, by the field of a sentence that a parser fills.
-TREES = {"heads": (_conllu, _uas), "brackets": (_bracket_line, _f1)}
+# How trees are written, which sentences of a treebank have one, and how well they agree; by the field of a sentence
+# that a parser fills.
+TREES = {"heads": (_conllu, _has_heads, _uas), "brackets": (_bracket_line, _has_brackets, _f1)}
 
 
 def _checked(out: Path, text: str) -> Path:

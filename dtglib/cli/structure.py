@@ -41,6 +41,8 @@ def structure(options: argparse.Namespace) -> None:
 
     pieces = None if options.pieces is None else numbers(options.pieces, "pieces")
     if options.tree is not None:
+        if options.words is not None or options.heads is not None:
+            raise UserError("--tree has words and constituents; leave out --words and --heads")
         seen = _structure_named(options.system)(options.tree, pieces)
     elif options.words is None or options.heads is None:
         raise UserError("name a sentence with --words and --heads, or with --tree")

@@ -1,7 +1,7 @@
 """Commands that train: train, train-parser.
 
 dtglib train configs/mini.yaml --model dtg-eager --set seed=2 --out DIR
-dtglib train-parser configs/parsers/strong.yaml --out DIR
+dtglib train-parser configs/parsers/strong.yaml --out DIR          or spans.yaml, for constituents
 """
 
 import argparse
@@ -35,11 +35,15 @@ def train(options: argparse.Namespace) -> None:
     if speaks:
         best = best_on_dev(options.out)
         losses = [
-            f"{value:.4f} nats a {name.removeprefix('nats_per_')}"
+            f"{value:.4f} nats {_a(name.removeprefix('nats_per_'))}"
             for name, value in best.items()
             if name.startswith("nats_per_") and name != "nats_per_sentence"
         ]
         print(f"{options.out}: {', '.join(losses)} on dev, at its best")
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def _train_parser_options(sub: argparse.ArgumentParser) -> None:

@@ -23,7 +23,7 @@ CHAIN = "+"
 ALONE = "X"  # the constituent of a sentence that is one tagged word: the Penn Treebank's name for the unknown
 
 # An opening bracket with its label, a word (in which a bracket has a backslash), a closing bracket.
-_TOKEN = re.compile(r"\(([^\s()]+)|((?:\\[()]|[^\s()])+)|\)")
+_TOKEN = re.compile(r"\(([^\s()]*)|((?:\\[()]|[^\s()])+)|\)")
 _LABEL = re.compile("[A-Z]+")
 
 
@@ -47,9 +47,20 @@ def steps_of(tree: str, has_tags: bool = True) -> list[tuple[str, str]]:
     if len(found) == 1 and found[0][0] == WORD:
         found = [(OPEN, ALONE), *found, (CLOSE, "")]
     for kind, label in found:
+        if kind == OPEN and not label:
+            raise TreebankError("an opening bracket without a label", "a bracket without a label")
         if kind == OPEN and not _LABEL.fullmatch(label):
             raise TreebankError(f"the label {label!r} is not made of capital letters", "a label of other signs")
     return found
+
+
+def is_readable(tree: str) -> bool:
+    """Whether `steps_of` can read a tagged tree."""
+    try:
+        steps_of(tree)
+    except TreebankError:
+        return False
+    return True
 
 
 def escaped(word: str) -> str:

@@ -53,7 +53,9 @@ def _of_models(size: str, settings: Settings, models: Sequence[str]) -> list[Job
     jobs = _of_parsers(size, settings, sorted(set(parsers.values())))
     jobs += _of_training(size, settings, models)
     seed = settings.run.seed
-    jobs += [_of_scores(size, seed, model, parsers.get(model)) for model in models]
+    jobs += [
+        _of_scores(size, seed, model, parsers.get(model)) for model in models if not family(model).is_scored_by_search
+    ]
     jobs += [
         Job(f"search {model}", partial(_search, size, model), (f"train {model}, seed {seed}",))
         for model in models

@@ -41,11 +41,12 @@ class ParserSettings(NamedTuple):
 def read_parser_settings(path: str | Path, overrides: dict[str, Any] | None = None) -> ParserSettings:
     """The settings of a config file, some of them replaced."""
     kind = kind_of(path, overrides)
-    return ParserSettings(*read_config(path, RunConfig, CorpusConfig, kind.config, TrainConfig, overrides=overrides))
+    configs = RunConfig, CorpusConfig, kind.config, TrainConfig
+    return ParserSettings(*read_config(path, *configs, overrides=overrides, unused=["parser"]))
 
 
 def read_parser(name: str, settings: Settings, **overrides: Any) -> ParserSettings:
-    """The settings of `weak` or `strong`, with the corpus and the seed of a run."""
+    """The settings of a config in configs/parsers/, with the corpus and the seed of a run."""
     if not is_ours(name):
         known = ", ".join(sorted(path.stem for path in _configs().glob("*.yaml")))
         raise UserError(f"there is no parser {name!r}; parsers are {known}")

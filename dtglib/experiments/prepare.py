@@ -46,9 +46,11 @@ def read_corpus(settings: Settings) -> TrainingCorpus:
 
 
 def read_part(settings: Settings, part: str) -> Treebank:
-    """The train, dev or test part of a run's corpus, with the trees for training (see `parsed_by`)."""
+    """The train, dev or test part of a run's corpus, with the trees for training (see `parsed_by`, of heads)."""
     treebank, parser = part_of(settings.corpus, part), settings.parsers.parsed_by
-    return treebank if parser is None else parsed(treebank, parser_named(parser, settings))
+    if parser is None or not settings.family.reads_heads:
+        return treebank
+    return parsed(treebank, parser_named(parser, settings))
 
 
 class Prepared(NamedTuple):
@@ -70,7 +72,8 @@ def prepare(settings: Settings, corpus: TrainingCorpus | None = None) -> Prepare
             examples.append(settings.family.examples(settings.model, vocabulary, sentences, longest))
         except UserError as error:
             has_trees = any(sentence.heads is not None for sentence in sentences.sentences)
-            way_out = "" if has_trees else "; set parsed_by to a parser that draws its trees"
+            is_without = settings.family.reads_heads and not has_trees
+            way_out = "; set parsed_by to a parser that draws its trees" if is_without else ""
             raise UserError(f"{settings.corpus.corpus}, {part}: {error}{way_out}") from error
     return Prepared(vocabulary, *examples)
 

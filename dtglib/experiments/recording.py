@@ -88,11 +88,13 @@ def _of_sentences(settings: Settings, models: Mapping[str, Path]) -> Iterator[di
 
 
 def _sums_over_heads(kind: Family) -> bool:
-    return kind.likelihood.sums_over_trees and kind.proposed_by == "strong_parser"
+    return kind.likelihood.sums_over_trees and kind.reads_heads
 
 
 def _of_others(settings: Settings, folder: Path, kind: Family, sentences: list[Sentence]) -> dict[str, Any]:
     """The perplexity of a model that does not sum over heads: by the trees of its own kind of parser, or without."""
+    if kind.is_scored_by_search:
+        return {"parser": None} | sentence_scores.perplexity_row(beam_scores(folder, sentences, widths_of(settings)))
     parser = proposer_of(kind, settings) if kind.likelihood.sums_over_trees else None
     scores = sentence_scores.scores_of(folder, sentences, parser, settings.evaluation.trees, seed=settings.run.seed)
     used = {"parser": None}

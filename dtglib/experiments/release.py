@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from dtglib.basics.config import as_yaml
 from dtglib.basics.errors import UserError
@@ -24,7 +24,6 @@ from dtglib.basics.progress import progress
 from dtglib.basics.record import read_record
 from dtglib.basics.released import CARD_FILE, FORMAT, RELEASED_FOR, Card, read_card
 from dtglib.data.corpora import part_of
-from dtglib.data.vocabulary import END
 from dtglib.evaluate.attachment import attached
 from dtglib.evaluate.constituents import counted
 from dtglib.evaluate.perplexity import perplexity
@@ -38,6 +37,7 @@ from dtglib.network.transformer import WEIGHTS_FILE
 from dtglib.network.weights import write_compact
 from dtglib.parsing import kept as kept_parsers
 from dtglib.parsing.kinds import load_trained
+from dtglib.sequences.compile import NOTHING
 from dtglib.training.loop import Data
 from dtglib.training.networks import best_on_dev
 
@@ -183,28 +183,28 @@ def _write_rounded(source: Path, folder: Path, weights: str) -> None:
     write_compact(source / weights, folder / weights)
 
 
-def nats_per_word(network: nn.Module, data: Data, positions: int, words: Callable[[Any], Tensor | int]) -> float:
-    """The loss on held-out data, divided by its words, which `words` counts in a batch."""
-    device, nats, count = torch.device("cpu"), 0.0, 0
+def nats_of(network: nn.Module, data: Data, positions: int) -> float:
+    """The nats of held-out data: of all parts of the loss, whatever their weights in training are."""
+    device, nats = torch.device("cpu"), 0.0
     plan = data.plan(positions, np.random.default_rng(0), device)
     with torch.inference_mode():
         for numbers in progress(plan, "computing the loss on dev", "batch"):
             batch = data.batch(numbers, positions, device)
-            nats += network.loss(batch)[0].item()
-            count += int(words(batch))
-    return nats / count
+            nats += sum(part.nats.item() for part in network.loss(batch)[1].values())
+    return nats
 
 
 def of_model(folder: Path, data: Data, positions: int) -> float:
-    """The loss of a language model per word and end of a sentence."""
+    """The nats of a language model, with its trees, per word and end of a sentence."""
     model = load_model(folder)
-    counts = torch.tensor(model.vocabulary.starts_word | (np.arange(len(model.vocabulary)) == END))
-    return nats_per_word(model, data, positions, lambda batch: counts[batch.target].sum())
+    targets = data.sequences.vectors.target
+    words = model.vocabulary.starts_word[targets[targets != NOTHING]].sum()
+    return nats_of(model, data, positions) / (int(words) + len(data))  # some symbols, such as brackets, are an end, too
 
 
 def of_parser(folder: Path, data: Data, positions: int) -> float:
-    """The loss of a parser per word: for its head and its label."""
-    return nats_per_word(load_trained(folder), data, positions, lambda batch: batch.words)
+    """The nats of a parser per word: of its share of the tree."""
+    return nats_of(load_trained(folder), data, positions) / sum(map(len, data.words))
 
 
 def _card(folder: Path, corpus: Corpus, kind: str, title: str, size: str, before: float, after: float) -> Card:

@@ -128,15 +128,15 @@ def suite_rows(folder: Path, tested: Sequence[suites.Suite], widths: Widths = DE
 
 
 def parses(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT_WIDTHS) -> list[Row]:
-    """A row per sentence: log p, and the heads and log p of the best derivation that the beam found."""
+    """A row per sentence: log p, and the tree and log p of the best derivation that the beam found."""
     words = [sentence.words for sentence in sentences]
 
     def rows_from(first: int) -> Iterator[Row]:
         start = first - first % widths.at_once  # a resumed run has the same groups as one without a stop
         found = in_parts(search, load_model(folder, device_at_hand()), words[start:], widths)
         for one in islice(found, first - start, None):
-            heads = None if one.tree is None else one.tree.tolist()
-            yield {"log_prob": one.log_prob, "heads": heads, "log_derivation": one.log_derivation}
+            tree = None if one.tree is None else one.tree.tolist()
+            yield {"log_prob": one.log_prob, "tree": tree, "log_derivation": one.log_derivation}
 
     about = {"what": "parses", "sentences": digest_of(words), "widths": widths}
     return cached_scores("parses", Inputs(folder, None, about), Computed(len(words), rows_from))
@@ -151,7 +151,7 @@ def beam_scores(folder: Path, sentences: Sequence[Sentence], widths: Widths = DE
             len(vocabulary.encode(sentence.words).ids),
             0,
             row["log_prob"],
-            row["heads"] and tuple(row["heads"]),
+            row["tree"] and tuple(row["tree"]),
         )
         for sentence, row in zip(sentences, parses(folder, sentences, widths), strict=True)
     ]
@@ -166,7 +166,7 @@ def parsing_row(sentences: Sequence[Sentence], rows: Sequence[Row]) -> Row:
     if not judged:
         return {"sentences": 0}
     sentences, rows = zip(*judged, strict=True)
-    trees = [row["heads"] or [OPEN] * len(sentence.words) for sentence, row in judged]
+    trees = [row["tree"] or [OPEN] * len(sentence.words) for sentence, row in judged]
     right = attached(sentences, trees)
     low, high = right.interval(np.random.default_rng(1))
     return {
@@ -175,7 +175,7 @@ def parsing_row(sentences: Sequence[Sentence], rows: Sequence[Row]) -> Row:
         "UAS, low": low,
         "UAS, high": high,
         "UAS without punctuation": attached(sentences, trees, is_no_punctuation).uas,
-        "without a tree": sum(row["heads"] is None for row in rows),
+        "without a tree": sum(row["tree"] is None for row in rows),
     }
 
 

@@ -83,6 +83,16 @@ class Family:
     training: type[TrainConfig] = TrainConfig  # its optimiser, schedule and clipping
     is_baseline: bool = False  # baselines come first in tables
 
+    @property
+    def reads_heads(self) -> bool:
+        """Whether the trees that it is trained on, or compared with, are heads."""
+        return self.proposed_by == "strong_parser"
+
+    @property
+    def is_scored_by_search(self) -> bool:
+        """Whether a search must score sentences, because there is no exact score, and no parser proposes trees."""
+        return self.is_searched and not (self.likelihood.is_exact or self.likelihood.sums_over_trees)
+
 
 @cache
 def families() -> tuple[Family, ...]:
@@ -109,6 +119,14 @@ def papers() -> dict[str, Paper]:
     """All papers by their names, in the order of their notebooks."""
     found = [one for module in _modules() for one in getattr(module, "PAPERS", ())]
     return {one.name: one for one in sorted(found, key=lambda one: one.notebooks)}
+
+
+def papers_named(name: str) -> list[Paper]:
+    """The paper with this name, or all."""
+    known = papers()
+    if name not in (*known, "all"):
+        raise UserError(f"there are no notebooks of a paper {name!r}; papers are {', '.join(known)}; or take all")
+    return list(known.values()) if name == "all" else [known[name]]
 
 
 def compared(paper: str) -> dict[str, str]:

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from dtglib.basics.config import require_positive
 from dtglib.basics.errors import shortened
 from dtglib.basics.shapes import Float, Int
-from dtglib.data.bracketing import CHAIN, escaped, spans_of
+from dtglib.data.bracketing import CHAIN, escaped, is_readable, spans_of
 from dtglib.data.treebank import Sentence, Treebank, Words
 from dtglib.network.transformer import Part
 from dtglib.parsing.fields import Entries, encoded, in_groups, require_numbers, word_fields, words_and_letters
@@ -59,7 +59,7 @@ class SpanConfig(EncoderConfig):
 def constituent_entries(treebank: Treebank, rarest: int) -> Entries:
     """The vocabularies of a parser for this treebank."""
     trees = [sentence.brackets for sentence in treebank.sentences if sentence.brackets is not None]
-    labels = {label for tree in trees for _, _, label in spans_of(tree)}
+    labels = {label for tree in filter(is_readable, trees) for _, _, label in spans_of(tree)}
     return {**words_and_letters(treebank, rarest), "labels": [NO_CONSTITUENT, *sorted(labels)]}
 
 
@@ -69,6 +69,7 @@ class LabelledTrees(NamedTuple):
     spans: np.ndarray  # (trees, most, 3): first, last and label of each constituent, outer ones first; -1 for none
     log_probs: np.ndarray
     labels: Sequence[str]
+    fills = "brackets"  # the field of a sentence that such trees are for
 
     def chains(self) -> list[list[tuple[int, int, list[str]]]]:
         """The constituents of each tree: the words before the first one, those up to the last one, and the labels."""
@@ -79,7 +80,7 @@ class LabelledTrees(NamedTuple):
 
     def written(self, words: Words) -> list[str]:
         """Each tree in brackets."""
-        return [bracketed(words, constituents) for constituents in self.chains()]
+        return [bracketed(list(map(escaped, words)), constituents) for constituents in self.chains()]
 
 
 def bracketed(words: Words, constituents: Sequence[tuple[int, int, Sequence[str]]]) -> str:
@@ -181,9 +182,10 @@ class SpanParser(KeptParser, nn.Module):
     def parse(self, sentences: Sequence[Sentence]) -> list[Sentence]:
         """The sentences with their best trees, in which all words have the same tag."""
         trees = [of_one.best_trees(1) for of_one in self.distributions([sentence.words for sentence in sentences])]
+        tagged = [[f"({TAG} {escaped(word)})" for word in sentence.words] for sentence in sentences]
         return [
-            replace(sentence, brackets=found.written([f"({TAG} {escaped(word)})" for word in sentence.words])[0])
-            for sentence, found in zip(sentences, trees, strict=True)
+            replace(sentence, brackets=bracketed(words, found.chains()[0]))
+            for sentence, words, found in zip(sentences, tagged, trees, strict=True)
         ]
 
 
@@ -209,6 +211,8 @@ class _LogPartition(torch.autograd.Function):
 class ConstituentExamples(ParserExamples):
     """Training data for a parser of constituents: sentences whose constituents all have labels that it knows."""
 
+    marks = 2
+
     def __init__(self, entries: Entries, treebank: Treebank, longest: int | None = None) -> None:
         self.unknown: list[str] = []
         super().__init__(entries, treebank, longest)
@@ -217,7 +221,9 @@ class ConstituentExamples(ParserExamples):
         """Whether it has constituents with known labels; it is noted if some are not known."""
         if sentence.brackets is None:
             return False
-        if all(label in self.number_of for _, _, label in spans_of(sentence.brackets)):
+        if is_readable(sentence.brackets) and all(
+            label in self.number_of for _, _, label in spans_of(sentence.brackets)
+        ):
             return True
         self.unknown.append(sentence.id)
         return False

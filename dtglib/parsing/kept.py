@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -82,10 +82,10 @@ class KeptParser:
         save_weights(folder / WEIGHTS_FILE, self.network, self._meaning())
 
     @classmethod
-    def load(cls, folder: str | Path) -> Self:
+    def load(cls, folder: str | Path) -> "KeptParser":
         """Read what `save` wrote."""
         folder = Path(folder)
-        (config,) = read_config(folder / CONFIG_FILE, cls.config_class)
+        (config,) = read_config(folder / CONFIG_FILE, cls.config_class, unused=["parser"])
         parser = cls(str(folder), config, _read_entries(folder / ENTRIES_FILE))
         parser.network.load_state_dict(read_weights(folder / WEIGHTS_FILE, parser.network, parser._meaning()))
         return parser.eval()
@@ -112,6 +112,8 @@ def _read_entries(path: Path) -> Entries:
 class ParserExamples(ABC):
     """Training data for a parser: the sentences of a treebank that have a tree and are not too long."""
 
+    marks: ClassVar[int] = 1  # how many of them a network reads around the words of a sentence
+
     def __init__(self, entries: Entries, treebank: Treebank, longest: int | None = None) -> None:
         self.number_of = {label: number for number, label in enumerate(entries["labels"])}
         with_trees = [sentence for sentence in treebank.sentences if self.has_tree(sentence)]
@@ -120,7 +122,7 @@ class ParserExamples(ABC):
         require(sentences, f"all {len(with_trees)} sentences have more than {longest} words; set longest higher")
         self.too_long = [sentence.id for sentence in with_trees if len(sentence.words) > (longest or np.inf)]
         self.names = [sentence.id for sentence in sentences]
-        self.lengths = np.array([len(sentence.words) + 1 for sentence in sentences])
+        self.lengths = np.array([len(sentence.words) + self.marks for sentence in sentences])
         self.words = [sentence.words for sentence in sentences]
         self.trees = [self.tree_of(sentence) for sentence in sentences]
 
@@ -143,7 +145,7 @@ class ParserExamples(ABC):
     def summary(self) -> str:
         """The numbers of sentences and words, and what was left out, in words."""
         left_out = f"; left out as too long: {len(self.too_long)} ({shortened(self.too_long)})" if self.too_long else ""
-        return f"{len(self)} sentences, {self.lengths.sum() - len(self)} words{left_out}"
+        return f"{len(self)} sentences, {sum(map(len, self.words))} words{left_out}"
 
     @property
     def checksum(self) -> str:

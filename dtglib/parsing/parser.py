@@ -1,7 +1,7 @@
 """Load any parser, from a folder, from a file, or by name.
 
 parser = load_parser("parser-ud")               or "runs/parsers/strong-1a2b3c4d5e6f"
-parser.arc_scores([["There", "is", "a", "difference"]])
+parser.parse(sentences)                         with trees; propose.py draws some
 """
 
 import os

@@ -43,6 +43,7 @@ class Trees(NamedTuple):
 
     heads: np.ndarray  # (trees, words)
     log_probs: np.ndarray
+    fills = "heads"  # the field of a sentence that such trees are for
 
     def written(self, words: Sequence[str]) -> list[list[int]]:
         """The heads of each tree."""

@@ -38,7 +38,7 @@ from dtglib.basics.record import Run, plain, read_about, read_record
 from dtglib.data.registry import checksums
 from dtglib.experiments.cache import KINDS, digest_of
 from dtglib.experiments.settings import checksums_of, read_size
-from dtglib.families.base import Paper, papers
+from dtglib.families.base import Paper, papers_named
 from dtglib.reproduce.execute import PAPERMILL, SCRIPTS, Runner, Shown, Told
 
 TABLES_FILE, FIGURES, JOBS_DONE = "tables.txt", "figures", "jobs-done"
@@ -51,7 +51,7 @@ def reproduce(
     """Run every notebook of a paper that is not up to date at this size; print tables and the places of figures."""
     read_size(size)  # an error if there is no such size, before anything is written
     root = repository()
-    chosen = _papers(paper)
+    chosen = papers_named(paper)
     notebooks = _notebooks(root / "notebooks", runner.suffix, chosen)
     folders = [root / "runs" / size / notebook.stem for notebook in notebooks]
     began, work = time.monotonic(), []
@@ -72,14 +72,6 @@ def reproduce(
             # The config is computed again, because files may have changed since the check above.
             _run(notebook, folder, place, _config(size, notebook, runner), runner)
     _report(size, root, folders, time.monotonic() - began)
-
-
-def _papers(name: str) -> list[Paper]:
-    """The paper with this name, or all."""
-    known = papers()
-    if name not in (*known, "all"):
-        raise UserError(f"there are no notebooks of a paper {name!r}; papers are {', '.join(known)}; or take all")
-    return list(known.values()) if name == "all" else [known[name]]
 
 
 def _do_jobs(size: str, paper: str, folder: Path) -> None:

@@ -39,11 +39,9 @@ class Described(NamedTuple):
 
 def show(system: str, words: Sequence[str], heads: Sequence[int], pieces: Sequence[int] | None = None) -> Described:
     """Compile a sentence and its tree; `pieces` says into how many pieces each word is cut (default: one)."""
-    pieces = [1] * len(words) if pieces is None else pieces
     require(system in SYSTEMS, f"there is no transition system {system!r}; there are {', '.join(SYSTEMS)}")
-    for what, given in (("heads", heads), ("piece counts", pieces)):
-        require(len(given) == len(words), f"{len(words)} words, but {len(given)} {what}; one is wanted for each word")
-    require(all(count >= 1 for count in pieces), "every word has at least one piece")
+    require(len(heads) == len(words), f"{len(words)} words, but {len(heads)} heads; one is wanted for each word")
+    pieces = pieces_for(words, pieces)
     as_tree(heads)  # raises an error if this is no tree
     vocabulary = Vocabulary.of_words([words], arcs(max(2, len(words))))
     names = dict(enumerate(vocabulary.entries))
@@ -51,6 +49,15 @@ def show(system: str, words: Sequence[str], heads: Sequence[int], pieces: Sequen
     names |= dict(zip(ids.tolist(), piece_names(words, pieces), strict=True))
     sequences = compile_arrays(SYSTEMS[system], Arcs.of(vocabulary), [heads], ids, np.array(pieces, np.int32))
     return described(oracle(SYSTEMS[system], heads), sequences.sentence(0), names)
+
+
+def pieces_for(words: Sequence[str], given: Sequence[int] | None) -> Sequence[int]:
+    """Into how many pieces each word is cut: one, unless given."""
+    if given is None:
+        return [1] * len(words)
+    require(len(given) == len(words), f"{len(words)} words, but {len(given)} piece counts; one is wanted for each word")
+    require(all(count >= 1 for count in given), "every word has at least one piece")
+    return given
 
 
 def show_in_a_row(system: str, words: Sequence[str], heads: Sequence[int]) -> Described:

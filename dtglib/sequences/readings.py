@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from dtglib.basics.errors import UserError
-from dtglib.data.treebank import Sentence
+from dtglib.data.treebank import Sentence, TreebankError, why_no_projective_tree
 from dtglib.data.vocabulary import END, ROOT, Vocabulary
 from dtglib.sequences.compile import COMPOSE, NOTHING, STACK, Compiled, Sequences, TooFar, compile_trees
 from dtglib.transitions import SYSTEMS
@@ -123,11 +123,13 @@ class StackReading(NamedTuple):
 
     def tree_of(self, vocabulary: Vocabulary, sentence: Sentence) -> Sequence[int] | None:
         """The heads."""
+        if self.has_trees and sentence.heads is None:
+            raise TreebankError(f"sentence {sentence.id!r} has no heads", why_no_projective_tree(sentence))
         return sentence.heads
 
     def trees_of(self, vocabulary: Vocabulary, proposed: Any) -> np.ndarray:
         """The heads."""
-        if not hasattr(proposed, "heads"):
+        if proposed.fills != "heads":
             raise UserError("this model sums over dependency trees, and its parser proposes constituents; take another")
         return proposed.heads
 

@@ -83,11 +83,10 @@ class Examples:
     ) -> "Examples":
         """Compile a treebank's sentences of at most `longest` positions; the model's name is for messages.
 
-        All models train on the same sentences, those with a projective tree. Only if the treebank has no trees at all,
-        as raw text has none, does a reading of words alone take every sentence.
+        All models train on the same sentences, those with projective heads. Only if no sentence has heads, as in raw
+        text and in files of brackets, is every sentence taken for which the reading has a tree, or that needs none.
         """
-        has_trees = any(sentence.heads is not None for sentence in treebank.sentences)
-        if reading.has_trees or has_trees:
+        if any(sentence.heads is not None for sentence in treebank.sentences):
             treebank = trees_only(treebank)
         if not treebank.sentences:
             reasons = ", ".join(f"{count} {reason}" for reason, count in treebank.excluded.items()) or "it is empty"
@@ -101,7 +100,7 @@ class Examples:
                 unread[error.reason] += 1
         sequences, within = within_reach(reading, vocabulary, pairs)
         if not len(within):
-            reasons = ", ".join(f"{count} {reason}" for reason, count in unread.items())
+            reasons = ", ".join(f"{count} {reason}" for reason, count in (treebank.excluded + unread).items())
             far = f"in all {len(pairs)} sentences an arc reaches too far; make a vocabulary of larger reach"
             raise UserError(far if pairs else f"no sentence is left for model {model}: {reasons}")
         names = [names[number] for number in within]

@@ -15,7 +15,7 @@ from dtglib.families.constituency.compile import brackets_of, columns_of, rules_
 from dtglib.families.constituency.machine import CLOSE, FIRST, GEN, MOST_IN_A_ROW, replay
 from dtglib.families.constituency.trees import bracket_symbols, words_and_symbols
 from dtglib.sequences.compile import Compiled
-from dtglib.sequences.describe import Described, described, piece_names
+from dtglib.sequences.describe import Described, described, piece_names, pieces_for
 
 
 def show(tree: str, pieces: Sequence[int] | None = None) -> Described:
@@ -24,10 +24,7 @@ def show(tree: str, pieces: Sequence[int] | None = None) -> Described:
     require(symbols, 'the tree is empty; write it like "(S (NP There) (VP is (NP a difference)))"')
     end = replay(symbols)
     require(end.done, f"the tree is not whole: brackets that are not closed: {len(end.open)}")
-    pieces = [1] * len(words) if pieces is None else pieces
-    wanted = f"{len(words)} words, but {len(pieces)} piece counts; one is wanted for each word"
-    require(len(pieces) == len(words), wanted)
-    require(all(count >= 1 for count in pieces), "every word has at least one piece")
+    pieces = pieces_for(words, pieces)
     vocabulary = Vocabulary.of_words([words], bracket_symbols(labels))
     ids = range(len(vocabulary), len(vocabulary) + sum(pieces))
     names = dict(enumerate(vocabulary.entries)) | dict(zip(ids, piece_names(words, pieces), strict=True))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dtglib.basics.errors import UserError
+from dtglib.data.bracketing import is_readable
 from dtglib.data.conllu import TreebankError
 from dtglib.data.symbols import Symbols
 from dtglib.data.treebank import Sentence, Treebank
@@ -51,14 +52,14 @@ class BracketReading(NamedTuple):
 
     def trees_of(self, vocabulary: Vocabulary, proposed: Any) -> np.ndarray:
         """The symbols of the trees that a parser of constituents proposes, padded."""
-        if not hasattr(proposed, "chains"):
+        if proposed.fills != "brackets":
             raise UserError("this model sums over constituency trees, and its parser proposes heads; take another")
         return rows_of(proposed.chains(), labels_in(vocabulary))
 
     def symbols(self, treebank: Treebank) -> Symbols:
         """The brackets of the training trees' labels."""
         trees = [sentence.brackets for sentence in treebank.sentences if sentence.brackets is not None]
-        return bracket_symbols(labels_of(trees), self.typed)
+        return bracket_symbols(labels_of(filter(is_readable, trees)), self.typed)
 
 
 def labels_in(vocabulary: Vocabulary) -> list[str]:

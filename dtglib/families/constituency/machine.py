@@ -87,10 +87,25 @@ def fits(symbols: Sequence[int], rules: Rules) -> bool:
 
 
 def replay(symbols: Sequence[int], rules: Rules = Rules(labels=MOST_PAIRS)) -> State:  # noqa: B008 (it is a tuple)
-    """The state after some symbols; a UserError names the first one that is not legal."""
+    """The state after some symbols; a UserError says what is wrong with the first one that is not legal."""
     state = START
-    for place, symbol in enumerate(symbols):
+    for symbol in symbols:
         if symbol not in legal(state, rules):
-            raise UserError(f"no bracket sequence: symbol {place + 1}, {symbol}, is not legal in {state}")
+            words = "1 word" if state.words == 1 else f"{state.words} words"
+            raise UserError(f"the brackets are no tree: after {words}, {_what_is_wrong(state, symbol, rules)}")
         state = step(state, symbol)
     return state
+
+
+def _what_is_wrong(state: State, symbol: int, rules: Rules) -> str:
+    if state.done:
+        return "something follows the constituent of the whole sentence"
+    if symbol == GEN:
+        return "a word stands in no constituent"
+    if symbol == CLOSE:
+        return "a constituent is empty" if state.open else "a bracket closes, and none is open"
+    if symbol - FIRST >= rules.labels:
+        return f"a label has number {symbol - FIRST}, and there are {rules.labels}"
+    if state.in_a_row == rules.most_in_a_row:
+        return f"more than {rules.most_in_a_row} brackets are opened in a row"
+    return f"more than {MOST_OPEN} brackets are open"

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 from dtglib.basics.jit import njit
 from dtglib.basics.shapes import Int
 from dtglib.data.treebank import Treebank
@@ -77,6 +77,7 @@ class SidesBlock(Block):
         """Minus infinity for what a head does not see."""
         if self.heads < 2:
             raise UserError("PLM-mask restricts two heads, and this model has one; set heads to 2 at least")
+        require(given is not None, "this batch has no sides; PLM-mask reads those of `sides_of` as its bias")
         found = qu.new_zeros((len(given), self.heads, *given.shape[2:]))
         for head, barred in ((0, INSIDE), (1, BEFORE)):
             found[:, head].masked_fill_(given[:, 0] == barred, -torch.inf)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from dtglib.basics.errors import UserError
-from dtglib.data.bracketing import OPEN, WORD, steps_of
+from dtglib.data.bracketing import OPEN, WORD, escaped, steps_of
 from dtglib.data.conllu import TreebankError
 from dtglib.data.symbols import MOST_PAIRS, Symbols
 from dtglib.families.constituency.machine import CLOSE, FIRST, GEN
@@ -101,5 +101,5 @@ def written(words: Sequence[str], symbols: Sequence[int], labels: Sequence[str])
         if symbol == CLOSE:
             parts[-1] += ")"
         else:
-            parts.append(next(word) if symbol == GEN else f"({labels[symbol - FIRST]}")
+            parts.append(escaped(next(word)) if symbol == GEN else f"({labels[symbol - FIRST]}")
     return " ".join(parts)

@@ -41,6 +41,7 @@ def _family(name: str, title: str, network: type[PushdownModel]) -> Family:
         examples=_examples,
         likelihood=BY_BEAM,
         symbols=lambda config, treebank: SYMBOLS,
+        proposed_by="span_parser",
         tree_is="tree",
         shown=_shown,
     )

@@ -13,11 +13,11 @@ from dtglib.basics.errors import require
 from dtglib.data.bracketing import WORD, steps_of
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.families.pushdown.reading import SYMBOLS, with_heads
-from dtglib.families.pushdown.tape import taped
-from dtglib.families.pushdown.trees import attachments_in
+from dtglib.families.pushdown.tape import MOST_BESIDE, taped
+from dtglib.families.pushdown.trees import attachments_in, most_open
 from dtglib.sequences.batches import pad
 from dtglib.sequences.compile import NOTHING, Sequences
-from dtglib.sequences.describe import Described, described, piece_names
+from dtglib.sequences.describe import Described, described, piece_names, pieces_for
 from dtglib.sequences.readings import tokens
 
 
@@ -27,10 +27,9 @@ def show(tree: str, pieces: Sequence[int] | None = None) -> Described:
     words = [text for kind, text in steps if kind == WORD]
     require(words, 'the tree is empty; write it like "(S (NP There) (VP is (NP a difference)))"')
     attachments = attachments_in(steps)
-    pieces = [1] * len(words) if pieces is None else pieces
-    wanted = f"{len(words)} words, but {len(pieces)} piece counts; one is wanted for each word"
-    require(len(pieces) == len(words), wanted)
-    require(all(count >= 1 for count in pieces), "every word has at least one piece")
+    beside = f"more than {MOST_BESIDE} constituents stand side by side, which is the most that a tape has room for"
+    require(most_open(attachments) <= MOST_BESIDE, beside)
+    pieces = pieces_for(words, pieces)
     names = piece_names(words, pieces)
     vocabulary = Vocabulary.of_words([names], SYMBOLS)
     # Which piece belongs to which word is all that the columns of pieces and those of words differ in.

@@ -37,7 +37,7 @@ from dtglib.basics.shapes import Bool, Int
 from dtglib.data.symbols import Symbols
 from dtglib.data.treebank import Sentence
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.families.pushdown.tape import MOST_OPEN, Taped, reduces_of, taped
+from dtglib.families.pushdown.tape import MOST_BESIDE, Taped, reduces_of, taped
 from dtglib.families.pushdown.trees import attachments_for
 from dtglib.network.transformer import Batch, batch_of
 from dtglib.sequences.batches import by_length, pad
@@ -46,7 +46,7 @@ from dtglib.sequences.readings import WordsAndTree, tokens
 from dtglib.sequences.structure import dense
 from dtglib.training.examples import Examples
 
-SYMBOLS = Symbols("attachments", (), (), ("SHIFT", *(f"ATTACH[{n}]" for n in range(1, MOST_OPEN + 1))))
+SYMBOLS = Symbols("attachments", (), (), ("SHIFT", *(f"ATTACH[{n}]" for n in range(1, MOST_BESIDE + 1))))
 
 
 class TapeReading(NamedTuple):

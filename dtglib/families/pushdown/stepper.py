@@ -21,7 +21,7 @@ from dtglib.basics.jit import njit
 from dtglib.basics.shapes import Float, Int
 from dtglib.decode.sequence_stepper import Hypotheses, SequenceStepper
 from dtglib.decode.stack_rows import Cache, Looks, read_position
-from dtglib.families.pushdown.tape import MOST_OPEN, attach, attachments_of, last_of
+from dtglib.families.pushdown.tape import MOST_BESIDE, attach, attachments_of, last_of
 from dtglib.network.output import Legal
 from dtglib.network.transformer import Transformer
 from dtglib.sequences.compile import NOTHING
@@ -32,7 +32,7 @@ from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE
 class Derivations(NamedTuple):
     """Sentences with their attachments so far, a row each."""
 
-    begin: np.ndarray  # (rows, MOST_OPEN): the first position of each constituent; see tape.py
+    begin: np.ndarray  # (rows, MOST_BESIDE): the first position of each constituent; see tape.py
     items: np.ndarray  # (rows,): how many constituents
     reduces: np.ndarray  # (rows, room): with how many of them each word was merged
     count: np.ndarray  # words
@@ -57,7 +57,7 @@ class TapeStepper(SequenceStepper):
     def start(self, most_words: int) -> Derivations:
         """Nothing is written."""
         zero, none = np.zeros(1, np.int32), np.full(1, NOTHING, np.int32)
-        begin, reduces = np.zeros((1, MOST_OPEN), np.int32), np.zeros((1, most_words), np.int32)
+        begin, reduces = np.zeros((1, MOST_BESIDE), np.int32), np.zeros((1, most_words), np.int32)
         return Derivations(begin, zero, reduces, zero.copy(), none)
 
     def legal(self, hypotheses: Hypotheses) -> Legal:
@@ -92,7 +92,7 @@ class TapeStepper(SequenceStepper):
             to_others = to_others + model.head.by_distance(query, self._there(distance))
         scores = torch.cat([itself[:, None], to_others], dim=1)
         items, count = self._there(states.items)[:, None], torch.arange(scores.shape[1], device=self.device)
-        barred = (count > items) | ((count == 0) & (items == MOST_OPEN))
+        barred = (count > items) | ((count == 0) & (items == MOST_BESIDE))
         found = torch.full((len(scores), len(model.vocabulary)), -torch.inf, device=self.device, dtype=scores.dtype)
         found[:, self._there(self.silent[: scores.shape[1]])] = scores.masked_fill(barred, -torch.inf)
         return found.log_softmax(1)

@@ -17,7 +17,7 @@ its last word, and a word that attaches to none (it shifts) by itself. "There (i
     [1, 2, 3, 3]
 
 Words inside of a constituent are closed: nothing attaches to them any more. So the words that may be attached to are
-the last words of the constituents that stand side by side, the right edge, and there are never more than MOST_OPEN.
+the last words of the constituents that stand side by side, the right edge, and there are never more than MOST_BESIDE.
 Since a word on the right edge has not been merged again, its depth is the one that it had when it was read itself.
 
 **Words of several pieces.** In the paper every piece attaches. Here a word does: its attachment is decided when its
@@ -38,7 +38,7 @@ from dtglib.basics.jit import njit
 from dtglib.sequences.compile import Compiled
 
 # Constituents side by side. In minilang there are at most 31, in GUM at most 46.
-MOST_OPEN = 64
+MOST_BESIDE = 64
 
 
 @njit
@@ -95,11 +95,11 @@ def reduces_of(attachments: Sequence[int]) -> np.ndarray:
     """With how many constituents each word is merged, given the word that it attaches to, counted from 1."""
     to = np.asarray(attachments, np.int64)
     reduces = np.empty(len(to), np.int64)
-    if wrong := _reduces_of(to, np.zeros(MOST_OPEN, np.int64), reduces):
+    if wrong := _reduces_of(to, np.zeros(MOST_BESIDE, np.int64), reduces):
         what = f"word {wrong} attaches to word {to[wrong - 1]}"
         raise UserError(
             f"no attachments: {what}, which is not the last word of a constituent that is not inside of another one "
-            f"(of at most {MOST_OPEN}), nor the word itself"
+            f"(of at most {MOST_BESIDE}), nor the word itself"
         )
     return reduces
 
@@ -117,7 +117,7 @@ def attachments_of(reduces: Sequence[int]) -> list[int]:
 
 def tapes(attachments: Sequence[int]) -> list[list[int]]:
     """The tape when each word is read, without <ROOT>."""
-    depth, begin, items, found = np.zeros(len(attachments), np.int32), np.zeros(MOST_OPEN, np.int64), 0, []
+    depth, begin, items, found = np.zeros(len(attachments), np.int32), np.zeros(MOST_BESIDE, np.int64), 0, []
     for at, count in enumerate(reduces_of(attachments)):
         items = attach(depth, begin, items, at, count)
         found.append(depth[: at + 1].tolist())
@@ -143,12 +143,14 @@ def taped(compiled: Compiled) -> Taped:
     # Where there is no word, something is attached to itself with probability 1.
     may = np.tile(np.eye(W, dtype=bool), (B, 1, 1))
     found = Taped(np.zeros((B, T, T), np.int64), *np.ones((2, B, W), np.int64), words, may, np.zeros((B, W), bool))
-    _replay(compiled.word, compiled.head_last, np.zeros(MOST_OPEN, np.int64), found)
+    if wrong := _replay(compiled.word, compiled.head_last, np.zeros(MOST_BESIDE, np.int64), found):
+        raise ValueError(f"sentence {wrong} of the batch attaches a word to none of at most {MOST_BESIDE} constituents")
     return found
 
 
 @njit(nogil=True)
 def _replay(words, head_last, begin, found):
+    """Fill in the tapes; return the number of the first sentence that has no legal attachments, from 1, or 0."""
     most, length = len(begin), words.shape[1]
     depth = np.zeros(length, np.int64)
     for row in range(len(words)):
@@ -169,6 +171,9 @@ def _replay(words, head_last, begin, found):
                 to = words[row, head_last[row, at]] - 1
                 found.to[row, word] = to
                 reduces = reductions(begin, items, at, at if to == word else head_last[row, at])
+                if reduces < 0:
+                    return row + 1
                 items = attach(depth, begin, items, at, reduces)
             found.last[row, word] = at
             found.depth[row, at, : at + 1] = depth[: at + 1]
+    return 0

@@ -17,10 +17,10 @@ What is not merged when a sentence ends belongs to one constituent all the same,
 
 from collections.abc import Sequence
 
-from dtglib.data.bracketing import OPEN, WORD, steps_of
+from dtglib.data.bracketing import OPEN, WORD, escaped, steps_of
 from dtglib.data.conllu import TreebankError
 from dtglib.data.treebank import Sentence
-from dtglib.families.pushdown.tape import MOST_OPEN, attachments_of, reduces_of
+from dtglib.families.pushdown.tape import MOST_BESIDE, attachments_of, reduces_of
 
 
 def attachments_in(steps: Sequence[tuple[str, str]]) -> list[int]:
@@ -50,8 +50,8 @@ def attachments_for(sentence: Sentence) -> list[int]:
     if sentence.brackets is None:
         raise TreebankError(f"sentence {sentence.id!r} has no constituents", "without constituents")
     attachments = attachments_in(steps_of(sentence.brackets))
-    if most_open(attachments) > MOST_OPEN:
-        what = f"sentence {sentence.id!r}: more than {MOST_OPEN} constituents side by side"
+    if most_open(attachments) > MOST_BESIDE:
+        what = f"sentence {sentence.id!r}: more than {MOST_BESIDE} constituents side by side"
         raise TreebankError(what, "too wide a tree")
     return attachments
 
@@ -72,7 +72,7 @@ def written(words: Sequence[str], attachments: Sequence[int]) -> str:
     """The tree as brackets without labels."""
     stack: list[str] = []
     for word, count in zip(words, reduces_of(attachments), strict=True):
-        new = word
+        new = escaped(word)
         for _ in range(count):
             new = f"({stack.pop()} {new})"
         stack.append(new)
