@@ -6,8 +6,8 @@
     load("gum-constituents", "train")  the sentences of UD_English-GUM that also have constituents, with both
     load("bllip", "test")              BLLIP-LG from your own copy of LDC2000T43, which $BLLIP names
     load("my-treebank", "train")       a folder that holds *-ud-train.conllu, *-ud-dev.conllu, *-ud-test.conllu; or
-                                       train.mrg and the like; or the sections of the Penn Treebank's WSJ
-    load("mine.conllu")                one file: CoNLL-U, or brackets (.mrg, .ptb, .brackets),
+                                       train.sdp or train.mrg and the like; or the sections of the Penn Treebank's WSJ
+    load("mine.conllu")                one file: CoNLL-U, or brackets (.mrg, .ptb, .brackets), or SDP 2015 (.sdp)
     load("mine.txt")                   any other file is raw text: one sentence per line, without trees
 
 A corpus maps its splits to the functions that read them; a file has the one split "all". `load` returns a Treebank:
@@ -37,6 +37,7 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.files import sha256
 from dtglib.basics.progress import progress
 from dtglib.data.registry import data_folder, read_registry
+from dtglib.data.sdp import read_sdp
 from dtglib.data.tokenize import tokenize
 from dtglib.data.treebank import Sentence, Treebank, TreebankError, decode, read_bytes, read_conllu
 
@@ -184,13 +185,13 @@ def joined(treebanks: Iterable[Treebank]) -> Treebank:
 
 # --- files and folders -------------------------------------------------------------------------------------------
 
-# en_ewt-ud-train.conllu; de_hdt-ud-train-a-1.conllu (one of several files of a large treebank); train.conllu
-SPLIT_FILE = re.compile(r"(?:.*-ud-)?(train|dev|test)(?:-.*)?\.conllu")
+# en_ewt-ud-train.conllu; de_hdt-ud-train-a-1.conllu (one of several files of a large treebank); train.conllu; train.sdp
+SPLIT_FILE = re.compile(r"(?:.*-ud-)?(train|dev|test)(?:-.*)?\.(?:conllu|sdp)")
 
 
-def files_of_split(folder: Path, split: str) -> list[Path]:
+def files_of_split(folder: Path, split: str, suffix: str = ".conllu") -> list[Path]:
     """The files of a folder that make up a split, in alphabetical order."""
-    names = {path: SPLIT_FILE.fullmatch(path.name) for path in folder.glob("*.conllu")}
+    names = {path: SPLIT_FILE.fullmatch(path.name) for path in folder.glob(f"*{suffix}")}
     return sorted(path for path, match in names.items() if match and match[1] == split)
 
 
@@ -198,13 +199,15 @@ def splits_of_folder(folder: Path) -> dict[str, Reader]:
     """The splits for which the folder holds files."""
     found = {split: files_of_split(folder, split) for split in SPLITS}
     if not any(found.values()):
+        found = {split: files_of_split(folder, split, ".sdp") for split in SPLITS}
+    if not any(found.values()):
         from dtglib.data.constituents import penn_files  # imported here, because NLTK takes a second to import
 
         found = penn_files(folder)
     if not any(found.values()):
         raise UserError(
-            f"{folder}: this folder holds no *-ud-train.conllu, *-ud-dev.conllu or *-ud-test.conllu, and no bracketed "
-            f"trees in files named so or in sections 00 to 24"
+            f"{folder}: this folder holds no *-ud-train.conllu, *-ud-dev.conllu or *-ud-test.conllu, no train.sdp "
+            f"and the like, and no bracketed trees in files named so or in sections 00 to 24"
         )
     return {split: partial(read_files, paths) for split, paths in found.items() if paths}
 
@@ -218,6 +221,8 @@ def read_file(path: Path, strict: bool) -> Treebank:
     suffix = path.suffix.lower()
     if suffix.startswith(".conll"):
         return read_conllu(path, strict)
+    if suffix == ".sdp":
+        return read_sdp(path, strict)
     return read_brackets(path, strict) if suffix in (".mrg", ".ptb", ".brackets") else read_text(path, strict)
 
 
