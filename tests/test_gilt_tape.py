@@ -14,7 +14,7 @@ from dtglib.data.corpora import load
 from dtglib.data.sdp import read_sdp
 from dtglib.data.treebank import Sentence, read_conllu
 from dtglib.families.gilt.graphs import OF_EMPTY_NODES, TO_ITSELF, TWICE, Graph, graph_of, tree_of
-from dtglib.families.gilt.tape import DEPTHS, FEATURES, MOST, add, after, before, growing, look, tapes
+from dtglib.families.gilt.tape import DEPTHS, FEATURES, MOST, add, growing, look, tapes
 
 # ---- Graphs
 
@@ -119,7 +119,7 @@ def test_worked_examples(example):
     graph = Graph.of(words, arcs)
     assert graph.counts.tolist() == counts
     tape = tapes(graph, depth)
-    assert {word: tape[after(word), :, 1 : word + 1].tolist() for word in prefixes} == prefixes
+    assert {word: tape[word, :, 1 : word + 1].tolist() for word in prefixes} == prefixes
 
 
 @pytest.mark.parametrize("example", WORKED)
@@ -169,9 +169,9 @@ def random_graph(chance: random.Random, words: int) -> Graph:
     return Graph.of(words, arcs)
 
 
-def by_definition(graph: Graph, word: int, last: int, depth: str) -> list[list[int]]:
-    """The features of ROOT and the words up to a current one, from the arcs up to word `last`."""
-    arcs = [(h, d) for h, d in graph.arcs.tolist() if max(h, d) <= last]
+def by_definition(graph: Graph, word: int, depth: str) -> list[list[int]]:
+    """The features of ROOT and the words up to a current one, from the arcs among them."""
+    arcs = [(h, d) for h, d in graph.arcs.tolist() if max(h, d) <= word]
     nodes, words = range(word + 1), range(1, word + 1)
     paths, steps = networkx.DiGraph(), networkx.Graph()
     paths.add_nodes_from(words)
@@ -209,10 +209,8 @@ def test_it_is_what_the_definition_says_of_a_thousand_graphs(depth):
         graph = random_graph(chance, chance.randint(1, 9))
         tape = tapes(graph, depth)
         for word in range(graph.words + 1):
-            assert tape[after(word), :, : word + 1].tolist() == by_definition(graph, word, word, depth)
-            assert not tape[after(word), :, word + 1 :].any()
-            if word:
-                assert tape[before(word), :, : word + 1].tolist() == by_definition(graph, word, word - 1, depth)
+            assert tape[word, :, : word + 1].tolist() == by_definition(graph, word, depth)
+            assert not tape[word, :, word + 1 :].any()
 
 
 def test_large_values_are_cut():
@@ -220,8 +218,8 @@ def test_large_values_are_cut():
     apart = tapes(Graph.of(200, []))
     tape = tapes(chain)
     for word in (20, 199, 200):
-        assert tape[after(word), :, : word + 1].tolist() == by_definition(chain, word, word, "paper")
-    assert tape[:, :2].max(axis=(0, 2)).tolist() == [MOST, MOST] and apart[after(200), 3, 1] == MOST
+        assert tape[word, :, : word + 1].tolist() == by_definition(chain, word, "paper")
+    assert tape[:, :2].max(axis=(0, 2)).tolist() == [MOST, MOST] and apart[200, 3, 1] == MOST
 
 
 def test_a_search_adds_arcs_to_many_graphs_at_once():
@@ -241,5 +239,5 @@ def test_a_search_adds_arcs_to_many_graphs_at_once():
                     arcs[row].append((head, dependent))
                 out = np.zeros((4, 9), np.uint8)
                 look(graphs, row, word, from_root, out)
-                expected = by_definition(Graph.of(word, arcs[row]), word, word, depth)
+                expected = by_definition(Graph.of(word, arcs[row]), word, depth)
                 assert out[:, : word + 1].tolist() == expected

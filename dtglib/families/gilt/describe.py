@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from dtglib.basics.errors import UserError
 from dtglib.families.gilt.graphs import Graph
-from dtglib.families.gilt.tape import FEATURES, after, tapes
+from dtglib.families.gilt.tape import FEATURES, tapes
 
 
 class Shown(NamedTuple):
@@ -30,7 +30,7 @@ def show(words: str, arcs: str, depth: str = "paper", root: bool = True) -> Show
     graph = graph if root else graph.without_root()
     tape = tapes(graph, depth)
     prefixes = [
-        {name: tape[after(word), place, 1 : word + 1].tolist() for place, name in enumerate(FEATURES)}
+        {name: tape[word, place, 1 : word + 1].tolist() for place, name in enumerate(FEATURES)}
         for word in range(1, len(spelled) + 1)
     ]
     return Shown(spelled, graph.counts.tolist(), prefixes)

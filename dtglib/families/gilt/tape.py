@@ -11,13 +11,13 @@ Once a word has its arcs, it is the current one, and every word so far has, as t
 with values above 150 cut to 150. For 3 words with the arcs 2->1 and 2->3 (ROOT's left out), after the last word:
 
     >>> tape = tapes(Graph.of(3, [(2, 1), (2, 3)]))
-    >>> tape.shape, tape[after(3), :, 1:].tolist()
-    ((7, 4, 4), [[1, 20, 1], [11, 1, 0], [0, 1, 2], [0, 1, 0]])
+    >>> tape.shape, tape[3, :, 1:].tolist()
+    ((4, 4, 4), [[1, 20, 1], [11, 1, 0], [0, 1, 2], [0, 1, 0]])
 
-A tape has a row for the beginning, and two for each word: before its arcs are known, and after. Its columns are ROOT's
-and the words'. An arc of ROOT counts in degrees, and a word that has one has a head; paths do not lead through ROOT.
-There is another reading of depth, that of the published code ("root"): ROOT has depth 1, its dependents 2, and so on,
-and what cannot be reached from ROOT has 0; but as long as ROOT has no dependent, each component begins with 1.
+A tape has a row for each current word, and row 0 for the beginning; its columns are ROOT's and the words'. An arc of
+ROOT counts in degrees, and a word that has one has a head; paths do not lead through ROOT. There is another reading of
+depth, that of the published code ("root"): ROOT has depth 1, its dependents 2, and so on, and what cannot be reached
+from ROOT has 0; but as long as ROOT has no dependent, each component begins with 1.
 
 `add` and `look` are all there is, in training and in a search: a search has a row of `Growing` for each hypothesis. A
 new arc costs O(1); a look costs O(words + arcs), for two passes from word to word.
@@ -38,16 +38,6 @@ MOST = 150  # the largest value of a feature
 DEPTHS = {"paper": False, "root": True}  # whether depth is counted from ROOT
 
 NOTHING = -1
-
-
-def before(word: int) -> int:
-    """The row of a tape at a word whose arcs are not yet known."""
-    return 2 * word - 1
-
-
-def after(word: int) -> int:
-    """The row of a tape at a word with its arcs; after(0) is the beginning."""
-    return 2 * word
 
 
 class Growing(NamedTuple):
@@ -74,10 +64,10 @@ def growing(rows: int, words: int, arcs: int) -> Growing:
     )
 
 
-def tapes(graph: Graph, depth: str = "paper") -> Int[np.ndarray, "R F N"]:
+def tapes(graph: Graph, depth: str = "paper") -> Int[np.ndarray, "N F N"]:
     """The tape of a whole sentence."""
     nodes = graph.words + 1
-    out = np.zeros((2 * nodes - 1, len(FEATURES), nodes), np.uint8)
+    out = np.zeros((nodes, len(FEATURES), nodes), np.uint8)
     _fill(growing(1, graph.words, len(graph.arcs)), graph.arcs, DEPTHS[depth], out)
     return out
 
@@ -87,11 +77,10 @@ def _fill(graphs, arcs, depth_from_root, out):
     look(graphs, 0, 0, depth_from_root, out[0])
     added = 0
     for word in range(1, out.shape[2]):
-        look(graphs, 0, word, depth_from_root, out[2 * word - 1])
         while added < len(arcs) and max(arcs[added, 0], arcs[added, 1]) == word:
             add(graphs, 0, arcs[added, 0], arcs[added, 1])
             added += 1
-        look(graphs, 0, word, depth_from_root, out[2 * word])
+        look(graphs, 0, word, depth_from_root, out[word])
 
 
 @njit

@@ -1,0 +1,91 @@
+"""The graph term in attention: features of the graph, as the current word sees them, added to the keys (eqs. 4 and 5).
+
+For position i, which reads a piece of the current word, and position j with the features f_1 ... f_4 on i's tape,
+
+    e(i, j)      =  sum over n of  W_n E_n[f_n] + b_n         E: 151 x 256, the same for all layers; W, b: a layer's own
+    score(i, j)  +=  (q_i + u) . (W_k e(i, j)) / sqrt(D)      "content", as in eq. 4 and in the published code
+    or           +=  (q_i + w) . (W_r e(i, j)) / sqrt(D)      "position", as in eq. 5
+
+where W_k makes the keys and W_r those of the relative positions. Eq. 5 has misprints: h_j for h_k.
+
+`naive` makes e(i, j) for all pairs: T x T x d numbers a layer. But a feature has only 151 values: in `graph_term` each
+query is multiplied with 4 x 151 keys, and every pair picks 4 of the products. That stores 604 numbers for each query
+and head, and one for each pair and head, as attention does anyway; the tape itself, 4 integers a pair, is the same for
+all layers. At the paper's size, 64 sentences of 40 pieces take 49 MB a layer for the products and 3 MB for the pairs;
+in the naive form they take 419 MB for the e(i, j), and as much for their keys.
+
+The b_n, which the published code has, add the same to all scores of a query, so that softmax takes no notice of them.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from dtglib.basics.shapes import Float, Int
+from dtglib.families.gilt.config import GiltConfig
+from dtglib.families.gilt.tape import FEATURES, MOST
+from dtglib.network.attention import Bias, Heads
+from dtglib.network.transformer import Block
+
+VALUES = MOST + 1
+
+
+class Tape(NamedTuple):
+    """What the layers need in order to add the graph term."""
+
+    features: Int[Tensor, "B F T S"]  # of position s, as position t sees it
+    tables: Float[Tensor, "F V e"]
+    u: Float[Tensor, "H 1 D"]
+    w: Float[Tensor, "H 1 D"]
+
+
+class GraphBlock(Block):
+    """A layer whose attention has the graph term; the class says with which keys."""
+
+    def __init__(self, config: GiltConfig) -> None:
+        super().__init__(config)
+        self.fuse = nn.ModuleList(nn.Linear(config.feature_width, config.width) for _ in FEATURES)
+
+    def bias(self, qu: Heads, given: Tape) -> Bias:
+        """The graph term, for the content keys."""
+        width = self.qkv.in_features
+        return graph_term(qu, self.fused(given.tables), self.qkv.weight[width : 2 * width], given.features)
+
+    def fused(self, tables: Float[Tensor, "F V e"]) -> Float[Tensor, "F V d"]:
+        """What each value of each feature adds to a key, before the keys' own linear map."""
+        return torch.stack([linear(table) for linear, table in zip(self.fuse, tables, strict=True)])
+
+
+class PositionGraphBlock(GraphBlock):
+    """The same for the keys of relative positions."""
+
+    def bias(self, qu: Heads, given: Tape) -> Bias:
+        """The graph term, for the positional keys."""
+        return graph_term(qu - given.u + given.w, self.fused(given.tables), self.places.weight, given.features)
+
+
+BLOCKS = {"content": GraphBlock, "position": PositionGraphBlock}
+
+
+def graph_term(
+    q: Heads, fused: Float[Tensor, "F V d"], to_keys: Float[Tensor, "d d"], features: Int[Tensor, "B F T S"]
+) -> Float[Tensor, "B H T S"]:
+    """The addition to the scores."""
+    (B, H, T, D), V = q.shape, fused.shape[1]
+    keys = nn.functional.linear(fused.flatten(0, 1), to_keys).unflatten(1, (H, D)).permute(1, 2, 0)  # H D F*V
+    of_values = q @ (keys * D**-0.5)  # B H T F*V
+    return sum(
+        of_values[..., place * V : (place + 1) * V].gather(3, feature[:, None].expand(B, H, T, -1))
+        for place, feature in enumerate(features.unbind(1))
+    )
+
+
+def naive(
+    q: Heads, fused: Float[Tensor, "F V d"], to_keys: Float[Tensor, "d d"], features: Int[Tensor, "B F T S"]
+) -> Float[Tensor, "B H T S"]:
+    """The definition: a vector for each pair of positions."""
+    H, D = q.shape[1], q.shape[3]
+    e = sum(fused[place, feature] for place, feature in enumerate(features.unbind(1)))  # B T S d
+    keys = nn.functional.linear(e, to_keys).unflatten(3, (H, D))  # B T S H D
+    return torch.einsum("bhtd,btshd->bhts", q, keys) * D**-0.5
