@@ -1,8 +1,18 @@
 """GiLT: a Transformer-XL whose attention reads features of a dependency graph, which grows word by word.
 
-In: sentences with dependency graphs. Out: families of models. Read first: graphs.py, then tape.py.
+In: sentences with dependency graphs. Out: families of models. Read first: graphs.py, then tape.py and model.py.
+
+    gilt      enhanced graphs of Universal Dependencies, or the semantic graphs of a file of SDP 2015 (DM, PAS, PSD)
+    gilt-dp   dependency trees, for comparison
 """
 
 from dtglib.families.base import Paper
+from dtglib.families.gilt.family import PAPER, graph_family
+from dtglib.families.gilt.graphs import graph_of, tree_of
 
-PAPERS = (Paper("gilt", notebooks="2"),)
+PAPERS = (Paper(PAPER, notebooks="2"),)
+
+FAMILIES = (
+    graph_family("gilt", "GiLT", graph_of),
+    graph_family("gilt-dp", "GiLT-DP", tree_of),
+)

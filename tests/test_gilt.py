@@ -1,0 +1,453 @@
+"""GiLT: what its scorer computes, what depends on what, its loss, and that it learns."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from running import CONFIGS, lines
+from torch.nn.functional import binary_cross_entropy_with_logits as bce
+from torch.testing import assert_close
+from toys import SENTENCES, vocabulary
+
+from dtglib.basics.errors import UserError
+from dtglib.cli.main import main
+from dtglib.data.conllu import Edge
+from dtglib.data.corpora import load
+from dtglib.data.treebank import Sentence, Treebank
+from dtglib.data.vocabulary import MARK, Vocabulary
+from dtglib.families.base import build, family, load_model
+from dtglib.families.gilt import scorer
+from dtglib.families.gilt.config import GiltConfig
+from dtglib.families.gilt.examples import GraphBatch, GraphExamples, counts
+from dtglib.families.gilt.graphs import Graph, graph_of
+from dtglib.families.gilt.model import Computed, Gilt
+from dtglib.families.gilt.tape import tapes
+from dtglib.network.attention import sinusoids
+from dtglib.network.transformer import TransformerConfig
+
+SMALL = GiltConfig(layers=2, width=16, heads=2, inner=24, feature_width=6)
+WAYS = ("ra", "ftr", "ctr")
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def in_pieces() -> Vocabulary:
+    return vocabulary("pieces").with_symbols(counts(SMALL.most_arcs))
+
+
+def with_graph(words, arcs, name="") -> Sentence:
+    heads = [tuple(Edge(str(h), "x") for h, d in arcs if d == word) for word in range(1, len(words) + 1)]
+    return Sentence(tuple(words), id=name, enhanced=tuple(heads))
+
+
+def sentences() -> list[Sentence]:
+    """Of different lengths, in pieces, with several heads, cycles, and arcs of ROOT."""
+    chance, found = random.Random(1), []
+    for number, words in enumerate(SENTENCES[:5]):
+        n = len(words)
+        arcs = {(chance.randint(0, n), chance.randint(1, n)) for _ in range(int(1.5 * n))}
+        found.append(with_graph(words, [(h, d) for h, d in arcs if h != d], str(number)))
+    return found
+
+
+def examples(config: GiltConfig = SMALL, of: list[Sentence] | None = None) -> GraphExamples:
+    return GraphExamples.of(graph_of, config, in_pieces(), Treebank(of or sentences(), Counter()))
+
+
+def model(config: GiltConfig = SMALL, seed: int = 1) -> Gilt:
+    torch.manual_seed(seed)
+    return Gilt(config, in_pieces()).eval()
+
+
+def batch(config: GiltConfig = SMALL, of: list[Sentence] | None = None) -> GraphBatch:
+    found = examples(config, of)
+    return found.batch(range(len(found)), 0, torch.device("cpu"))
+
+
+# ---- Sizes
+
+
+def count_of(network: torch.nn.Module) -> int:
+    return sum(parameter.numel() for parameter in network.parameters())
+
+
+def test_at_paper_size_it_has_the_papers_parameters():
+    """Counted on the meta device; the vocabulary's symbols are among its 32,768 entries."""
+    reserved = counts(29).entries
+    entries = reserved + tuple(f"{MARK}{number}" for number in range(32768 - len(reserved)))
+    speaks = Vocabulary(entries, counts(29))
+    with torch.device("meta"):
+        baseline = build(TransformerConfig("txl-tokens"), speaks)
+        gilt = Gilt(GiltConfig(), speaks)
+    assert count_of(baseline) == 251_840_512
+    assert count_of(gilt) - count_of(gilt.scorer) == 268_837_888
+    assert count_of(gilt.scorer) == 54_753_311
+
+
+# ---- Cells and the scorer, by definition
+
+
+def cells_by_definition(graph: Graph, root_arcs: bool) -> dict[tuple[int, int], int]:
+    """Each possible arc and the word with which it comes."""
+    nodes = range(0 if root_arcs else 1, graph.words + 1)
+    return {(h, d): max(h, d) for h in nodes for d in range(1, graph.words + 1) if h != d}
+
+
+@pytest.mark.parametrize("root_arcs", [True, False])
+def test_cells_are_all_pairs_of_words_and_root(root_arcs):
+    config = replace(SMALL, root_arcs=root_arcs, depth="root")
+    found = examples(config)
+    given = found.batch(range(len(found)), 0, torch.device("cpu"))
+    listed, before = [], 0
+    for graph in found.graphs:
+        tape = tapes(graph, "root")
+        for (h, d), word in cells_by_definition(graph, root_arcs).items():
+            of_h, of_d = (tape[word - 1, :, node].tolist() if node < word else [0] * 4 for node in (h, d))
+            is_arc = [h, d] in graph.arcs.tolist()
+            listed.append((h and h + before, d + before, word + before, abs(h - d), *of_h, *of_d, float(is_arc)))
+        before += graph.words
+    columns = [*given.cells[:4], *given.cells.of_head, *given.cells.of_dependent, given.is_arc]
+    assert sorted(zip(*(column.tolist() for column in columns), strict=True)) == sorted(listed)
+    squares = sum(graph.words * (graph.words - (not root_arcs)) for graph in found.graphs)
+    assert len(listed) == squares and given.count.sum() == given.is_arc.sum()
+
+
+def scored_by_definition(network: Gilt, words: torch.Tensor, graph: Graph, depth: str) -> tuple[dict, list]:
+    """Equations 2 and 3 for one sentence, a cell after the other."""
+    its, tape, D = network.scorer, tapes(graph, depth), network.config.width
+    o, places = [its.root, *words], sinusoids(graph.words, D)
+
+    def represented(side, node: int, step: int, distance: int) -> torch.Tensor:
+        values = tape[step - 1, :, node] if node < step else [0] * 4
+        features = torch.cat([table[int(value)] for table, value in zip(its.tables, values, strict=True)])
+        r = side.of_distance(places[distance + 1]) + side.of_features(features)
+        return side.of_cell(side.of_word(o[node]) + r)
+
+    arcs, numbers = {}, []
+    for step in range(1, graph.words + 1):
+        cells = [(h, d) for (h, d), word in cells_by_definition(graph, True).items() if word == step]
+        s = torch.zeros(D)
+        for h, d in cells:
+            p, c = (
+                represented(its.as_head, h, step, step - min(h, d)),
+                represented(its.as_dependent, d, step, step - min(h, d)),
+            )
+            one, W, S = torch.ones(1), its.arc.weight, its.mixed.weight
+            W, S = (x if x.dim() == 2 else x.diag() for x in (W, S))
+            arcs[h, d] = torch.cat([p, one]) @ W @ torch.cat([c, one])
+            s = s + p * (S @ c)
+        assert len(cells) == 2 * step - 1
+        scores = its.count(s / len(cells) ** 0.5)
+        scores[2 * step :] = -torch.inf
+        numbers.append(scores.log_softmax(0))
+    return arcs, numbers
+
+
+@pytest.mark.parametrize("biaffine", ["full", "diagonal"])
+@pytest.mark.parametrize("at_once", [7, 4096])
+def test_the_scorer_is_equations_2_and_3(biaffine, at_once, monkeypatch):
+    """Values and gradients; with parts of 7 cells, most vectors are computed twice."""
+    monkeypatch.setattr(scorer, "CELLS_AT_ONCE", at_once)
+    network = model(replace(SMALL, biaffine=biaffine, depth="root"))
+    if biaffine == "full":
+        torch.nn.init.normal_(network.scorer.arc.weight, std=0.3)
+        torch.nn.init.normal_(network.scorer.mixed.weight, std=0.3)
+    found = examples(network.config, sentences()[:2])
+    given = found.batch([0, 1], 0, torch.device("cpu"))
+    words = torch.randn(sum(graph.words for graph in found.graphs), 3 * SMALL.width)
+    arcs, numbers = network.scorer(words, given.cells, given.farthest)
+    weights = torch.randn_like(arcs)
+    gold = given.count[:, None].long()
+    (arcs @ weights + numbers.gather(1, gold).sum()).backward()
+    fast = {name: x.grad.clone() for name, x in network.scorer.named_parameters()}
+    network.zero_grad()
+    expected_arcs, expected_numbers, before = torch.zeros(len(arcs)), [], 0
+    for graph in found.graphs:
+        by_cell, of_words = scored_by_definition(network, words[before : before + graph.words], graph, "root")
+        for (h, d), value in by_cell.items():
+            where = (given.cells.head == (h and h + before)) & (given.cells.dependent == d + before)
+            where &= given.cells.word == max(h, d) + before
+            expected_arcs = expected_arcs + where * value
+        expected_numbers += of_words
+        before += graph.words
+    expected_numbers = torch.stack(expected_numbers)
+    assert_close(arcs, expected_arcs, atol=1e-5, rtol=1e-4)
+    assert_close(numbers, expected_numbers, atol=1e-5, rtol=1e-4)
+    (expected_arcs @ weights + expected_numbers.gather(1, gold).sum()).backward()
+    for name, x in network.scorer.named_parameters():
+        assert_close(fast[name], x.grad, atol=1e-4, rtol=1e-3, msg=lambda text, name=name: f"{name}: {text}")
+        assert x.grad.abs().max() > 0, name
+
+
+def test_numbers_of_arcs_that_are_impossible_have_no_probability_unless_all_are_allowed():
+    for kind in ("possible", "all"):
+        network, given = model(replace(SMALL, counts=kind)), batch()
+        probabilities = network.compute(given).counts.exp()
+        assert_close(probabilities.sum(1), torch.ones(len(probabilities)))
+        first_of_sentence = torch.cat([torch.tensor([True]), given.words.row.diff() > 0])
+        lost = probabilities[first_of_sentence, 2:].sum(1)
+        assert (lost == 0).all() if kind == "possible" else (lost > 0.1).all()
+
+
+# ---- What depends on what
+
+
+def test_with_tables_of_zeros_it_is_the_transformer_xl():
+    network, given = model(), batch()
+    plain = build(replace(TransformerConfig("txl-tokens"), layers=2, width=16, heads=2, inner=24), in_pieces()).eval()
+    plain.load_state_dict(network.state_dict(), strict=False)
+    assert set(plain.state_dict()) < set(network.state_dict())
+    expected = plain.log_probs(given.batch._replace(bias=None))
+    assert (network.log_probs(given.batch) - expected).abs().max() > 1e-3
+    with torch.no_grad():
+        network.tables.zero_()
+        for block in network.blocks:
+            for linear in block.fuse:
+                linear.bias.zero_()
+    assert_close(network.log_probs(given.batch), expected, atol=1e-6, rtol=0)
+
+
+def test_all_four_tables_learn_from_the_words_alone():
+    network, given = model(), batch()
+    network.log_probs(given.batch).sum().backward()
+    assert (network.tables.grad.abs().amax((1, 2)) > 1e-4).all()
+
+
+def computed(network: Gilt, sentence: Sentence) -> tuple[GraphBatch, Computed]:
+    given = batch(network.config, [sentence])
+    with torch.no_grad():
+        return given, network.compute(given)
+
+
+@pytest.mark.parametrize("word", WAYS)
+def test_an_arc_changes_nothing_before_its_word_is_known(word):
+    """RA: before the fifth word's first piece. FTR: before its second one, if there is one. CTR: before the sixth word.
+
+    Whatever the scorer says of words up to the fifth one is the same, too.
+    """
+    network = model(replace(SMALL, word=word))
+    words = SENTENCES[1]
+    arcs = [(2, 1), (0, 2), (2, 4), (4, 3)]
+    (given, before), (_, after) = (
+        computed(network, with_graph(words, [*arcs, *more, (7, 6)])) for more in ([(5, 3)], [(2, 5), (0, 5)])
+    )
+    first = given.words.first[4].item()
+    pieces = (given.words.word == 4).sum().item()
+    assert pieces > 1
+    same = first + {"ra": 0, "ftr": 1, "ctr": pieces}[word]
+    changed = (before.log_probs != after.log_probs).tolist()
+    assert not any(changed[:same]) and all(changed[same:])
+    up_to_fifth = given.cells.word <= 5
+    assert_close(before.arcs[up_to_fifth], after.arcs[up_to_fifth], rtol=0, atol=0)
+    assert_close(before.counts[:5], after.counts[:5], rtol=0, atol=0)
+    assert (before.counts[5:] != after.counts[5:]).any(1).all()
+
+
+@pytest.mark.parametrize("word", WAYS)
+def test_later_words_change_nothing_either(word):
+    network = model(replace(SMALL, word=word))
+    words, arcs = SENTENCES[1], [(2, 1), (0, 2), (2, 4), (4, 3)]
+    given, whole = computed(network, with_graph(words, [*arcs, (7, 1)]))
+    _, begun = computed(network, with_graph(words[:5], arcs))
+    same = given.words.first[5].item() - 1  # the end is predicted in the place of the sixth word
+    assert_close(whole.log_probs[:same], begun.log_probs[:same], atol=1e-5, rtol=0)
+    # The cells of the fifth word's steps are those of the shorter sentence, in the same order.
+    assert_close(whole.arcs[given.cells.word <= 5], begun.arcs, atol=1e-5, rtol=0)
+    assert_close(whole.counts[:5], begun.counts, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("word", WAYS)
+def test_padding_and_neighbours_change_nothing(word):
+    network = model(replace(SMALL, word=word))
+    together = network.compute(batch(network.config))
+    alone = [computed(network, sentence)[1] for sentence in sentences()]
+    for name in Computed._fields:
+        parts = torch.cat([getattr(one, name) for one in alone])
+        assert_close(getattr(together, name), parts, atol=1e-5, rtol=0)
+
+
+# ---- The loss
+
+
+WEIGHTS = {
+    "sums": lambda N, M: (5 / 6, 1 / 6, 1 / 6),
+    "means": lambda N, M: (5 / 6 / N, 1 / 6 / M**2, 1 / 6 / M),
+    "code": lambda N, M: (2 * 5 / 6, 2 * 2 / 6, 2 * 2 / 6),
+}
+
+
+@pytest.mark.parametrize("weighting", WEIGHTS)
+def test_the_loss_is_the_weighted_sum_of_what_each_sentence_has_alone(weighting):
+    network = model(replace(SMALL, weighting=weighting))
+    expected, of_parts = 0.0, np.zeros(3)
+    for sentence in sentences():
+        given, found = computed(network, sentence)
+        nats = (
+            -found.log_probs.sum(),
+            bce(found.arcs, given.is_arc, reduction="sum"),
+            -found.counts.gather(1, given.count[:, None].long()).sum(),
+        )
+        N, M = len(found.log_probs), len(sentence.words)
+        expected += sum(w * x.item() for w, x in zip(WEIGHTS[weighting](N, M), nats, strict=True))
+        of_parts += [x.item() for x in nats]
+    with torch.no_grad():
+        loss, parts = network.loss(batch(network.config))
+    assert loss.item() == pytest.approx(expected, rel=1e-5)
+    assert list(parts) == ["token", "arc", "count"]
+    assert [part.nats.item() for part in parts.values()] == pytest.approx(of_parts.tolist(), rel=1e-5)
+    words = [len(sentence.words) for sentence in sentences()]
+    assert [part.events for part in parts.values()][1:] == [sum(n * n for n in words), sum(words)]
+
+
+def test_it_computes_in_bfloat16_too():
+    network, given = model(), batch()
+    with torch.autocast("cpu", torch.bfloat16):
+        found, _ = network.loss(given)
+    found.backward()
+    expected, _ = network.loss(given)
+    assert found.item() == pytest.approx(expected.item(), rel=0.02)
+
+
+# ---- Training data
+
+
+def test_sentences_without_a_graph_or_with_too_many_arcs_are_counted():
+    found = sentences()
+    crowded = with_graph(["a"] * 30, [(30, word) for word in range(1, 30)] + [(0, 30)], "crowded")
+    treebank = Treebank([*found, replace(found[0], enhanced=None), crowded], Counter())
+    data = GraphExamples.of(graph_of, SMALL, in_pieces(), treebank)
+    assert data.excluded == {"without a graph": 1, "too many arcs of a word": 1} and data.names == list("01234")
+    arcs = sum(len(graph.arcs) for graph in data.graphs)
+    assert f"5 sentences, {data.lengths.sum()} positions" in data.summary and f"{arcs} arcs" in data.summary
+    with pytest.raises(UserError, match="no sentence is left for model gilt: 1 without a graph"):
+        GraphExamples.of(graph_of, SMALL, in_pieces(), Treebank([replace(found[0], enhanced=None)], Counter()))
+
+
+def test_long_sentences_are_left_out_with_their_graphs():
+    found, limit = examples(), 12
+    data = GraphExamples.of(graph_of, SMALL, in_pieces(), Treebank(sentences(), Counter()), limit)
+    kept = np.flatnonzero(found.lengths <= limit)
+    assert 0 < len(kept) < 5 and data.names == [str(number) for number in kept]
+    assert [graph.arcs.tolist() for graph in data.graphs] == [found.graphs[n].arcs.tolist() for n in kept]
+
+
+def test_the_checksum_knows_the_graphs():
+    words, arcs = ["a", "b"], [[(1, 2)], [(2, 1)], [(1, 2)]]
+    sums = [examples(of=[with_graph(words, one)]).checksum for one in arcs]
+    assert sums[0] == sums[2] != sums[1]
+
+
+def test_the_tree_control_reads_heads():
+    treebank = load("minilang", "dev", 20)
+    speaks = Vocabulary.of_words([one.words for one in treebank.sentences], counts(29))
+    data = family("gilt-dp").examples(SMALL, speaks, treebank, None)
+    for graph, sentence in zip(data.graphs, treebank.sentences, strict=True):
+        assert {d: h for h, d in graph.arcs.tolist()} == dict(enumerate(sentence.heads, 1))
+
+
+# ---- Training
+
+SIZE = ["layers=2", "width=32", "heads=2", "inner=64", "feature_width=8", "train_sentences=40", "dev_sentences=10"]
+
+
+def test_the_command_trains_it_and_logs_all_parts(tmp_path, capsys):
+    sets = [part for one in (*SIZE, "epochs=2", "released=null") for part in ("--set", one)]
+    assert main(["train", str(CONFIGS / "smoke.yaml"), "--model", "gilt", *sets, "--out", str(tmp_path / "run")]) == 0
+    assert "arcs" in capsys.readouterr().out
+    for line in lines(tmp_path / "run", "train", "dev"):
+        assert min(line[f"nats_per_{part}"] for part in ("token", "arc", "count", "sentence")) > 0
+    first, last = (line["nats_per_arc"] for line in lines(tmp_path / "run", "dev"))
+    assert last < first
+    network = load_model(tmp_path / "run")
+    assert type(network) is Gilt and network.config.feature_width == 8
+    with torch.no_grad():
+        nats, _ = network.loss(
+            GraphExamples.of(graph_of, network.config, network.vocabulary, load("minilang", "dev", 10)).batch(
+                range(10), 0, torch.device("cpu")
+            )
+        )
+    best = min(line["nats_per_sentence"] for line in lines(tmp_path / "run", "dev"))
+    assert nats.item() / 10 == pytest.approx(best, rel=1e-4)
+
+
+def test_the_scorer_is_clipped_by_itself():
+    network = model()
+    language, of_scorer = family("gilt").training().clipped_together(network)
+    assert len(language) + len(of_scorer) == len(list(network.parameters()))
+    assert {id(x) for x in of_scorer} == {id(x) for x in network.scorer.parameters()}
+    assert not {id(x) for x in of_scorer} & {id(x) for x in language}
+
+
+def trained(network: Gilt, data: GraphExamples, steps: int, rate: float = 3e-3) -> tuple[GraphBatch, Computed]:
+    """What the network computes after so many steps on all sentences."""
+    given = data.batch(range(len(data)), 0, torch.device("cpu"))
+    optimizer = torch.optim.AdamW(network.parameters(), rate)
+    for _ in range(steps):
+        nats, _ = network.loss(given)
+        optimizer.zero_grad()
+        nats.backward()
+        optimizer.step()
+    with torch.no_grad():
+        return given, network.compute(given)
+
+
+def shuffled(graph: Graph, chance: random.Random) -> Graph:
+    """The same arcs between other words."""
+    words = [0, *chance.sample(range(1, graph.words + 1), graph.words)]
+    return Graph.of(graph.words, [(words[h], words[d]) for h, d in graph.arcs.tolist()])
+
+
+def test_it_learns_some_sentences_and_their_graphs_by_heart_but_shuffled_graphs_less_well():
+    """It cannot know which sentence begins, so it needs log(sentences) nats for each."""
+    treebank = load("minilang", "train", 15)
+    speaks = Vocabulary.of_words([one.words for one in treebank.sentences], counts(29))
+    config = GiltConfig(layers=2, width=64, heads=4, inner=128, feature_width=16)
+    data = GraphExamples.of(graph_of, config, speaks, treebank)
+    chance = random.Random(1)
+    other = replace(data, graphs=[shuffled(graph, chance) for graph in data.graphs])
+    nats_of_arcs = []
+    for learned in (data, other):
+        torch.manual_seed(1)
+        given, found = trained(Gilt(config, speaks), learned, steps=120)
+        nats_of_arcs.append(bce(found.arcs, given.is_arc).item())
+        if learned is data:
+            least = len(data) * np.log(len(data)) / len(found.log_probs)
+            assert -found.log_probs.mean().item() < least + 0.1
+            assert (found.counts.argmax(1) == given.count).float().mean() > 0.99
+            is_arc, says = given.is_arc.bool(), found.arcs > 0
+            assert 2 * (is_arc & says).sum() / (is_arc.sum() + says.sum()) > 0.99
+    assert nats_of_arcs[0] < nats_of_arcs[1]
+
+
+def test_what_only_the_graph_tells_is_learned_with_it_alone():
+    """Every word is followed by a copy of its head, and only the tape says which word is its head."""
+    chance, found = random.Random(3), []
+    for number in range(400):
+        words, arcs = [chance.choice("abcdefgh") for _ in range(3)], []
+        for word in range(3, 9):
+            head = chance.randint(1, word - 1)
+            arcs.append((head, word))
+            words.append(words[head - 1])
+        found.append(with_graph(words, arcs, str(number)))
+    speaks = Vocabulary.of_words([one.words for one in found], counts(29))
+    config = GiltConfig(layers=2, width=32, heads=2, inner=64, feature_width=8)
+    nats = []
+    for has_graph in (True, False):
+        data = GraphExamples.of(graph_of, config, speaks, Treebank(found, Counter()))
+        torch.manual_seed(1)
+        network = Gilt(config, speaks)
+        if not has_graph:
+            network.tables.data.zero_()
+        optimizer = torch.optim.AdamW([p for n, p in network.named_parameters() if has_graph or n != "tables"], 5e-3)
+        *batches, unseen = [data.batch(range(n, n + 80), 0, torch.device("cpu")).batch for n in range(0, 400, 80)]
+        for step in range(150):
+            loss = -network.log_probs(batches[step % 4]).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        with torch.no_grad():
+            nats.append(-network.log_probs(unseen).view(80, -1)[:, 3:9].mean().item())  # of the copies
+    assert nats[0] < 0.05 and nats[0] + 0.5 < nats[1]
