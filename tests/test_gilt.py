@@ -107,7 +107,7 @@ def test_cells_are_all_pairs_of_words_and_root(root_arcs):
         for (h, d), word in cells_by_definition(graph, root_arcs).items():
             of_h, of_d = (tape[word - 1, :, node].tolist() if node < word else [0] * 4 for node in (h, d))
             is_arc = [h, d] in graph.arcs.tolist()
-            listed.append((h and h + before, d + before, word + before, abs(h - d), *of_h, *of_d, float(is_arc)))
+            listed.append((h and h + before, d + before, word + before - 1, abs(h - d), *of_h, *of_d, float(is_arc)))
         before += graph.words
     columns = [*given.cells[:4], *given.cells.of_head, *given.cells.of_dependent, given.is_arc]
     assert sorted(zip(*(column.tolist() for column in columns), strict=True)) == sorted(listed)
@@ -158,7 +158,7 @@ def test_the_scorer_is_equations_2_and_3(biaffine, at_once, monkeypatch):
     found = examples(network.config, sentences()[:2])
     given = found.batch([0, 1], 0, torch.device("cpu"))
     words = torch.randn(sum(graph.words for graph in found.graphs), 3 * SMALL.width)
-    arcs, numbers = network.scorer(words, given.cells, given.farthest)
+    arcs, numbers = network.scorer(words, given.cells, len(words), given.farthest)
     weights = torch.randn_like(arcs)
     gold = given.count[:, None].long()
     (arcs @ weights + numbers.gather(1, gold).sum()).backward()
@@ -169,7 +169,7 @@ def test_the_scorer_is_equations_2_and_3(biaffine, at_once, monkeypatch):
         by_cell, of_words = scored_by_definition(network, words[before : before + graph.words], graph, "root")
         for (h, d), value in by_cell.items():
             where = (given.cells.head == (h and h + before)) & (given.cells.dependent == d + before)
-            where &= given.cells.word == max(h, d) + before
+            where &= given.cells.step == max(h, d) + before - 1
             expected_arcs = expected_arcs + where * value
         expected_numbers += of_words
         before += graph.words
@@ -240,7 +240,7 @@ def test_an_arc_changes_nothing_before_its_word_is_known(word):
     same = first + {"ra": 0, "ftr": 1, "ctr": pieces}[word]
     changed = (before.log_probs != after.log_probs).tolist()
     assert not any(changed[:same]) and all(changed[same:])
-    up_to_fifth = given.cells.word <= 5
+    up_to_fifth = given.cells.step < 5
     assert_close(before.arcs[up_to_fifth], after.arcs[up_to_fifth], rtol=0, atol=0)
     assert_close(before.counts[:5], after.counts[:5], rtol=0, atol=0)
     assert (before.counts[5:] != after.counts[5:]).any(1).all()
@@ -255,7 +255,7 @@ def test_later_words_change_nothing_either(word):
     same = given.words.first[5].item() - 1  # the end is predicted in the place of the sixth word
     assert_close(whole.log_probs[:same], begun.log_probs[:same], atol=1e-5, rtol=0)
     # The cells of the fifth word's steps are those of the shorter sentence, in the same order.
-    assert_close(whole.arcs[given.cells.word <= 5], begun.arcs, atol=1e-5, rtol=0)
+    assert_close(whole.arcs[given.cells.step < 5], begun.arcs, atol=1e-5, rtol=0)
     assert_close(whole.counts[:5], begun.counts, atol=1e-5, rtol=0)
 
 

@@ -74,7 +74,9 @@ def graph_term(
     """The addition to the scores."""
     (B, H, T, D), V = q.shape, fused.shape[1]
     keys = nn.functional.linear(fused.flatten(0, 1), to_keys).unflatten(1, (H, D)).permute(1, 2, 0)  # H D F*V
-    of_values = q @ (keys * D**-0.5)  # B H T F*V
+    # One product for all rows of the batch: a product per row would copy the keys for each of them.
+    of_values = torch.bmm(q.transpose(0, 1).flatten(1, 2), keys * D**-0.5)  # H B*T F*V
+    of_values = of_values.unflatten(1, (B, T)).transpose(0, 1)
     return sum(
         of_values[..., place * V : (place + 1) * V].gather(3, feature[:, None].expand(B, H, T, -1))
         for place, feature in enumerate(features.unbind(1))

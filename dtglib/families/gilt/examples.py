@@ -253,7 +253,7 @@ def _fill_cells(tape, is_arc, before, first, filled, columns, features):
                 head, dependent = (old, word) if side == 0 else (word, old)
                 columns[0, filled] = before + head if head else 0
                 columns[1, filled] = before + dependent
-                columns[2, filled] = before + word
+                columns[2, filled] = before + word - 1
                 columns[3, filled] = word - old
                 columns[4, filled] = is_arc[head, dependent]
                 features[side, :, filled] = tape[word - 1, :, old]

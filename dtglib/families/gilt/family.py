@@ -1,5 +1,6 @@
 """The families of GiLT: they differ in the graphs that they read."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -26,6 +27,11 @@ def _examples(
     return GraphExamples.of(read, config, vocabulary, treebank, longest)
 
 
+def _shown(network: Gilt, words: Sequence[str], tree: Sequence[int]) -> str:
+    """The arcs of a search's result, as in `dtglib tape`."""
+    return " ".join(f"{head}->{dependent}" for head, dependent in zip(tree[::2], tree[1::2], strict=True))
+
+
 def graph_family(name: str, title: str, read: Reader) -> Family:
     """The family of models of a kind of graph."""
     return Family(
@@ -37,6 +43,7 @@ def graph_family(name: str, title: str, read: Reader) -> Family:
         examples=partial(_examples, read),
         likelihood=BY_BEAM,
         symbols=_symbols,
-        is_searched=False,  # until there is a stepper; sentences have no probabilities either
+        tree_is="arcs",
+        shown=_shown,
         training=GiltTraining,
     )

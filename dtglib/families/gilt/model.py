@@ -30,6 +30,7 @@ from dtglib.families.gilt.attention import BLOCKS, VALUES, GraphBlock, Tape
 from dtglib.families.gilt.config import GiltConfig
 from dtglib.families.gilt.examples import GraphBatch, Words
 from dtglib.families.gilt.scorer import Scorer
+from dtglib.families.gilt.stepper import GraphStepper
 from dtglib.families.gilt.tape import FEATURES
 from dtglib.network.transformer import Around, Batch, Part, Readable, Transformer
 
@@ -109,7 +110,8 @@ class Gilt(Transformer):
         batch, states = given.batch, self.states(given.batch)
         x = states[-1].flatten(0, 1)[batch.predicts]
         log_probs = self.output(x, self.embedding.weight, batch.legal).gather(1, batch.target[:, None])[:, 0]
-        arcs, counts = self.scorer(self.represented(states, batch, given.words), given.cells, given.farthest)
+        words = self.represented(states, batch, given.words)
+        arcs, counts = self.scorer(words, given.cells, len(words), given.farthest)
         return Computed(log_probs, arcs, counts)
 
     def represented(self, states: list[Float[Tensor, "B T d"]], batch: Batch, words: Words) -> Float[Tensor, "W w"]:
@@ -119,13 +121,17 @@ class Gilt(Transformer):
         pieces = self.embed(batch.token, batch.arc).flatten(0, 1)
         return REPRESENTATIONS[self.config.word](h, pieces, words)
 
+    def stepper(self) -> GraphStepper:
+        """A stepper for one search."""
+        return GraphStepper(self)
+
     def loss(self, given: GraphBatch) -> tuple[Float[Tensor, ""], dict[str, Part]]:
         """The weighted sum of the sentences' nats, and the nats of the three parts."""
         found, batch, words = self.compute(given), given.batch, given.words
         rows, T = batch.token.shape
         cells = nn.functional.binary_cross_entropy_with_logits(found.arcs.float(), given.is_arc, reduction="none")
         numbers = -found.counts.gather(1, given.count[:, None].long())[:, 0]
-        row_of_cells = words.row[given.cells.word - 1]
+        row_of_cells = words.row[given.cells.step]
         parts = {
             "token": (-found.log_probs, batch.predicts // T),
             "arc": (cells, row_of_cells),

@@ -36,11 +36,14 @@ CELLS_AT_ONCE = 4096  # 34 MB for a vector of each at the paper's width
 
 
 class Cells(NamedTuple):
-    """Possible arcs, of words that are counted from 1 over all sentences; 0 is ROOT."""
+    """Possible arcs, of words that are counted from 1 over all sentences; 0 is ROOT.
+
+    A step is the coming of a word: training has all words of a batch, and a search the newest word of each hypothesis.
+    """
 
     head: Int[Tensor, " C"]
     dependent: Int[Tensor, " C"]
-    word: Int[Tensor, " C"]  # the later of the two, whose arc it would be
+    step: Int[Tensor, " C"]  # in which it may be added, from 0
     distance: Int[Tensor, " C"]
     of_head: Int[Tensor, "F C"]  # features
     of_dependent: Int[Tensor, "F C"]
@@ -128,22 +131,22 @@ class Scorer(nn.Module):
         self.count = nn.Linear(width, config.most_arcs + 1)
 
     def forward(
-        self, words: Float[Tensor, "W w"], cells: Cells, farthest: int
-    ) -> tuple[Float[Tensor, " C"], Float[Tensor, "W K"]]:
-        """Of the cells of all words; no distance in them is larger than `farthest`."""
+        self, words: Float[Tensor, "W w"], cells: Cells, steps: int, farthest: int
+    ) -> tuple[Float[Tensor, " C"], Float[Tensor, "S K"]]:
+        """Of all cells, and of all steps; no distance in the cells is larger than `farthest`."""
         words = torch.cat([self.root[None].to(words.dtype), words])
         places = sinusoids(farthest, self.width, words.device)
         heads, dependents = (side.rows(words, places, self.tables) for side in (self.as_head, self.as_dependent))
-        logits, s = [], words.new_zeros(len(words), self.width, dtype=torch.float32)
+        logits, s = [], words.new_zeros(steps, self.width, dtype=torch.float32)
         parts = [slice(first, first + CELLS_AT_ONCE) for first in range(0, len(cells.head), CELLS_AT_ONCE)]
         for part in parts:
             given = heads, dependents, cells.part(part)
             # One part needs no second computation.
             logit, mixed = checkpoint(self._part, *given, use_reentrant=False) if len(parts) > 1 else self._part(*given)
             logits.append(logit)
-            s = s.index_add(0, cells.word[part], mixed.float())
-        possible = torch.bincount(cells.word, minlength=len(words))[1:]
-        scores = self.count(s[1:] / possible.clamp(min=1).sqrt()[:, None])
+            s = s.index_add(0, cells.step[part], mixed.float())
+        possible = torch.bincount(cells.step, minlength=steps)
+        scores = self.count(s / possible.clamp(min=1).sqrt()[:, None])
         if self.only_possible:
             impossible = torch.arange(scores.shape[1], device=scores.device) > possible[:, None]
             scores = scores.masked_fill(impossible, -torch.inf)
