@@ -354,7 +354,7 @@ SIZE = ["layers=2", "width=32", "heads=2", "inner=64", "feature_width=8", "train
 
 
 def test_the_command_trains_it_and_logs_all_parts(tmp_path, capsys):
-    sets = [part for one in (*SIZE, "epochs=2", "released=null") for part in ("--set", one)]
+    sets = [part for one in (*SIZE, "epochs=2", "released=null", "precision=float32") for part in ("--set", one)]
     assert main(["train", str(CONFIGS / "smoke.yaml"), "--model", "gilt", *sets, "--out", str(tmp_path / "run")]) == 0
     assert "arcs" in capsys.readouterr().out
     for line in lines(tmp_path / "run", "train", "dev"):

@@ -237,7 +237,7 @@ def test_a_search_adds_arcs_to_many_graphs_at_once():
                 for head, dependent in chance.sample(cells, chance.randint(0, min(3, len(cells)))):
                     add(graphs, row, head, dependent)
                     arcs[row].append((head, dependent))
-                out = np.zeros((4, 9), np.uint8)
+                out = np.zeros((4, 9), np.int16)
                 look(graphs, row, word, from_root, out)
                 expected = by_definition(Graph.of(word, arcs[row]), word, depth)
                 assert out[:, : word + 1].tolist() == expected

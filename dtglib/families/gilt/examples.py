@@ -188,7 +188,7 @@ def batch_with(
 ) -> GraphBatch:
     """Padded sentences and their graphs on a device."""
     most = max((graph.words for graph in graphs), default=0)
-    tape = np.zeros((len(graphs), most + 1, len(FEATURES), most + 1), np.uint8)
+    tape = np.zeros((len(graphs), most + 1, len(FEATURES), most + 1), np.int16)
     for row, graph in enumerate(graphs):
         tape[row, : graph.words + 1, :, : graph.words + 1] = tapes(graph, config.depth)
     column = np.maximum(compiled.word, 0)  # ROOT's, which no position reads, for <ROOT> and padding

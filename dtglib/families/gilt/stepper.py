@@ -109,7 +109,7 @@ class GraphStepper(SequenceStepper):
             found[self._there(of_words)] = super().log_probs(self.choose(hypotheses, of_words)).to(found.dtype)
         (of_arcs,) = np.nonzero(waits)
         if len(of_arcs):
-            numbers = self._there(hypotheses.states.number[of_arcs])
+            numbers = torch.from_numpy(hypotheses.states.number[of_arcs]).to(self.device)
             found[self._there(of_arcs)[:, None], self._there(self.silent)] = numbers
         return found
 
@@ -165,7 +165,8 @@ class GraphStepper(SequenceStepper):
         features = np.zeros((2, len(FEATURES), sizes.sum()), np.int64)
         asked = _Asked(rows, begin, node.reshape(-1) + 1, first)
         _list_cells(states.words, states.graphs, asked, self.depth_from_root, local, columns, features)
-        logits, numbers = self._scored(known, Cells(*columns, *features), len(rows), int(words.max()))
+        cells = Cells(*map(self._there, (*columns, *features)))
+        logits, numbers = self._scored(known, cells, len(rows), int(words.max()))
         # The cells in the order of their rows, and then of their scores.
         order, rank = (
             np.lexsort((-logits, columns[2])),
@@ -180,7 +181,6 @@ class GraphStepper(SequenceStepper):
         """What the scorer says, about words that are given as slots and first pieces."""
         slots, pieces = self._there(known).long()
         words = torch.cat([self.read[slots], self.model.embedding(pieces)], dim=1)
-        cells = Cells(*(self._there(column) for column in cells))
         logits, numbers = self.model.scorer(words, cells, steps, farthest)
         return logits.float().cpu().numpy(), numbers.cpu().numpy()
 

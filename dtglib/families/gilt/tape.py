@@ -67,7 +67,7 @@ def growing(rows: int, words: int, arcs: int) -> Growing:
 def tapes(graph: Graph, depth: str = "paper") -> Int[np.ndarray, "N F N"]:
     """The tape of a whole sentence."""
     nodes = graph.words + 1
-    out = np.zeros((nodes, len(FEATURES), nodes), np.uint8)
+    out = np.zeros((nodes, len(FEATURES), nodes), np.int16)
     _fill(growing(1, graph.words, len(graph.arcs)), graph.arcs, DEPTHS[depth], out)
     return out
 
