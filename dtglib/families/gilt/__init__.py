@@ -10,7 +10,7 @@ from dtglib.families.base import Paper
 from dtglib.families.gilt.family import PAPER, graph_family
 from dtglib.families.gilt.graphs import graph_of, tree_of
 
-PAPERS = (Paper(PAPER, notebooks="2"),)
+PAPERS = (Paper(PAPER, "2", ("txl-tokens", "gilt", "gilt-dp")),)
 
 FAMILIES = (
     graph_family("gilt", "GiLT", graph_of),
