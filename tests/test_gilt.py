@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from graphs import with_graph
 from running import CONFIGS, lines
 from torch.nn.functional import binary_cross_entropy_with_logits as bce
 from torch.testing import assert_close
@@ -14,7 +15,6 @@ from toys import SENTENCES, vocabulary
 
 from dtglib.basics.errors import UserError
 from dtglib.cli.main import main
-from dtglib.data.conllu import Edge
 from dtglib.data.corpora import load
 from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import MARK, Vocabulary
@@ -23,6 +23,7 @@ from dtglib.families.gilt import scorer
 from dtglib.families.gilt.config import GiltConfig
 from dtglib.families.gilt.examples import GraphBatch, GraphExamples, counts
 from dtglib.families.gilt.graphs import Graph, graph_of
+from dtglib.families.gilt.measure import measured
 from dtglib.families.gilt.model import Computed, Gilt
 from dtglib.families.gilt.tape import tapes
 from dtglib.network.attention import sinusoids
@@ -36,11 +37,6 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 def in_pieces() -> Vocabulary:
     return vocabulary("pieces").with_symbols(counts(SMALL.most_arcs))
-
-
-def with_graph(words, arcs, name="") -> Sentence:
-    heads = [tuple(Edge(str(h), "x") for h, d in arcs if d == word) for word in range(1, len(words) + 1)]
-    return Sentence(tuple(words), id=name, enhanced=tuple(heads))
 
 
 def sentences() -> list[Sentence]:
@@ -150,7 +146,7 @@ def scored_by_definition(network: Gilt, words: torch.Tensor, graph: Graph, depth
 @pytest.mark.parametrize("at_once", [7, 4096])
 def test_the_scorer_is_equations_2_and_3(biaffine, at_once, monkeypatch):
     """Values and gradients; with parts of 7 cells, most vectors are computed twice."""
-    monkeypatch.setattr(scorer, "CELLS_AT_ONCE", at_once)
+    monkeypatch.setattr(scorer, "AT_ONCE", at_once * 2 * SMALL.width)
     network = model(replace(SMALL, biaffine=biaffine, depth="root"))
     if biaffine == "full":
         torch.nn.init.normal_(network.scorer.arc.weight, std=0.3)
@@ -311,6 +307,35 @@ def test_it_computes_in_bfloat16_too():
     assert found.item() == pytest.approx(expected.item(), rel=0.02)
 
 
+# ---- How good its graphs are
+
+
+def f1_by_definition(network: Gilt, of: list[Sentence], by_number: bool) -> float:
+    right = gold = found = 0
+    for sentence in of:
+        given, computed_ = computed(network, sentence)
+        for step in range(len(sentence.words)):
+            (mine,) = torch.nonzero(given.cells.step == step, as_tuple=True)
+            odds, is_arc = computed_.arcs[mine], given.is_arc[mine].bool()
+            number = computed_.counts[step].argmax() if by_number else (odds > 0).sum()
+            says = torch.zeros_like(is_arc)
+            says[odds.argsort(descending=True)[:number]] = True
+            right, gold, found = right + (says & is_arc).sum(), gold + is_arc.sum(), found + says.sum()
+    return float(2 * right / (gold + found))
+
+
+def test_scores_of_graphs_are_those_of_definition():
+    network, data = model(), examples()
+    found = measured(network, data)
+    assert found.f1_by_odds == pytest.approx(f1_by_definition(network, sentences(), by_number=False))
+    assert found.f1_by_number == pytest.approx(f1_by_definition(network, sentences(), by_number=True))
+    assert 0 < found.f1_by_odds != found.f1_by_number > 0
+    with torch.no_grad():
+        _, parts = network.loss(batch())
+    joint = -(parts["token"].nats + parts["count"].nats).item() / parts["token"].events
+    assert found.log_joint == pytest.approx(joint, rel=1e-5)
+
+
 # ---- Training data
 
 
@@ -379,75 +404,3 @@ def test_the_scorer_is_clipped_by_itself():
     assert len(language) + len(of_scorer) == len(list(network.parameters()))
     assert {id(x) for x in of_scorer} == {id(x) for x in network.scorer.parameters()}
     assert not {id(x) for x in of_scorer} & {id(x) for x in language}
-
-
-def trained(network: Gilt, data: GraphExamples, steps: int, rate: float = 3e-3) -> tuple[GraphBatch, Computed]:
-    """What the network computes after so many steps on all sentences."""
-    given = data.batch(range(len(data)), 0, torch.device("cpu"))
-    optimizer = torch.optim.AdamW(network.parameters(), rate)
-    for _ in range(steps):
-        nats, _ = network.loss(given)
-        optimizer.zero_grad()
-        nats.backward()
-        optimizer.step()
-    with torch.no_grad():
-        return given, network.compute(given)
-
-
-def shuffled(graph: Graph, chance: random.Random) -> Graph:
-    """The same arcs between other words."""
-    words = [0, *chance.sample(range(1, graph.words + 1), graph.words)]
-    return Graph.of(graph.words, [(words[h], words[d]) for h, d in graph.arcs.tolist()])
-
-
-def test_it_learns_some_sentences_and_their_graphs_by_heart_but_shuffled_graphs_less_well():
-    """It cannot know which sentence begins, so it needs log(sentences) nats for each."""
-    treebank = load("minilang", "train", 15)
-    speaks = Vocabulary.of_words([one.words for one in treebank.sentences], counts(29))
-    config = GiltConfig(layers=2, width=64, heads=4, inner=128, feature_width=16)
-    data = GraphExamples.of(graph_of, config, speaks, treebank)
-    chance = random.Random(1)
-    other = replace(data, graphs=[shuffled(graph, chance) for graph in data.graphs])
-    nats_of_arcs = []
-    for learned in (data, other):
-        torch.manual_seed(1)
-        given, found = trained(Gilt(config, speaks), learned, steps=120)
-        nats_of_arcs.append(bce(found.arcs, given.is_arc).item())
-        if learned is data:
-            least = len(data) * np.log(len(data)) / len(found.log_probs)
-            assert -found.log_probs.mean().item() < least + 0.1
-            assert (found.counts.argmax(1) == given.count).float().mean() > 0.99
-            is_arc, says = given.is_arc.bool(), found.arcs > 0
-            assert 2 * (is_arc & says).sum() / (is_arc.sum() + says.sum()) > 0.99
-    assert nats_of_arcs[0] < nats_of_arcs[1]
-
-
-def test_what_only_the_graph_tells_is_learned_with_it_alone():
-    """Every word is followed by a copy of its head, and only the tape says which word is its head."""
-    chance, found = random.Random(3), []
-    for number in range(400):
-        words, arcs = [chance.choice("abcdefgh") for _ in range(3)], []
-        for word in range(3, 9):
-            head = chance.randint(1, word - 1)
-            arcs.append((head, word))
-            words.append(words[head - 1])
-        found.append(with_graph(words, arcs, str(number)))
-    speaks = Vocabulary.of_words([one.words for one in found], counts(29))
-    config = GiltConfig(layers=2, width=32, heads=2, inner=64, feature_width=8)
-    nats = []
-    for has_graph in (True, False):
-        data = GraphExamples.of(graph_of, config, speaks, Treebank(found, Counter()))
-        torch.manual_seed(1)
-        network = Gilt(config, speaks)
-        if not has_graph:
-            network.tables.data.zero_()
-        optimizer = torch.optim.AdamW([p for n, p in network.named_parameters() if has_graph or n != "tables"], 5e-3)
-        *batches, unseen = [data.batch(range(n, n + 80), 0, torch.device("cpu")).batch for n in range(0, 400, 80)]
-        for step in range(150):
-            loss = -network.log_probs(batches[step % 4]).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        with torch.no_grad():
-            nats.append(-network.log_probs(unseen).view(80, -1)[:, 3:9].mean().item())  # of the copies
-    assert nats[0] < 0.05 and nats[0] + 0.5 < nats[1]

@@ -32,7 +32,7 @@ from dtglib.families.gilt.config import GiltConfig
 from dtglib.families.gilt.tape import FEATURES
 from dtglib.network.attention import NEAREST, sinusoids
 
-CELLS_AT_ONCE = 4096  # 34 MB for a vector of each at the paper's width
+AT_ONCE = 2**23  # numbers in the vectors of 2d that are held together: of 4,096 cells at the paper's width
 
 
 class Cells(NamedTuple):
@@ -138,7 +138,8 @@ class Scorer(nn.Module):
         places = sinusoids(farthest, self.width, words.device)
         heads, dependents = (side.rows(words, places, self.tables) for side in (self.as_head, self.as_dependent))
         logits, s = [], words.new_zeros(steps, self.width, dtype=torch.float32)
-        parts = [slice(first, first + CELLS_AT_ONCE) for first in range(0, len(cells.head), CELLS_AT_ONCE)]
+        size = max(1, AT_ONCE // (2 * self.width))
+        parts = [slice(first, first + size) for first in range(0, len(cells.head), size)]
         for part in parts:
             given = heads, dependents, cells.part(part)
             # One part needs no second computation.
