@@ -36,6 +36,7 @@ from dtglib.sequences.structure import Structure
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE
 
 SCORE_BEAM = 20
+GOES_ON, BEGINS = -1, -2
 
 
 class Growth(NamedTuple):
@@ -74,8 +75,8 @@ class GraphStepper(SequenceStepper):
         super().__init__(model)
         self.score_beam, self.depth_from_root = score_beam, DEPTHS[config.depth]
         self.silent = np.array([vocabulary.transition(name) for name in vocabulary.symbols.others])
-        # Which number of arcs each symbol is; NOTHING for pieces.
-        self.number_of = np.full(len(vocabulary), NOTHING)
+        # Which number of arcs each symbol is, or BEGINS or GOES_ON for pieces.
+        self.number_of = np.where(vocabulary.starts_word, BEGINS, GOES_ON)
         self.number_of[self.silent] = np.arange(len(self.silent))
         self.read = model.embedding.weight.new_empty((0, 2 * config.width))  # by slot: what the scorer reads
 
@@ -141,16 +142,15 @@ class GraphStepper(SequenceStepper):
 
     def advance(self, states: Growth, cache: Cache, symbols: np.ndarray, first: np.ndarray, looks: Looks) -> None:
         """Take the symbol of every row."""
-        (begins,) = np.nonzero(self.model.vocabulary.starts_word[symbols])
+        numbers = self.number_of[symbols]
+        (begins,) = np.nonzero(numbers == BEGINS)
         if len(begins):
             word = states.words[begins]
             states.words[begins] += 1
             states.waiting[begins] = states.piece[begins, word] = symbols[begins]
             states.before[begins, word] = cache.slot[begins, cache.filled[begins] - 1]
             self._propose(states, begins)
-        _read(
-            states, states.graphs, cache, symbols, self.number_of[symbols], begins, self.depth_from_root, first, looks
-        )
+        _read(states, states.graphs, cache, symbols, numbers, self.depth_from_root, first, looks)
 
     def _propose(self, states: Growth, rows: np.ndarray) -> None:
         """Score the possible arcs of words that have begun, and write down the best ones and their numbers' odds."""
@@ -168,10 +168,8 @@ class GraphStepper(SequenceStepper):
         cells = Cells(*map(self._there, (*columns, *features)))
         logits, numbers = self._scored(known, cells, len(rows), int(words.max()))
         # The cells in the order of their rows, and then of their scores.
-        order, rank = (
-            np.lexsort((-logits, columns[2])),
-            np.arange(sizes.sum()) - np.repeat(sizes.cumsum() - sizes, sizes),
-        )
+        order = np.lexsort((-logits, columns[2]))
+        rank = np.arange(len(order)) - np.repeat(sizes.cumsum() - sizes, sizes)
         is_kept = rank < states.head.shape[1]
         where = np.repeat(rows, sizes)[is_kept], rank[is_kept]
         states.head[where], states.dependent[where] = local[:, order[is_kept]]
@@ -241,16 +239,14 @@ def _list_cells(words, graphs, asked, depth_from_root, local, columns, features)
 
 
 @njit
-def _read(states, graphs, cache, symbols, numbers, begins, depth_from_root, first, looks):
+def _read(states, graphs, cache, symbols, numbers, depth_from_root, first, looks):
     """Add the arcs of words whose number is decided, and read their first pieces; or read further pieces."""
     tape = np.zeros((looks.facts.shape[2], graphs.latest.shape[1]), np.int64)
-    begins_word = np.zeros(len(first), np.bool_)
-    begins_word[begins] = True
     for row in range(len(first)):
-        if begins_word[row]:
+        if numbers[row] == BEGINS:
             continue
         at, place, word, token = first[row], cache.filled[row], states.words[row], symbols[row]
-        if numbers[row] != NOTHING:
+        if numbers[row] != GOES_ON:
             token = states.waiting[row]
             states.waiting[row] = NOTHING
             for n in range(numbers[row]):
