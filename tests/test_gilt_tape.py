@@ -72,6 +72,17 @@ def test_in_minilang_the_graph_holds_more_than_the_tree():
     assert several > 30
 
 
+def test_of_a_treebank_every_arc_is_in_the_graph_or_counted(data):
+    """Counted in the file's column of graphs, fused tokens left out."""
+    path = data / "ud/UD_English-EWT/en_ewt-ud-dev.conllu"
+    rows = [line.split("\t") for line in path.read_text("utf-8").splitlines() if line[:1].isdigit()]
+    in_file = sum(row[8].count("|") + 1 for row in rows if row[8] != "_" and "-" not in row[0])
+    read = [graph_of(one) for one in read_conllu(path).sentences]
+    arcs, dropped = sum(len(graph.arcs) for graph, _ in read), sum(sum(dropped.values()) for _, dropped in read)
+    assert arcs + dropped == in_file and 0 < dropped < 200 < arcs
+    assert max(graph.counts.max() for graph, _ in read) <= 29
+
+
 def test_tops_are_arcs_of_root(tmp_path):
     path = tmp_path / "mine.sdp"
     path.write_text("#1\n1\tIt\tit\tPRP\t-\t-\t_\tARG1\n2\trains\train\tVBZ\t+\t+\tv\t_\n\n")
