@@ -18,7 +18,9 @@
 # %% [markdown]
 # # Brackets or arcs: which trees help a language model?
 #
-# **In short:** IN_SHORT
+# **In short:** on minilang a Transformer Grammar knows most of syntax (91 % of the test suites, one seed; DTG 84, three
+# seeds) and predicts best. The labels of closing brackets alone help to predict, but less with the suites, and Pushdown
+# Layers help little. Where trees are composed and hidden, agreement is learnt, with brackets as with arcs.
 #
 # Four models read the same sentences with their constituents, and differ in what they may look at. **PLM** (Qian et al.
 # 2021) and **TXL (trees)** (Choe and Charniak 2016) see everything that came before; PLM's closing brackets are all the
@@ -37,6 +39,7 @@ import pandas as pd
 from dtglib.data.bracketing import CHAIN, spans_of
 from dtglib.decode.beam import search
 from dtglib.evaluate.constituents import counted
+from dtglib.evaluate.suites import read_suites
 from dtglib.evaluate.surprisal import UNITS, surprisals
 from dtglib.experiments import sentence_scores as measured
 from dtglib.experiments.parsers import proposer_of
@@ -80,12 +83,12 @@ pd.DataFrame(
 # %% [markdown]
 # ## One sentence
 #
-# What each model takes for the most probable tree of a sentence, by beam search, and log p of the words, over all trees
-# that the beam holds.
+# A sentence of the test suites, with a noun between the subject and its verb. What each model takes for its most
+# probable tree, by beam search, and log p of the words, over all trees that the beam holds:
 
 # %%
-example = "The tailor that the heroes praised was late ."
-words, widths = example.split(), widths_of(first)
+(suite,) = (suite for suite in read_suites("minilang") if suite.name == "number_orc")
+words, widths = sum(suite.items[0].conditions["match_sing"], ()), widths_of(first)
 rows = {}
 for name, model in models.items():
     (found,) = search(model.stepper(), model.vocabulary, [words], widths)
@@ -199,4 +202,27 @@ plot.draw_dots(chosen, "system", "test suites, percent")
 # %% [markdown]
 # ## What we found
 #
-# FINDINGS
+# Of what is [recorded](../results/2026-11-23-mini-brackets) at `mini`: one seed of the models of brackets,
+# [three](../results/2026-11-23-mini-pushdown) of Pushdown-TXL, and three of TXL (tokens) and DTG. One seed is a first
+# look; nothing of it is tested.
+#
+# **What composition is worth.** TG and TXL (trees) read the same brackets, and differ in what they may look at. They
+# predict about equally well (25.3 and 25.7), but TG has 91 % of the test suites, and TXL (trees) 73. Nearly all of that
+# is agreement over a distance, as it is between DTG (84) and TXL (trans) (76).
+#
+# **What labels are worth.** PLM's closing brackets have no labels, and those of TXL (trees) do, which changes nothing
+# in the trees. Yet the perplexity falls from 27.7 to 25.7. A bracket that says what it closes is read again by all
+# that follows.
+#
+# **Brackets or arcs.** With the same body and sentences TG is before DTG, in perplexity by 0.9 and in the suites by 7
+# points, in minimal pairs behind it by one. Minilang is derived by a grammar of phrases, whose brackets say exactly
+# what may follow, and that may be why. Real text, such as GUM, has yet to be asked.
+#
+# **Pushdown Layers.** Pushdown-TXL predicts hardly better than TXL (tokens) (30.2 and 30.7), has 65 % of the suites
+# (TXL 57), and is level with it or behind in pairs (79 and 81). It sees all words, and is told how deep they stand; on
+# its own that does not hide the noun that misleads. In the papers it is much nearer to TG, with models that are 250
+# times as large.
+#
+# **How they are scored.** The beam finds a lower bound than 300 trees of the parser for every model of brackets. These
+# models open brackets before they have seen the words, so they disagree with a parser that has seen them more often
+# than DTG does.

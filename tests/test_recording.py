@@ -44,7 +44,10 @@ def test_there_is_a_line_for_every_number_and_the_record_is_finished(record):
     assert (record.about["seeds"], record.config["size"]) == ([1], "smoke")
     parts = Counter(line["part"] for line in record.metrics)
     of_syntax = {"suites", "averages of suites", "pairs", "all pairs", "parsing"}
-    assert set(parts) == {"training", "parser", "perplexity", "reranking", "tightness", "ablation"} | of_syntax
+    assert (
+        set(parts)
+        == {"training", "parser", "perplexity", "perplexity by beam", "reranking", "tightness", "ablation"} | of_syntax
+    )
     assert all(line["seed"] == 1 for line in record.metrics)
     assert [line["model"] for line in lines(record, "training")] == ["dtg", "txl-tokens"]
     assert [line["parser"] for line in lines(record, "parser")] == ["strong", "weak"]
@@ -52,7 +55,7 @@ def test_there_is_a_line_for_every_number_and_the_record_is_finished(record):
 
 def test_a_model_with_trees_is_scored_with_each_parser_and_one_without_once(record):
     found = [(line["model"], line["parser"]) for line in lines(record, "perplexity")]
-    assert found == [("dtg", "strong"), ("txl-tokens", None), ("dtg", "weak")]
+    assert found == [("dtg", "strong"), ("dtg", "weak"), ("txl-tokens", None)]
 
 
 def test_the_perplexity_is_that_of_the_folders_that_are_named(record, repository):

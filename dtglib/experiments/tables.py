@@ -169,7 +169,8 @@ def circuit_scores(values: pd.DataFrame, folder: Path | None = None) -> pd.DataF
     return suites.groupby(["circuit", "model", "seed"], as_index=False, observed=True)["score"].mean()
 
 
-# Orderings in the paper's tables, the better system first; a lower perplexity is better.
+# Orderings in the paper's tables, the better system first; a lower perplexity is better. TG is the one relative whose
+# numbers the authors computed anew.
 SAID = (
     (MODELS, "SG", "DTG", "TXL (trans)"),
     (MODELS, "SG", "TXL (trans)", "TXL (tokens)"),
@@ -180,6 +181,10 @@ SAID = (
     (MODELS, "perplexity", "TXL (tokens)", "DTG"),  # by 0.1: "comparable"
     (MODELS, "perplexity", "DTG", "DTG-swift"),
     (MODELS, "perplexity", "DTG-swift", "DTG-eager"),
+    (MODELS, "SG", "DTG", "TG"),
+    (MODELS, "SG", "TG", "TXL (trans)"),
+    (MODELS, "BLiMP", "DTG", "TG"),
+    (MODELS, "perplexity", "DTG", "TG"),
     (MODELS, "UAS", "DTG", "proposal"),
     (MODELS, "UAS", "TXL (trans)", "proposal"),
     ("arc representation", "perplexity", "w+arc", "w"),

@@ -8,7 +8,6 @@ trained.py has the parsers of arcs, constituents.py those of constituents.
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -159,7 +158,7 @@ class ParserExamples(ABC):
         """The batches of an epoch, each of at most `positions` positions."""
         return by_length(self.lengths, positions, random)
 
-    def padded(self, numbers: Sequence[int], part: int, filling: int = 0) -> Tensor:
+    def padded(self, numbers: np.ndarray, part: int, filling: int = 0) -> Tensor:
         """One part of these sentences' trees, a row each."""
         rows = [self.trees[number][part] for number in numbers]
         return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=filling)
