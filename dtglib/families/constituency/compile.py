@@ -110,7 +110,7 @@ def _compiled(
     encoded = vocabulary.encode(words)
     pieces = [stop - begin for begin, stop in encoded.spans]
     out = columns_of(symbols, encoded.ids, pieces, brackets, rules)
-    if out is None and not fits(symbols, rules):
+    if out is None and not fits(symbols.tolist(), rules):
         return None
     if out is None:
         replay(symbols.tolist(), rules)  # raises an error that says where, unless only the end is missing

@@ -26,7 +26,7 @@ A search writes attachments as symbols between the words: SHIFT, and ATTACH[n], 
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -67,6 +67,10 @@ class TapeReading(NamedTuple):
     def tree_of(self, vocabulary: Vocabulary, sentence: Sentence) -> list[int]:
         """The attachments of a sentence's constituents."""
         return attachments_for(sentence)
+
+    def trees_of(self, vocabulary: Vocabulary, proposed: Any) -> np.ndarray:
+        """An error: trees are not summed over, because sentences are scored by a search."""
+        raise UserError("Pushdown Layers take no trees from a parser; a search scores their sentences")
 
 
 READING = TapeReading()
