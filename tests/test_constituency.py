@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from running import CONFIGS, assert_one_line
-from toys import TINY_SIZE
+from toys import TINY_SIZE, by_heart
 
 from dtglib.basics.errors import UserError
 from dtglib.cli.main import main
@@ -22,7 +22,7 @@ from dtglib.data.vocabulary import END, Vocabulary
 from dtglib.decode.beam import Widths, search, search_beginnings
 from dtglib.decode.sampling import generate
 from dtglib.decode.trie import joint_log_probs
-from dtglib.families.base import build, family
+from dtglib.families.base import family
 from dtglib.families.constituency.compile import composed, in_a_row, rules_of
 from dtglib.families.constituency.family import BracketModel, BracketReading
 from dtglib.families.constituency.machine import CLOSE, FIRST, GEN, START, Rules, legal, replay, step
@@ -399,21 +399,8 @@ def test_at_the_papers_size_it_has_as_many_parameters_as_the_published_one_but_f
 @pytest.mark.parametrize("name", ["plm", "txl-trees", "tg"])
 def test_a_family_learns_the_sentences_that_it_reads(name):
     """Fifty different sentences cannot have more than a fiftieth each: it comes near that."""
-    chosen, treebank = family(name), load("minilang", "train", 50)
-    config = TransformerConfig(name, layers=2, width=32, heads=2, inner=64)
-    vocabulary = Vocabulary.of_words([s.words for s in treebank.sentences], chosen.symbols(config, treebank))
-    examples = chosen.examples(config, vocabulary, treebank, None)
-    assert len(examples) == 50
-    torch.manual_seed(1)
-    network = build(config, vocabulary)
-    optimizer = torch.optim.Adam(network.parameters(), 1e-2)
-    batch = examples.batch(np.arange(50), 10**6, torch.device("cpu"))
-    for _ in range(150):
-        nats, parts = network.loss(batch)
-        optimizer.zero_grad()
-        nats.backward()
-        optimizer.step()
-    assert 0 < float(nats.detach()) - 50 * math.log(50) < 0.05 * parts["transition"].events
+    (part,) = by_heart(name, 150).parts.values()
+    assert 0 < float(part.nats) - 50 * math.log(50) < 0.05 * part.events
 
 
 def test_a_treebank_of_brackets_alone_is_read(tmp_path):

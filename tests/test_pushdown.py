@@ -10,7 +10,7 @@ import pytest
 import torch
 from running import assert_one_line
 from torch import nn
-from toys import TINY_SIZE, never
+from toys import TINY_SIZE, by_heart, never
 
 from dtglib.basics.errors import UserError
 from dtglib.cli.main import main
@@ -526,24 +526,11 @@ def test_in_a_trie_a_tape_is_gathered_with_the_keys():
 @in_both
 def test_a_family_learns_the_sentences_that_it_reads(name):
     """Fifty different sentences cannot have more than a fiftieth each: it comes near that, trees included."""
-    chosen, treebank = family(name), load("minilang", "train", 50)
-    config = TransformerConfig(name, layers=2, width=32, heads=2, inner=64)
-    vocabulary = Vocabulary.of_words([s.words for s in treebank.sentences], chosen.symbols(config, treebank))
-    examples = chosen.examples(config, vocabulary, treebank, None)
-    assert len(examples) == 50
-    torch.manual_seed(1)
-    network = build(config, vocabulary)
-    optimizer = torch.optim.Adam(network.parameters(), 1e-2)
-    given = examples.batch(np.arange(50), 10**6, torch.device("cpu"))
-    for _ in range(200):
-        nats, parts = network.loss(given)
-        optimizer.zero_grad()
-        nats.backward()
-        optimizer.step()
+    network, treebank, parts = by_heart(name, 200)
     assert 0 < float(parts["word"].nats) - 50 * math.log(50) < 0.05 * parts["word"].events
     assert float(parts["attachment"].nats) < 0.05 * parts["attachment"].events
     sentence = treebank.sentences[0]
-    (found,) = search(network.eval().stepper(), vocabulary, [sentence.words], Widths(20, 20))
+    (found,) = search(network.stepper(), network.vocabulary, [sentence.words], Widths(20, 20))
     assert found.tree.tolist() == attachments_for(sentence)
 
 

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -23,9 +24,10 @@ from trees import Heads, all_trees, random_tree
 from dtglib.basics.files import write_atomically
 from dtglib.data.corpora import load
 from dtglib.data.symbols import arcs
+from dtglib.data.treebank import Treebank
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode.beam import Widths
-from dtglib.families.base import build, titles
+from dtglib.families.base import build, family, titles
 from dtglib.network.transformer import Part, Transformer, TransformerConfig
 from dtglib.parsing.trained import ParserConfig, Trained, entries_of
 from dtglib.sequences.batches import by_length
@@ -182,6 +184,8 @@ precision: float32
 evaluate_every: 3
 """
 
+CPU = torch.device("cpu")
+
 TINY_PARSER = """
 corpus: CORPUS
 word_width: 8
@@ -223,9 +227,37 @@ def tiny_repository(folder: Path) -> Path:
     return folder
 
 
-# ---- A toy of 54 numbers that is trained: which letter follows which
+# ---- A small model that knows fifty sentences by heart
 
-CPU = torch.device("cpu")
+
+class ByHeart(NamedTuple):
+    """The network, what it has learnt, and the parts of its last loss."""
+
+    network: nn.Module
+    treebank: Treebank
+    parts: dict[str, Part]
+
+
+def by_heart(name: str, steps: int) -> ByHeart:
+    """Train a model of a family on fifty sentences, all at once."""
+    chosen, treebank = family(name), load("minilang", "train", 50)
+    config = TransformerConfig(name, layers=2, width=32, heads=2, inner=64)
+    vocabulary = Vocabulary.of_words([s.words for s in treebank.sentences], chosen.symbols(config, treebank))
+    examples = chosen.examples(config, vocabulary, treebank, None)
+    assert len(examples) == 50
+    torch.manual_seed(1)
+    network = build(config, vocabulary)
+    optimizer = torch.optim.Adam(network.parameters(), 1e-2)
+    batch = examples.batch(np.arange(50), 10**6, CPU)
+    for _ in range(steps):
+        nats, parts = network.loss(batch)
+        optimizer.zero_grad()
+        nats.backward()
+        optimizer.step()
+    return ByHeart(network.eval(), treebank, parts)
+
+
+# ---- A toy of 54 numbers that is trained: which letter follows which
 
 # 24 sentences in 6 batches: 12 steps, and a model that is evaluated, and saved, after every third.
 CONFIG = TrainConfig(

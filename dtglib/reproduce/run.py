@@ -66,8 +66,9 @@ def reproduce(
                 print(f"{place}: up to date")
             else:
                 work.append((notebook, folder, place))
-        for one in chosen if work else ():
-            _do_jobs(size, one.name, root / "runs" / size)
+        for one in chosen:
+            if any(notebook.name[0] in one.notebooks for notebook, _, _ in work):
+                _do_jobs(size, one.name, root / "runs" / size)
         for notebook, folder, place in work:
             # The config is computed again, because files may have changed since the check above.
             _run(notebook, folder, place, _config(size, notebook, runner), runner)
