@@ -140,18 +140,19 @@ pd.Series(
 #
 # Per word, ends included: over the trees that are drawn, and over those that a beam holds when the sentence is over.
 # Both are bounds, so the lower one is nearer to the truth; of TXL (tokens) the number is exact. Pushdown has no
-# proposals, so it is scored by its beam alone. The interval is a bootstrap over sentences.
+# proposals, so both of its numbers are by beam. The interval is a bootstrap over sentences.
 
 # %% tags=["table"]
 rows = []
 for name in names:
     kind = family(name)
     parser = proposer_of(kind, settings[name]) if name in WITH_TREES else None
-    by_trees = measured.perplexity_row(measured.scores_of(folders[name], sentences, parser, trees, seed=seed))
-    row = {"model": names[name], **{key: by_trees[key] for key in ("per word", "per word, low", "per word, high")}}
-    if not kind.likelihood.is_exact:
-        row["by beam"] = measured.perplexity_row(beam_scores(folders[name], sentences, widths))["per word"]
-    rows.append(row)
+    by_beam = None if kind.likelihood.is_exact else beam_scores(folders[name], sentences, widths)
+    is_searched = kind.is_scored_by_search
+    scores = by_beam if is_searched else measured.scores_of(folders[name], sentences, parser, trees, seed=seed)
+    found = measured.perplexity_row(scores)
+    row = {"model": names[name], **{key: found[key] for key in ("per word", "per word, low", "per word, high")}}
+    rows.append(row | ({"by beam": measured.perplexity_row(by_beam)["per word"]} if by_beam else {}))
 pd.DataFrame(rows).set_index("model").round(2)
 
 # %% [markdown]
