@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
+from conftest import slow
 from running import assert_one_line
 from torch import nn
 from toys import TINY_SIZE, by_heart, never
@@ -208,10 +209,10 @@ def test_the_bias_is_that_of_a_vector_for_every_pair(form):
     q, _, _, _ = block.project(network.embed(words.token, words.arc), network.around(words).places)
     q = q.detach().requires_grad_()
     fast = block.bias(q, tape)
-    slow = torch.einsum("bhid,bijd->bhij", q, block.depths.weight[tape[:, 0]]) / q.shape[3] ** 0.5
-    torch.testing.assert_close(fast, slow)
+    naive = torch.einsum("bhid,bijd->bhij", q, block.depths.weight[tape[:, 0]]) / q.shape[3] ** 0.5
+    torch.testing.assert_close(fast, naive)
     some = torch.randn_like(fast) * visible
-    of_both = [torch.autograd.grad((x * some).sum(), (q, block.depths.weight)) for x in (fast, slow)]
+    of_both = [torch.autograd.grad((x * some).sum(), (q, block.depths.weight)) for x in (fast, naive)]
     for one, other in zip(*of_both, strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
     with torch.no_grad():
@@ -523,7 +524,7 @@ def test_in_a_trie_a_tape_is_gathered_with_the_keys():
 # ---- Training
 
 
-@in_both
+@pytest.mark.parametrize("name", ["pushdown", *slow(["pushdown-paper"])])
 def test_a_family_learns_the_sentences_that_it_reads(name):
     """Fifty different sentences cannot have more than a fiftieth each: it comes near that, trees included."""
     network, treebank, parts = by_heart(name, 200)
