@@ -37,7 +37,7 @@ prerequisites:
 data: $(READY)  ## fetch UD English, BLiMP, the SG suites and reading times into $DTG_DATA (default: data/), checked
 	@$(BIN)/dtglib data
 
-reproduce: $(READY)  ## run the notebooks in order; SIZE=smoke|mini|..., PAPER=dtg|constituency|all, MINUTES=9
+reproduce: $(READY)  ## run the notebooks in order; SIZE=smoke|mini|..., PAPER=dtg|constituency|gilt|udgn|all, MINUTES=9
 	@$(BIN)/dtglib reproduce --size $(SIZE) --paper $(PAPER) $(if $(MINUTES),--minutes $(MINUTES))
 
 notebooks: $(READY)  ## refresh the stored outputs of the notebooks from their .py halves, at size smoke
@@ -58,12 +58,12 @@ NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 # Left out is minilang's own: with each of its many small calls checked, drawing takes a quarter of an hour.
 CHECKED := $(filter-out tests/test_minilang_%,$(wildcard tests/test_*.py))
 
-test: lint  ## lint, tests, and the notebooks against their stored outputs: in some 12 minutes on two cores
+test: lint  ## lint, tests, and the notebooks against their stored outputs: in some 6 minutes on two cores
 	@$(BIN)/pytest $(TOGETHER) -m 'not (slow or alone)' --nbval-lax $(NOTEBOOKS) tests dtglib
 	@$(BIN)/pytest -m 'alone and not slow'
 
 test-slow: $(READY)  ## the tests that `make test` leaves out, and most others again with all shapes and types checked
-	@$(BIN)/pytest $(TOGETHER) -m 'slow and not alone'
+	@$(BIN)/pytest $(TOGETHER) -m 'slow and not alone' --nbval-lax $(NOTEBOOKS) tests dtglib
 	@$(BIN)/pytest -m 'slow and alone'
 	@$(BIN)/pytest $(TOGETHER) -m 'not (slow or alone)' --jaxtyping-packages=dtglib,beartype.beartype $(CHECKED)
 

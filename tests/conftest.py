@@ -44,10 +44,32 @@ LONGEST = [
 ]
 
 
+# Notebooks of half a minute that train models of their own, or evaluate many; slow, each as a whole.
+LONG_NOTEBOOKS = ("05_syntactic_evaluation.ipynb", "11_constituency.ipynb", "20_gilt.ipynb", "30_udgn.ipynb")
+
+# Tests of code that all models of the DTG paper share: they ask DTG and TXL (tokens), if not slow the other three, too.
+OF_EVERY_MODEL = [
+    f"test_{name}.py"
+    for name in (
+        "beam", "examples", "generate", "model", "score_command", "stackcache", "suites", "surprisal", "syntactic",
+        "tightness", "trie", "word_by_word",
+    )
+]  # fmt: skip
+SELDOM_ASKED = {"dtg-eager", "dtg-swift", "txl-trans"}
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is slow
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def place(item: pytest.Item) -> int:
         return LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST)
 
+    def is_slow(item: pytest.Item) -> bool:
+        if item.path.name in OF_EVERY_MODEL and hasattr(item, "callspec"):
+            return any(value in SELDOM_ASKED for value in item.callspec.params.values() if isinstance(value, str))
+        return item.path.name in LONG_NOTEBOOKS
+
+    for item in filter(is_slow, items):
+        item.add_marker(pytest.mark.slow)
     items.sort(key=place)
 
 

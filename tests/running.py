@@ -1,6 +1,11 @@
 """How tests let something run, in processes of its own, and how they read what it leaves behind and says."""
 
+import contextlib
 import multiprocessing
+import os
+import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -44,6 +49,38 @@ def elsewhere(*calls: tuple) -> list[int | None]:
         process.kill()
         process.join()
     return [None if has_hung else process.exitcode for process, has_hung in zip(started, hung, strict=True)]
+
+
+def as_one_of(count: int, rank: int, port: int, folder: Path, function: Callable, *arguments: object) -> None:
+    """Run a function as torchrun would start it; its complaints go to a file."""
+    where = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": count, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    os.environ |= {name: str(value) for name, value in where.items()}
+    with open(folder / f"stderr-{rank}", "w") as file, contextlib.redirect_stderr(file):
+        function(*arguments)
+
+
+def together(count: int, folder: Path, function: Callable, *arguments: object) -> list[int | None]:
+    """The exit statuses of so many processes that run the same function; None for one that hung."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    return elsewhere(*((as_one_of, count, rank, port, folder, function, *arguments) for rank in range(count)))
+
+
+def torchrun(count: int, *arguments: object) -> tuple[int, str, str]:
+    """Exit status and output of so many processes, given what torchrun is to start; a hang is an error."""
+    start = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(count)]
+    started = subprocess.Popen(
+        [*start, *map(str, arguments)], env={**os.environ, "OMP_NUM_THREADS": "1"}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    try:
+        out, err = started.communicate(timeout=240)
+    except subprocess.TimeoutExpired:
+        started.terminate()  # torchrun ends its processes, too
+        started.wait(30)
+        raise
+    return started.returncode, out, err
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

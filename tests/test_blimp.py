@@ -60,6 +60,7 @@ def blimp(data) -> list[Paradigm]:
 # ---- The public pairs
 
 
+@pytest.mark.slow
 def test_blimp_has_67_paradigms_of_1000_pairs(blimp):
     assert len(blimp) == len({paradigm.uid for paradigm in blimp}) == 67
     assert {len(paradigm.pairs) for paradigm in blimp} == {1000}
@@ -314,12 +315,12 @@ def test_a_row_a_pair_has_log_p_of_both_sentences():
     ]
 
 
-@pytest.mark.parametrize("first", range(12))
-def test_from_any_pair_on_the_rows_are_those_that_are_missing(first):
-    """Also where it lies within what is asked at once, and across paradigms."""
+@pytest.mark.parametrize("at_once", [1, 3, 10])
+def test_the_rows_are_the_same_however_many_pairs_are_asked_at_once(at_once):
+    """Also across paradigms."""
     rows = list(pair_rows(PARADIGMS, of_letters))
     assert len(rows) == 10
-    assert list(pair_rows(PARADIGMS, of_letters, first)) == rows[first:]
+    assert list(pair_rows(PARADIGMS, of_letters, at_once)) == rows
 
 
 def test_both_sentences_of_a_pair_are_asked_together_and_each_pair_once():

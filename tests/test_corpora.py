@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dtglib.basics.errors import UserError
-from dtglib.data.corpora import BLLIP_SECTIONS, UD_ENGLISH, corpora, load, read_bllip, splits
+from dtglib.data.corpora import BLLIP_SECTIONS, UD_ENGLISH, corpora, corpus_checksum, load, read_bllip, splits
 from dtglib.data.treebank import Sentence, Treebank
 
 HEADS = {
@@ -66,6 +66,17 @@ def test_the_six_treebanks_follow_one_another(six_treebanks):
     assert words_of(test) == ["EWT test", "GUM test", "No", "No", "ParTUT test", "LinES test", "Atis test"]
 
 
+def test_of_the_five_without_childes_nothing_is_held_against_childes(six_treebanks):
+    name = "ud-english-without-childes"
+    assert words_of(load(name, "test")) == ["EWT test", "GUM test", "ParTUT test", "LinES test", "Atis test"]
+    train = {split: words_of(load(name, split)) for split in ("train", "dev")}
+    held_out = {*train["dev"], *words_of(load(name, "test"))}
+    five = [one for one in UD_ENGLISH if one != "UD_English-CHILDES"]
+    every = [words for one in five if "train" in splits(one) for words in words_of(load(one, "train"))]
+    assert train["train"] == [words for words in every if words not in held_out]
+    assert corpus_checksum(name) != corpus_checksum("ud-english")
+
+
 def test_train_lacks_the_sentences_of_every_dev_and_test_part_and_counts_them(six_treebanks):
     train = load("ud-english", "train")
     assert words_of(train)[:2] == ["There is a difference", "thank you"]
@@ -118,6 +129,7 @@ def test_ud_english_has_the_sentences_of_its_six_treebanks(ud_english):
     assert sizes == {"train": 56_711 - 2_470, "dev": 8_137, "test": 14_992}
 
 
+@pytest.mark.slow
 def test_2470_training_sentences_of_ud_english_also_occur_in_dev_or_test(ud_english):
     assert ud_english["train"].excluded == Counter({"also in dev or test": 2_470})
 

@@ -343,6 +343,7 @@ def test_models_with_trees_write_whole_ones(name):
         assert len(found.tree) == len(found.words)
 
 
+@pytest.mark.slow
 def test_it_learns_from_whole_sentences_what_their_translations_say():
     """The translation of a sentence is the sentence: after some steps it writes what it is given."""
     random = np.random.default_rng(1)

@@ -271,6 +271,7 @@ def by_parse(tokens: tuple[str, ...]) -> bool | None:
     return formula.holds(lambda region, condition: 2.0)
 
 
+@pytest.mark.slow
 def test_of_all_texts_of_up_to_six_parts_those_are_formulas_that_python_takes_for_such():
     texts = [tokens for size in range(7) for tokens in product(IN_PYTHON, repeat=size)]
     expected = [by_python(tokens) for tokens in texts]

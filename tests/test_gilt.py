@@ -23,11 +23,12 @@ from dtglib.families.base import build, family, load_model
 from dtglib.families.gilt import scorer
 from dtglib.families.gilt.config import GiltConfig
 from dtglib.families.gilt.examples import GraphBatch, GraphExamples, counts
+from dtglib.families.gilt.gains import gains, shares_moved
 from dtglib.families.gilt.graphs import Graph, graph_of
 from dtglib.families.gilt.measure import measured
 from dtglib.families.gilt.model import Computed, Gilt
-from dtglib.families.gilt.tape import tapes
-from dtglib.network.attention import sinusoids
+from dtglib.families.gilt.tape import FEATURES, tapes
+from dtglib.network.attention import naive, sinusoids
 from dtglib.network.transformer import TransformerConfig
 
 SMALL = GiltConfig(layers=2, width=16, heads=2, inner=24, feature_width=6)
@@ -479,3 +480,38 @@ def test_the_scorer_is_clipped_by_itself():
     assert len(language) + len(of_scorer) == len(list(network.parameters()))
     assert {id(x) for x in of_scorer} == {id(x) for x in network.scorer.parameters()}
     assert not {id(x) for x in of_scorer} & {id(x) for x in language}
+
+
+# ---- What attention gains
+
+
+def test_what_attention_gains_is_what_its_weights_lose_where_the_tables_are_zeros():
+    torch.manual_seed(2)
+    network, graph = model(), Graph.of(5, [(2, 1), (0, 2), (5, 3), (5, 4), (2, 5)])
+    words = [*SENTENCES[0], *SENTENCES[0]][:5]
+    found = gains(network, words, graph)
+    assert found.shape[:2] == (2, 2) and np.abs(found).max() > 0.01
+    assert found.sum(3) == pytest.approx(np.zeros(found.shape[:3]), abs=1e-6)
+    assert not np.triu(found, 1).any(), "nothing is seen ahead"
+    # In the first layer, by the definition of attention, whose values are the rows of an identity matrix.
+    batch = examples(of=[with_graph(words, graph.arcs.tolist())]).batch([0], 0, torch.device("cpu")).batch
+    block, around = network.blocks[0], network.around(batch)
+    with torch.no_grad():
+        q, k, _, r = block.project(network.embed(batch.token, batch.arc), around.places)
+        term = block.bias(q + network.u, around.bias)
+        one_hot = torch.eye(term.shape[3]).expand(1, 2, -1, -1)
+        given = q + network.u, q + network.w, k, one_hot, r, around.structure
+        by_definition = naive(*given, term) - naive(*given)
+    assert found[0] == pytest.approx(by_definition[0].numpy(), abs=1e-5)
+
+
+def test_a_feature_that_is_left_out_moves_nothing_and_what_moves_is_a_share():
+    network, graph = model(), Graph.of(5, [(2, 1), (0, 2), (5, 3), (5, 4), (2, 5)])
+    sentences = [([*SENTENCES[0], *SENTENCES[0]][:5], graph), (SENTENCES[0][:2], Graph.of(2, [(2, 1)]))]
+    with torch.no_grad():
+        network.tables[FEATURES.index("depth")] = 0
+    assert shares_moved(network, sentences, ["depth"]) == pytest.approx([0, 0], abs=1e-6)
+    alone = shares_moved(network, sentences, ["degree"])
+    assert ((alone > 0) & (alone < 1)).all()
+    by_hand = [np.abs(gains(network, *one, ["degree"])).sum(3) / 2 for one in sentences]
+    assert alone[1] == pytest.approx(np.concatenate([one[1].reshape(-1) for one in by_hand]).mean(), abs=1e-6)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from conftest import slow
 from toys import SENTENCES, vocabulary
 
 from dtglib.cli.main import main
@@ -93,7 +94,7 @@ def summed(network: Gilt, words: Sequence[str]) -> float:
         {"word": "ctr"},
     ],
 )
-@pytest.mark.parametrize("words", [["a"], ["be", "a"], ["see", "a", "see"]])
+@pytest.mark.parametrize("words", [["a"], ["be", "a"], *slow([["see", "a", "see"]])])
 def test_a_full_search_is_the_sum_over_all_numbers_of_arcs(words, changed):
     network = model(replace(CONFIG, **changed))
     (found,) = search(network.stepper(), SMALL, [words], ALL)
@@ -217,7 +218,7 @@ def test_a_search_of_pieces_is_that_of_its_best_derivations_graph(word):
     assert found.log_prob == pytest.approx((computed.log_probs.sum() + gold.sum()).item(), abs=1e-4)
 
 
-@pytest.mark.parametrize("word", ["ra", "ftr", "ctr"])
+@pytest.mark.parametrize("word", ["ra", *slow(["ftr", "ctr"])])
 def test_sentences_are_searched_together_as_alone(word):
     network, sentences = model(replace(CONFIG, word=word), IN_PIECES), SENTENCES[:5]
     together = search(network.stepper(), IN_PIECES, sentences, Widths(5, 5))

@@ -14,7 +14,7 @@ import dtglib.experiments.jobs
 from dtglib.cli.main import main
 from dtglib.data.corpora import part_of
 from dtglib.data.treebank import trees_only
-from dtglib.experiments.ablations import ablations
+from dtglib.experiments.ablations import ablations, less, study
 from dtglib.experiments.jobs import Job, jobs_of
 from dtglib.experiments.parsers import proposers
 from dtglib.experiments.prepare import prepare, read_corpus, trained
@@ -130,6 +130,19 @@ def test_a_relatives_models_are_trained_with_the_parser_that_they_need_and_score
     assert main(["jobs", "--paper", "nothing"]) == 2
 
 
+def test_the_variants_that_gilts_notebooks_study_are_trained_on_a_quarter_and_scored(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    needs = check(jobs_of("mini", "gilt"))
+    assert needs["search gilt-dp"] == needs["graphs of gilt-dp, seed 1"] == {"train gilt-dp, seed 1"}
+    assert needs["score txl-tokens"] == {"train txl-tokens, seed 1"}
+    studied = {name for name in needs if name.startswith("study")}
+    assert len(studied) == 1 + 4 + 2 and {"study gilt", "study gilt word=ctr"} < studied, "RA has all features"
+    quarter, whole = less("mini", "gilt"), read_size("mini", model="gilt")
+    assert (quarter.corpus.train_sentences, whole.corpus.train_sentences) == (5000, 20000)
+    assert quarter.model == whole.model and quarter.evaluation.scored_sentences == 50
+    assert not [job.name for job in jobs_of("smoke", "gilt") if job.name.startswith("study")]
+
+
 # ---- What it leads to
 
 
@@ -162,6 +175,22 @@ def ask_as_the_notebooks_do(size: str) -> None:
 def kept(repository: Path) -> dict[str, set[str]]:
     """The folders of each kind in runs/."""
     return {kind.name: {folder.name for folder in kind.iterdir()} for kind in (repository / "runs").iterdir()}
+
+
+@pytest.mark.slow
+def test_after_its_jobs_gilts_notebook_finds_its_study(repository):
+    for job in jobs_of("smoke", "gilt"):
+        if job.name.startswith("study"):
+            job.run()
+    before = kept(repository)
+    rows = study("smoke", "gilt")
+    assert kept(repository) == before
+    assert {(row["question"], row["variant"]) for row in rows} > {
+        ("feature", "without depth"),
+        ("feature", "all features"),
+    }
+    assert len({row["folder"] for row in rows}) == len(before["models"]) == 7
+    assert all(row["per word"] > 1 and 0 <= row["F1 by number"] <= 1 for row in rows)
 
 
 @pytest.mark.parametrize("more", slow(["compared_seeds: 2\n", "parsed_by: weak\n"]))

@@ -9,14 +9,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from dtglib.basics.errors import UserError
 from dtglib.basics.record import Row
-from dtglib.experiments.cache import kept_rows
+from dtglib.experiments.cache import Computed, kept_rows, rows_now
 
 IDENTITY = {"model": "1a2b3c", "trees": 300}
 HEAD = '{"model": "1a2b3c", "trees": 300}'
@@ -32,8 +32,11 @@ class Counted:
     def __init__(self, until: int = 5, breaks_at: int | None = None) -> None:
         self.until, self.breaks_at, self.computed = until, breaks_at, []
 
-    def __call__(self, first: int) -> Iterator[Row]:
-        for number in range(first, self.until):
+    def __call__(self) -> Callable[[slice], Iterator[Row]]:
+        return self.rows
+
+    def rows(self, block: slice) -> Iterator[Row]:
+        for number in range(block.start, min(block.stop, self.until)):
             if number == self.breaks_at:
                 raise ZeroDivisionError
             self.computed.append(number)
@@ -45,8 +48,12 @@ def path(tmp_path) -> Path:
     return tmp_path / "scores" / "dtg.jsonl"
 
 
-def keep(path: Path, rows_from: Counted, count: int = 5, **other: object) -> list[Row]:
-    return kept_rows(path, IDENTITY | other, count, rows_from)
+def keep(path: Path, load: Counted, count: int = 5, at_once: int = 1, **other: object) -> list[Row]:
+    return kept_rows(path, IDENTITY | other, Computed([1] * count, load, at_once))
+
+
+def one_by_one(rows_of: Callable[[slice], Iterable[Row]], count: int) -> Computed:
+    return Computed([1] * count, lambda: rows_of)
 
 
 def test_a_file_begins_with_what_its_rows_are_results_of_and_has_a_line_for_each(path):
@@ -56,6 +63,7 @@ def test_a_file_begins_with_what_its_rows_are_results_of_and_has_a_line_for_each
     assert head == HEAD
     written = [json.loads(line) for line in lines]
     assert all(len(line.pop("checksum")) == 64 for line in written)
+    assert [line.pop("#") for line in written] == [0, 1, 2, 3, 4]
     assert written == rows
 
 
@@ -80,24 +88,24 @@ def test_after_an_exception_in_the_middle_it_goes_on_from_there(path):
 def test_a_row_is_in_the_file_before_the_next_one_is_computed(path):
     seen = []
 
-    def rows_from(first: int) -> Iterator[Row]:
-        for number in range(first, 3):
+    def rows_of(block: slice) -> Iterator[Row]:
+        for number in range(block.start, block.stop):
             seen.append(path.read_text("utf-8").count("\n"))
             yield row(number)
 
-    kept_rows(path, IDENTITY, 3, rows_from)
-    assert seen[1:] == [2, 3]
+    kept_rows(path, IDENTITY, Computed([1] * 4, lambda: rows_of, at_once=2))
+    assert seen == [1, 2, 3, 4]
 
 
 @pytest.mark.alone
 def test_a_killed_process_leaves_what_it_had(path):
     program = (
-        "import sys, time, pathlib\nfrom dtglib.experiments.cache import kept_rows\n"
-        "def rows(first):\n"
+        "import sys, time, pathlib\nfrom dtglib.experiments.cache import Computed, kept_rows\n"
+        "def rows(block):\n"
         "    yield {'number': 0}\n"
         "    yield {'number': 1}\n"
         "    print('now', flush=True); time.sleep(60)\n"
-        f"kept_rows(pathlib.Path(sys.argv[1]), {IDENTITY}, 5, rows)\n"
+        f"kept_rows(pathlib.Path(sys.argv[1]), {IDENTITY}, Computed([1] * 5, lambda: rows, 5))\n"
     )
     writer = subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE)
     writer.stdout.readline()
@@ -135,7 +143,7 @@ def test_a_file_of_something_else_is_refused_with_its_name_and_stays(other, path
 def test_the_order_in_which_an_identity_is_told_is_of_no_account(path):
     keep(path, Counted())
     after = Counted()
-    kept_rows(path, dict(reversed(IDENTITY.items())), 5, after)
+    kept_rows(path, dict(reversed(IDENTITY.items())), Computed([1] * 5, after))
     assert after.computed == []
 
 
@@ -177,18 +185,45 @@ def test_a_row_of_which_a_disk_has_changed_one_digit_is_refused(path):
     assert after.computed == []
 
 
-@pytest.mark.parametrize(("held", "wanted"), [(5, 4), (3, 5)])
-def test_another_number_of_rows_than_there_should_be_is_refused(held, wanted, path):
-    """More in the file than were asked for; fewer that could be computed."""
-    if held > wanted:
-        keep(path, Counted(held), held)
-    with pytest.raises(UserError, match=rf"dtg\.jsonl: holds {held} rows, but there are {wanted}; delete it"):
-        keep(path, Counted(held), wanted)
+def test_more_rows_than_there_should_be_are_refused(path):
+    keep(path, Counted(5), 5)
+    with pytest.raises(UserError, match=r"dtg\.jsonl: holds 5 rows, but there are 4; delete it"):
+        keep(path, Counted(5), 4)
 
 
-def test_no_rows_are_kept_too(path):
+def test_a_function_that_has_too_few_rows_of_a_block_is_wrong(path):
+    with pytest.raises(ValueError, match="shorter"):
+        keep(path, Counted(3), 5)
+
+
+def test_what_a_stop_cut_off_a_block_is_added_and_the_rest_stays_although_the_whole_block_is_computed_again(path):
+    with pytest.raises(ZeroDivisionError):
+        keep(path, Counted(8, breaks_at=5), 8, at_once=4)
+    before = path.read_bytes()
+    after = Counted(8)
+    assert keep(path, after, 8, at_once=4) == [row(number) for number in range(8)]
+    assert after.computed == [4, 5, 6, 7]
+    assert path.read_bytes().startswith(before)
+    assert len(path.read_text("utf-8").splitlines()) == 1 + 8
+
+
+def test_the_result_is_the_rows_of_all_processes_files(path):
+    """As two processes leave them that were killed; a row may be in both files."""
+    rows = keep(path, Counted())
+    head, *lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(head + lines[3] + lines[0])
+    (path.parent / "dtg-1.jsonl").write_bytes(head + lines[1] + lines[0] + lines[4][:9])
+    after = Counted()
+    assert keep(path, after) == rows
+    assert after.computed == [2, 4]
+    (path.parent / "dtg-11.jsonl").write_bytes(head + lines[2].replace(b"2", b"3"))
+    with pytest.raises(UserError, match=r"dtg-11\.jsonl: damaged"):
+        keep(path, after)
+
+
+def test_no_rows_need_no_file(path):
     assert keep(path, Counted(0), 0) == []
-    assert path.read_text("utf-8") == f"{HEAD}\n"
+    assert not path.exists()
 
 
 SPECIAL = {
@@ -199,9 +234,10 @@ SPECIAL = {
 
 def test_rows_are_the_same_whether_they_are_computed_or_read_back(path):
     """A tuple is a list, then, and a number that is a key is a text, from the first time on."""
-    computed = kept_rows(path, IDENTITY, 1, lambda first: iter([SPECIAL]))
-    read_back = kept_rows(path, IDENTITY, 1, lambda first: iter([]))
+    computed = kept_rows(path, IDENTITY, one_by_one(lambda block: [SPECIAL], 1))
+    read_back = kept_rows(path, IDENTITY, one_by_one(lambda block: [], 1))
     assert computed == read_back
+    assert rows_now(one_by_one(lambda block: [SPECIAL], 1)) == computed, "also if nothing is kept"
     assert computed[0]["what cannot be"] == -math.inf
     assert (computed[0]["a small number"], computed[0]["a third"]) == (5e-324, 1 / 3)
     assert (computed[0]["a tuple"], computed[0]["numbers as keys"]) == ([1, 2], {"1": 0.5, "300": 0.25})
@@ -210,21 +246,20 @@ def test_rows_are_the_same_whether_they_are_computed_or_read_back(path):
 
 @pytest.mark.parametrize("sign", ["\u2028", "\x85"])
 def test_a_sign_that_ends_a_line_for_unicode_ends_no_row(sign, path):
-    rows = kept_rows(path, IDENTITY, 1, lambda first: iter([{"text": f"a{sign}b"}]))
-    assert kept_rows(path, IDENTITY, 1, lambda first: iter([])) == rows
+    rows = kept_rows(path, IDENTITY, one_by_one(lambda block: [{"text": f"a{sign}b"}], 1))
+    assert kept_rows(path, IDENTITY, one_by_one(lambda block: [], 1)) == rows
 
 
 # ---- The folder
 
 
 def write_there(path: Path, log: Path) -> None:
-    def rows_from(first: int) -> Iterator[Row]:
-        for number in range(first, 5):
-            with open(log, "a") as file:
-                file.write(f"{number}\n")
-            yield row(number)
+    def rows_of(block: slice) -> Iterator[Row]:
+        with open(log, "a") as file:
+            file.write(f"{block.start}\n")
+        yield row(block.start)
 
-    kept_rows(path, IDENTITY, 5, rows_from)
+    kept_rows(path, IDENTITY, one_by_one(rows_of, 5))
 
 
 def test_of_two_processes_one_computes_and_the_other_waits_and_finds_it(path, tmp_path):
@@ -261,10 +296,10 @@ def closed() -> Iterator[Path]:
 
 @pytest.mark.parametrize("within", [".", "scores"])
 def test_a_folder_that_cannot_be_written_is_named_before_anything_is_computed(within, closed, nobody):
-    rows_from = Counted()
+    load = Counted()
     with pytest.raises(UserError, match=rf"{closed}.*: no permission to write; make it writable"):
-        keep(closed / within / "dtg.jsonl", rows_from)
-    assert rows_from.computed == []
+        keep(closed / within / "dtg.jsonl", load)
+    assert load.computed == []
 
 
 def test_a_finished_file_can_be_read_where_nothing_can_be_written(nobody):
@@ -275,9 +310,9 @@ def test_a_finished_file_can_be_read_where_nothing_can_be_written(nobody):
             os.chmod(file, 0o444)
         (Path(folder) / "lock").unlink(missing_ok=True)
         os.chmod(folder, 0o555)
-        rows_from = Counted()
-        assert keep(kept, rows_from) == rows
-        assert rows_from.computed == []
+        load = Counted()
+        assert keep(kept, load) == rows
+        assert load.computed == []
         os.chmod(folder, 0o755)
 
 
@@ -288,9 +323,8 @@ def test_a_file_where_the_folder_should_be_is_named(tmp_path):
 
 
 def test_what_is_refused_to_the_computation_is_not_blamed_on_the_file(path):
-    def rows_from(first: int) -> Iterator[Row]:
+    def load() -> Callable[[slice], Iterable[Row]]:
         raise PermissionError(13, "Permission denied", "elsewhere")
-        yield
 
     with pytest.raises(PermissionError, match="elsewhere"):
-        kept_rows(path, IDENTITY, 1, rows_from)
+        kept_rows(path, IDENTITY, Computed([1], load))

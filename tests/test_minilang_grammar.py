@@ -8,6 +8,7 @@ from importlib.resources import files
 import brute
 import pytest
 import yaml
+from conftest import slow
 from minilang_samples import grammar, split
 
 from dtglib.data import minilang
@@ -52,6 +53,7 @@ def forms() -> dict[str, list[str]]:
     return defaultdict(list, {word: sorted(words) for word, words in related.items()})
 
 
+@pytest.mark.slow
 def test_the_recogniser_agrees_with_a_slow_one_on_sampled_and_on_corrupted_sentences(forms):
     chance = random.Random(0)
     sentences = [sentence.words for sentence in split("dev")[:120] if len(sentence.words) <= 16]
@@ -70,7 +72,7 @@ def test_what_is_no_sentence_at_all_is_not_accepted(words):
     assert not brute.accepts(grammar(), words)
 
 
-@pytest.mark.parametrize("name", ["train", "dev", "attractor", "depth", "combination"])
+@pytest.mark.parametrize("name", ["dev", "attractor", "depth", "combination", *slow(["train"])])
 def test_every_sampled_sentence_is_accepted(name):
     rejected = [sentence.text for sentence in split(name) if not minilang.english().accepts(sentence.words)]
     assert rejected == []

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import trees
 import yaml
+from conftest import slow
 from running import CONFIGS, assert_one_line, lines, raw, written
 from toys import DIFFERENCE, TINY, TINY_PARSER
 
@@ -521,7 +522,7 @@ WITHOUT_SUPAR = (
 )
 
 
-@pytest.mark.parametrize("name", ["parse", "trees", "train-parser"])
+@pytest.mark.parametrize("name", ["parse", *slow(["trees", "train-parser"])])
 def test_where_supar_is_not_installed_a_command_says_so_in_one_line(name, tiny, parser, text, tmp_path):
     arguments = {
         "parse": ["--parser", parser, text, "--out", tmp_path / "o.conllu"],
@@ -639,6 +640,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize(("of_the_run", "of_the_parser"), CHANGES.values(), ids=CHANGES.keys())
+@pytest.mark.slow
 def test_other_settings_train_another_parser(of_the_run, of_the_parser, repository):
     first = trained_parser("tiny", settings(repository))
     second = trained_parser("tiny", settings(repository, **of_the_run), **of_the_parser)

@@ -1,14 +1,10 @@
 """Several processes that train one model do together what one does alone, and none waits for one that has failed."""
 
-import contextlib
 import json
 import os
 import signal
-import socket
-import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from conftest import slow
-from running import WEIGHTS_FILE, elsewhere, lines, tensors, written
+from running import WEIGHTS_FILE, lines, tensors, together, torchrun, written
 from torch import nn
 from toys import CONFIG, CPU, TINY, Answering, Bad, Bigrams, Ends, Fragile, Judging, Letters, run
 
@@ -31,22 +27,6 @@ from dtglib.training.schedule import TrainConfig, all_steps
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 TOGETHER = replace(CONFIG, batches_per_step=2, evaluate_every=2)
-
-
-def as_one_of(count: int, rank: int, port: int, folder: Path, function: Callable, *arguments: object) -> None:
-    """Run a function as torchrun would start it; its complaints go to a file."""
-    where = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": count, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    os.environ |= {name: str(value) for name, value in where.items()}
-    with open(folder / f"stderr-{rank}", "w") as file, contextlib.redirect_stderr(file):
-        function(*arguments)
-
-
-def together(count: int, folder: Path, function: Callable, *arguments: object) -> list[int | None]:
-    """The exit statuses of so many processes that run the same function; None for one that hung."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    return elsewhere(*((as_one_of, count, rank, port, folder, function, *arguments) for rank in range(count)))
 
 
 def assert_same_losses(folder: Path, other: Path) -> None:
@@ -280,25 +260,9 @@ def test_a_folder_that_only_the_first_process_finds_wrong_ends_all(where, tiny, 
 # ---- torchrun
 
 
-def torchrun(*arguments: object) -> tuple[int, str, str]:
-    """Exit status and output of the command in two processes; a hang is an error."""
-    start = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "dtglib"]
-    started = subprocess.Popen(
-        [*start, "train", *map(str, arguments)], env={**os.environ, "OMP_NUM_THREADS": "1"}, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
-    try:
-        out, err = started.communicate(timeout=120)
-    except subprocess.TimeoutExpired:
-        started.terminate()  # torchrun ends its processes, too
-        started.wait(30)
-        raise
-    return started.returncode, out, err
-
-
 def test_torchrun_trains_our_model_to_the_same_losses_as_one_process(tiny, tmp_path):
     arguments = [tiny, "--model", "txl-tokens", "--set", "batches_per_step=2"]
-    status, out, err = torchrun(*arguments, "--out", tmp_path / "together")
+    status, out, err = torchrun(2, "-m", "dtglib", "train", *arguments, "--out", tmp_path / "together")
     assert status == 0, err
     assert out.count("nats a transition on dev") == 1
     assert main(["train", *map(str, arguments), "--out", str(tmp_path / "alone")]) == 0
@@ -307,6 +271,6 @@ def test_torchrun_trains_our_model_to_the_same_losses_as_one_process(tiny, tmp_p
 
 @pytest.mark.slow
 def test_under_torchrun_a_mistake_is_no_hang(tiny, tmp_path):
-    status, _, err = torchrun(tiny, "--set", "epoch=3", "--out", tmp_path / "run")
+    status, _, err = torchrun(2, "-m", "dtglib", "train", tiny, "--set", "epoch=3", "--out", tmp_path / "run")
     assert status != 0
     assert "unknown key epoch; did you mean epochs?" in err

@@ -681,10 +681,13 @@ def test_a_model_is_trained_and_asked_by_the_commands(tmp_path, monkeypatch, cap
     capsys.readouterr()
     assert main(["surprisal", "--model", "own", "mine.txt", "--picture", "a.svg", "--json"]) == 0
     (one,) = json.loads(capsys.readouterr().out)["sentences"]
-    assert main(["score", "--model", "own", "mine.txt", "--json"]) == 0
-    (scored,) = json.loads(capsys.readouterr().out)["sentences"]
+    scored = {}
+    for widths in ("--beam 1", "--beam 5", "--within none"):
+        assert main(["score", "--model", "own", "mine.txt", "--json", *widths.split()]) == 0
+        (scored[widths],) = (row["log_prob"] for row in json.loads(capsys.readouterr().out)["sentences"])
     total = sum(one["surprisals"]) + one["end"]
-    assert scored["log_prob"] >= -total - 1e-6  # which drops hypotheses that are far behind
+    assert scored["--beam 1"] < scored["--beam 5"] < scored["--within none"]
+    assert scored["--within none"] >= -total - 1e-6  # where nothing is dropped more is found
     assert main(["sample", "--model", "own", "-n", "3", "--words", "9", "--json"]) == 0
     drawn = json.loads(capsys.readouterr().out)["sentences"]
     for sentence in drawn:

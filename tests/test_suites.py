@@ -102,8 +102,8 @@ def in_place(beginnings: Sequence[Sequence[str]]) -> list[list[int]]:
     return [[2**place for place in range(len(words))] for words in beginnings]
 
 
-def rows_of(*suites: Suite, model: Callable = in_place, first: int = 0) -> list[dict]:
-    return list(item_rows(suites, model, first))
+def rows_of(*suites: Suite, model: Callable = in_place, at_once: int = 2) -> list[dict]:
+    return list(item_rows(suites, model, at_once))
 
 
 def scores_of(*suites: Suite, model: Callable = in_place, knows: Callable | None = None) -> list[dict]:
@@ -306,12 +306,12 @@ def test_items_are_the_same_together_and_alone():
     assert rows_of(*suites, model=hashed) == alone
 
 
-def test_rows_go_on_from_anywhere():
+def test_the_rows_are_the_same_however_many_items_are_asked_at_once():
     suites = numbered(3, 1, 4)
     whole = rows_of(*suites, model=hashed)
     assert len(whole) == 8
-    for first in range(10):
-        assert rows_of(*suites, model=hashed, first=first) == whole[first:]
+    for at_once in (1, 3, 8):
+        assert rows_of(*suites, model=hashed, at_once=at_once) == whole
 
 
 def test_rows_come_one_by_one_and_only_what_is_next_is_asked():
@@ -893,16 +893,14 @@ def test_the_surprisals_of_regions_are_sums_of_those_of_words(name):
     assert len(suites[0].region_names) > suites[0].last_region  # something was left unread
 
 
-def test_a_real_model_goes_on_where_it_stopped():
+def test_a_real_model_finds_the_same_whichever_items_are_read_together():
     suites = a_few("number_prep", "fgd_subject", items=3)
     surprise = of_beginnings(small_model("dtg", speaks(suites)), NARROW)
     whole = rows_of(*suites, model=surprise)
-    for first in (1, 4):
-        rest = rows_of(*suites, model=surprise, first=first)
-        assert [row["holds"] for row in rest] == [row["holds"] for row in whole[first:]]
-        for row, same in zip(rest, whole[first:], strict=True):
-            for condition, values in same["surprisals"].items():
-                assert row["surprisals"][condition] == pytest.approx(values, abs=1e-4)
+    for row, same in zip(rows_of(*suites, model=surprise, at_once=1), whole, strict=True):
+        assert row["holds"] == same["holds"]
+        for condition, values in same["surprisals"].items():
+            assert row["surprisals"][condition] == pytest.approx(values, abs=1e-4)
 
 
 def test_a_model_of_pieces_reads_words_that_it_does_not_know():

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from conftest import slow
 from running import WEIGHTS_FILE, bits, elsewhere, lines, tensors, wait_for, written
 from torch import Tensor, nn
 from toys import CONFIG, CPU, TINY, Answering, Bad, Bigrams, Ends, Fragile, Judging, Letters, run
@@ -258,6 +259,26 @@ def test_data_that_judge_say_which_model_is_best_and_when_to_stop(tmp_path):
     assert all(line["mean"] == pytest.approx(np.mean(expected)) for line in found)
     assert best_on_dev(tmp_path)["step"] == 2
     assert min(found, key=lambda line: line["nats_per_sentence"])["step"] != 2, "the loss would choose another one"
+
+
+class Talking(Bigrams):
+    """It tells how often it was asked, and whether it was training then."""
+
+    asked = 0
+
+    def told(self, held_out: Letters) -> dict[str, object]:
+        self.asked += 1
+        return {"asked": self.asked, "is training": self.training, "sentences": len(held_out.names)}
+
+
+def test_what_a_network_tells_of_itself_stands_beside_its_loss_and_changes_nothing(uninterrupted, tmp_path):
+    run(tmp_path, model=Talking())
+    found = [line for line in lines(tmp_path) if line["part"] == "dev"]
+    assert [(line["asked"], line["is training"], line["sentences"]) for line in found] == [
+        (number, False, 8) for number in range(1, len(found) + 1)
+    ]
+    assert all("asked" not in line for line in lines(uninterrupted) if line["part"] == "dev")
+    assert bits(tmp_path) == bits(uninterrupted)
 
 
 def test_training_stops_after_so_many_evaluations_without_a_better_one(tmp_path):
@@ -656,7 +677,7 @@ def test_of_two_commands_with_the_same_folder_one_trains_and_the_other_waits(tin
     assert_same_run(tmp_path / "both", tmp_path / "alone")
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [1, *slow([2])])
 def test_the_same_command_gives_the_same_bits(threads, tiny, tmp_path):
     torch.set_num_threads(threads)
     few_large_steps = ["layers=1", "width=64", "inner=256", "epochs=2", "batch_positions=2048", "evaluate_every=null"]
@@ -673,6 +694,7 @@ def test_another_seed_is_another_model_in_another_order(tiny, tmp_path):
     assert not first["embedding.weight"].isclose(second["embedding.weight"], atol=0.01).any(dim=1).all()
 
 
+@pytest.mark.slow
 def test_our_model_trains_in_bfloat16(tiny, tmp_path):
     longer = ["--set", "precision=bfloat16", "--set", "dropout=0", "--set", "epochs=8"]
     assert command(tiny, *longer, "--out", tmp_path / "run") == 0

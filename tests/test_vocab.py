@@ -63,6 +63,7 @@ def test_what_is_no_transition_has_no_id_as_one(words, name):
         words.transition(name)
 
 
+@pytest.mark.slow
 def test_the_reach_is_enough_for_every_projective_tree_of_the_treebanks(data):
     """Arc-swift's k is the place of the other word on the stack, counted from the top."""
     deepest = 0

@@ -47,13 +47,18 @@ class _Setting(NamedTuple):
 
 
 def read_config(
-    path: str | Path, *kinds: type, overrides: Mapping[str, Any] | None = None, unused: Iterable[str] = ()
+    path: str | Path,
+    *kinds: type,
+    overrides: Mapping[str, Any] | None = None,
+    unused: Iterable[str] = (),
+    laid_over: Iterable[Path] = (),
 ) -> tuple[Any, ...]:
     """One instance per dataclass in `kinds`; `overrides` replace the file's values, strings among them as YAML.
 
-    Keys among `unused` may be in the file, although no dataclass has them.
+    Keys among `unused` may be in the file, although no dataclass has them. The values of the files in
+    `laid_over` replace those of the first one.
     """
-    settings = _settings(path, overrides or {})
+    settings = _settings(path, overrides or {}, laid_over)
     known = [field.name for kind in kinds for field in dataclasses.fields(kind)]
     if len(set(known)) < len(known):
         raise ValueError(f"a field has the same name in two of {[kind.__name__ for kind in kinds]}")
@@ -69,8 +74,8 @@ def value_of(path: str | Path, key: str, default: str, overrides: Mapping[str, A
     return _convert(key, setting, str)
 
 
-def _settings(path: str | Path, overrides: Mapping[str, Any]) -> dict[str, _Setting]:
-    settings = dict(_settings_of_file(Path(path)))
+def _settings(path: str | Path, overrides: Mapping[str, Any], laid_over: Iterable[Path] = ()) -> dict[str, _Setting]:
+    settings = {key: setting for file in (Path(path), *laid_over) for key, setting in _settings_of_file(file)}
     for key, value in overrides.items():
         where = f"--set {key}={value}"
         settings[key] = _Setting(_parse_scalar(value, where) if isinstance(value, str) else value, where)

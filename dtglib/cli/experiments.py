@@ -8,9 +8,12 @@ dtglib reproduce --size mini                    run them; `--paper constituency`
 import argparse
 import json
 from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from dtglib.basics.errors import UserError
 from dtglib.cli.options import Command, add_json, folder, print_table, seed
+from dtglib.cli.together import is_first
 
 A_YEAR = 366 * 24 * 60  # minutes
 
@@ -19,7 +22,7 @@ def _evaluate_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--size", default="mini", metavar="SIZE", help="a file in configs/ (default: mini)")
     sub.add_argument("--seeds", nargs="+", type=seed, default=[1], metavar="N", help="one or more (default: 1)")
     sub.add_argument("--models", nargs="+", metavar="NAME", help="some of them (default: all of the DTG paper)")
-    about = "sentences, syntax, parsing (of graphs, too), ablations of these models (default: all)"
+    about = "sentences, syntax, parsing (of graphs, too), induction, ablations of these models (default: all)"
     sub.add_argument("--about", nargs="+", default=[], metavar="WHAT", help=about)
     sub.add_argument("--out", required=True, type=folder, metavar="DIR", help="a new folder, such as results/DATE-SIZE")
 
@@ -30,7 +33,10 @@ def evaluate(options: argparse.Namespace) -> None:
     from dtglib.families.base import titles
 
     models = options.models or list(titles("dtg"))
-    record_evaluation(options.size, options.seeds, models, options.out, options.about)
+    with TemporaryDirectory() as unread:
+        # The other processes compute the same rows, and the record is the first one's.
+        out = options.out if is_first() else Path(unread)
+        record_evaluation(options.size, options.seeds, models, out, options.about)
     print(f"{options.out}: recorded")
 
 

@@ -32,6 +32,7 @@ def induce(options: argparse.Namespace) -> None:
     from dtglib.basics.progress import progress
     from dtglib.data.treebank import format_conllu, with_tree
     from dtglib.evaluate.induction import agreement_rows, induced, trivial_rows
+    from dtglib.experiments.induction import label_rows
     from dtglib.parsing.selection import DECODERS
 
     kind, model = _inducing(options)
@@ -40,7 +41,7 @@ def induce(options: argparse.Namespace) -> None:
     found = [] if options.labels else list(induced(beliefs, DECODERS))
     report: dict[str, Any] = {"sentences": len(found)}
     if options.labels:
-        report = {"labels": _label_rows(beliefs, options.labels)}
+        report = {"labels": label_rows(beliefs, options.labels)}
     elif not found:
         raise UserError(f"{options.text}: no sentence is more than punctuation")
     elif gold := [one.sentence.heads for one in found if one.sentence.heads is not None]:
@@ -71,19 +72,6 @@ def _inducing(options: argparse.Namespace) -> tuple[Any, Any]:
         others = ", ".join(one.name for one in families() if one.believes)
         raise UserError(f"{kind.title} finds no trees by itself; models that do are of the kinds {others}")
     return kind, model
-
-
-def _label_rows(beliefs: Any, most: int) -> list[dict[str, Any]]:
-    """For the commonest labels the head that is correlated most with each, in both directions, before and after."""
-    from dtglib.evaluate.labels import best_heads, correlations, values_at_arcs, without_subtypes
-
-    values, labels, heads = values_at_arcs(beliefs)
-    labels = without_subtypes(labels)
-    return [
-        {"attention": kind, "direction": direction, **row}
-        for (kind, direction), of_heads in values.items()
-        for row in best_heads(correlations(of_heads, labels), labels, heads, most)
-    ]
 
 
 def _side_by_side(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dtglib import __version__
 from dtglib.basics.errors import UserError
@@ -27,18 +27,29 @@ from dtglib.cli import (
     structure,
     syntax,
     training,
+    translate,
     translation,
     tuning,
 )
+from dtglib.cli.together import as_one
 
 SUBJECTS = (
     models, corpora, structure, graphs, training, tuning, parsing, induction,
-    scoring, syntax, reading, translation, experiments,
+    scoring, syntax, reading, translation, translate, experiments,
 )  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status."""
+    """Run one command, together with the other processes if torchrun has started several; returns the exit status."""
+    try:
+        with as_one() as complain:
+            return _run(arguments, complain)
+    except UserError as error:  # there cannot be so many processes
+        print(f"dtglib: {error}", file=sys.stderr)
+        return 2
+
+
+def _run(arguments: Sequence[str] | None, complain: Callable[[str], None]) -> int:
     options = _parser().parse_args(arguments)
     silence = quiet() if getattr(options, "json", False) else contextlib.nullcontext()
     try:
@@ -51,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         complaint = "there is not enough memory for this; ask for less at once"
     except KeyboardInterrupt as error:
-        print(f"dtglib: {str(error) or 'interrupted'}", file=sys.stderr)
+        complain(f"dtglib: {str(error) or 'interrupted'}")
         return 130
     except BrokenPipeError:
         _forget_output()
@@ -60,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Any other error of the disk or the operating system.
         complaint = f"{error.filename or 'writing the results'}: {error.strerror}"
         _forget_output()
-    print(f"dtglib: {complaint}", file=sys.stderr)
+    complain(f"dtglib: {complaint}")
     return 2
 
 

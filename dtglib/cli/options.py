@@ -67,7 +67,7 @@ def add_parser(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--parser", type=name, metavar="NAME", help=f"{PARSER_HELP} (default: {default})")
 
 
-def add_beam(sub: argparse.ArgumentParser) -> None:
+def add_beam(sub: argparse._ActionsContainer) -> None:
     """Options for the widths of a search; see `widths_from`."""
     sub.add_argument("--beam", type=count, default=300, metavar="N", help="hypotheses that are kept (default: 300)")
     behind = f"drop hypotheses so far behind the best (default: {WITHIN:g}; none: the paper's plain beam)"

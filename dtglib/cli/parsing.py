@@ -24,6 +24,7 @@ from dtglib.cli.options import (
     parser_name,
     sentences_of,
 )
+from dtglib.cli.together import is_first
 from dtglib.data.bracketing import is_readable
 from dtglib.data.treebank import Sentence
 
@@ -38,15 +39,16 @@ def _parse_options(sub: argparse.ArgumentParser) -> None:
 def parse(options: argparse.Namespace) -> None:
     """Give sentences their best trees."""
     from dtglib.basics.files import write_atomically
+    from dtglib.experiments.parser_rows import parsed_now
     from dtglib.parsing.parser import load_parser
 
     out = options.out and _checked(Path(options.out), options.text)
     sentences = sentences_of(options)
-    parser = load_parser(parser_name(options, options.text))
-    form, has_tree, agreement = TREES[parser.fills]
-    parsed = parser.parse(sentences)
+    parser = parser_name(options, options.text)
+    form, has_tree, agreement = TREES[load_parser(parser).fills]
+    parsed = parsed_now(parser, sentences)
     text = "".join(map(form, parsed))
-    if out:
+    if out and is_first():
         with write_atomically(out) as file:
             file.write(text)
         print(f"{out}: {len(parsed)} sentences, {sum(len(sentence.words) for sentence in parsed)} words")
@@ -117,26 +119,27 @@ def _trees_options(sub: argparse.ArgumentParser) -> None:
 
 def trees(options: argparse.Namespace) -> None:
     """List the trees that a parser proposes."""
+    from dtglib.experiments.parser_rows import proposed_now
     from dtglib.parsing.parser import load_parser
-    from dtglib.parsing.propose import METHODS, propose
 
     sentences = [sentence.words for sentence in sentences_of(options)]
-    parser = load_parser(parser_name(options, options.text))
-    proposed = propose(parser, sentences, options.trees, METHODS[options.method], options.seed)
+    parser = parser_name(options, options.text)
+    proposed = proposed_now(parser, sentences, options.trees, options.method, options.seed)
     if options.json:
+        fills = load_parser(parser).fills
         found = [
             {"words": words, "trees": [
-                {"log_q": log_q, parser.fills: tree}
-                for log_q, tree in zip(chosen.log_probs.tolist(), chosen.written(words), strict=True)
+                {"log_q": log_q, fills: tree}
+                for log_q, tree in zip(chosen["log_q"], chosen["trees"], strict=True)
             ]}
             for words, chosen in zip(sentences, proposed, strict=True)
         ]  # fmt: skip
         print(json.dumps({"sentences": found}))
         return
     for words, chosen in zip(sentences, proposed, strict=True):
-        mass = math.fsum(map(math.exp, chosen.log_probs))
-        print(f"{' '.join(words)}\n  {len(chosen.log_probs)} trees, {mass:.6f} of all probability")
-        for log_q, tree in zip(chosen.log_probs, chosen.written(words), strict=True):
+        mass = math.fsum(map(math.exp, chosen["log_q"]))
+        print(f"{' '.join(words)}\n  {len(chosen['log_q'])} trees, {mass:.6f} of all probability")
+        for log_q, tree in zip(chosen["log_q"], chosen["trees"], strict=True):
             print(f"  {log_q:10.4f}  {in_a_line(tree)}")
 
 

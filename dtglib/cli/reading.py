@@ -7,6 +7,7 @@ import argparse
 import json
 
 from dtglib.cli.options import Command, add_beam, add_json, finite, folder, model_folder, name, print_table, widths_from
+from dtglib.cli.together import is_first
 
 
 def _options(sub: argparse.ArgumentParser) -> None:
@@ -22,7 +23,7 @@ def reading(options: argparse.Namespace) -> None:
     from dtglib.experiments.reading_gains import gains_of_models, record_reading
 
     folders = {one: model_folder(argparse.Namespace(model=one)) for one in options.models}
-    if options.out:
+    if options.out and is_first():
         gains = record_reading(folders, widths_from(options), options.out)
     else:
         gains = gains_of_models(folders, widths_from(options))

@@ -10,7 +10,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,7 @@ from dtglib.cli.options import (
     sentences_of,
     widths_from,
 )
+from dtglib.cli.together import is_first
 
 # Imported by type checkers only, so annotations that name these are not checked in tests.
 if TYPE_CHECKING:
@@ -47,29 +48,30 @@ def _score_options(sub: argparse.ArgumentParser) -> None:
     add_model(sub)
     add_parser(sub)
     add_trees(sub)
+    add_beam(sub.add_argument_group("of a model that is scored by a beam search"))
     add_json(sub)
 
 
 def score(options: argparse.Namespace) -> None:
     """Score sentences: log p of each, perplexities of all."""
-    from dtglib.basics.progress import progress
     from dtglib.basics.released import RELEASED_FOR
     from dtglib.evaluate.perplexity import perplexity
+    from dtglib.experiments.sentence_scores import as_scores, scoring, shared_scores
     from dtglib.families.base import family_of, load_model
-    from dtglib.training.distributed import device_at_hand
 
     folder = model_folder(options, options.text)
-    model = load_model(folder, device_at_hand())
-    likelihood = family_of(model).likelihood
+    model = load_model(folder)
+    family = family_of(model)
+    likelihood = family.likelihood
     sentences = sentences_of(options)
+    parser = widths = None
     if likelihood.sums_over_trees:
-        kind = RELEASED_FOR[family_of(model).proposed_by]
-        proposed = _proposed(options, folder, [sentence.words for sentence in sentences], kind)
+        parser = _proposer(options, folder, RELEASED_FOR[family.proposed_by])
     else:
         say_that_no_parser_is_asked(options, model.config.model)
-        proposed = None
-    scores = likelihood.scores(model, sentences, proposed)
-    scores = list(progress(scores, "scoring", "sentence", total=len(sentences)))
+        widths = widths_from(options) if family.is_scored_by_search else None
+    drawn = options.trees, options.method, options.seed
+    scores = as_scores(shared_scores("scores", *scoring(folder, sentences, parser, drawn, widths)))
     total = perplexity(scores)
     name = likelihood.perplexity.replace("-", "_")
     totals = {**total._asdict(), f"{name}_per_piece": total.per_piece, f"{name}_per_word": total.per_word}
@@ -97,16 +99,13 @@ def score(options: argparse.Namespace) -> None:
     print(f"{likelihood.perplexity}: {values}, {ends}")
 
 
-def _proposed(options: argparse.Namespace, folder: Path, sentences: list[tuple[str, ...]], kind: str) -> Iterator[Any]:
-    """What a parser proposes to sum over; a released model has a parser of this kind of the same corpus."""
+def _proposer(options: argparse.Namespace, folder: Path, kind: str) -> str:
+    """The parser that proposes what to sum over; a released model has one of this kind of the same corpus."""
     from dtglib.basics.released import is_released, read_card
-    from dtglib.parsing.parser import load_parser
-    from dtglib.parsing.propose import METHODS, propose
 
     if not options.parser and not is_released(folder):
         raise UserError(f"{folder}: this model sums over trees, which a parser proposes; name one with --parser")
-    parser = load_parser(options.parser or parser_name(options, read_card(folder).corpus, kind))
-    return propose(parser, sentences, options.trees, METHODS[options.method], options.seed)
+    return options.parser or parser_name(options, read_card(folder).corpus, kind)
 
 
 def _surprisal_options(sub: argparse.ArgumentParser) -> None:
@@ -122,15 +121,15 @@ def _surprisal_options(sub: argparse.ArgumentParser) -> None:
 
 def surprisal(options: argparse.Namespace) -> None:
     """Print the surprisal of each word."""
-    from dtglib.basics.progress import progress
-    from dtglib.evaluate.surprisal import piece_frame, surprisals, word_frame
+    from dtglib.evaluate.surprisal import piece_frame, word_frame
+    from dtglib.experiments.reading_rows import shared_surprisals
 
     sentences = [sentence.words for sentence in sentences_of(options)]
     if options.picture:
         _check_picture(options, len(sentences))
-    model = searched_model(model_folder(options, options.text))
-    found = surprisals(model, sentences, widths_from(options))
-    found = list(progress(found, "reading", "sentence", total=len(sentences)))
+    folder = model_folder(options, options.text)
+    model = searched_model(folder)
+    found = shared_surprisals(folder, sentences, widths_from(options))
     _warn_of_deaths(found)
     if options.json:
         rows = [_as_json(one, options.unit) for one in found]
@@ -139,7 +138,7 @@ def surprisal(options: argparse.Namespace) -> None:
         frame = (piece_frame if options.pieces else word_frame)(found, options.unit)
         # What is not known, as after the death of all hypotheses, is left blank.
         print_table(frame.round(4).astype(object).where(frame.notna(), "").to_dict("records"))
-    if options.picture:
+    if options.picture and is_first():
         _draw(options, model, sentences[0])
 
 

@@ -25,6 +25,7 @@ from dtglib.cli.options import (
     searched_model,
     widths_from,
 )
+from dtglib.cli.together import is_first
 
 
 def _suites_options(sub: argparse.ArgumentParser) -> None:
@@ -135,7 +136,7 @@ def _tell(options: argparse.Namespace, about: Mapping[str, Any], tables: Mapping
     text = json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
     if options.json:
         print(text)
-    if options.out:
+    if options.out and is_first():
         with write_atomically(options.out / "report.json") as file:
             file.write(f"{text}\n")
         for name, rows in tables.items():

@@ -5,7 +5,6 @@ dtglib train-parser configs/parsers/strong.yaml --out DIR          or spans.yaml
 """
 
 import argparse
-import os
 
 from dtglib.cli.options import Command, add_settings, folder
 
@@ -28,18 +27,15 @@ def train(options: argparse.Namespace) -> None:
         overrides["model"] = options.model
     settings = read_settings(options.config, overrides)
     prepared = prepare(settings)
-    speaks = os.environ.get("RANK", "0") == "0"  # one of the processes that torchrun starts
-    if speaks:
-        print(f"train: {prepared.train.summary}\ndev: {prepared.dev.summary}", flush=True)
+    print(f"train: {prepared.train.summary}\ndev: {prepared.dev.summary}", flush=True)
     train_into(settings, prepared, options.out)
-    if speaks:
-        best = best_on_dev(options.out)
-        losses = [
-            f"{value:.4f} nats {_a(name.removeprefix('nats_per_'))}"
-            for name, value in best.items()
-            if name.startswith("nats_per_") and name != "nats_per_sentence"
-        ]
-        print(f"{options.out}: {', '.join(losses)} on dev, at its best")
+    best = best_on_dev(options.out)
+    losses = [
+        f"{value:.4f} nats {_a(name.removeprefix('nats_per_'))}"
+        for name, value in best.items()
+        if name.startswith("nats_per_") and name != "nats_per_sentence"
+    ]
+    print(f"{options.out}: {', '.join(losses)} on dev, at its best")
 
 
 def _a(noun: str) -> str:

@@ -1,7 +1,7 @@
-"""Commands about texts in two languages: pairs, challenge.
+"""Commands about texts in two languages: pairs, target. Those of translators are in translate.py.
 
 dtglib pairs minilang:de-en --sentences 5 --trees
-dtglib challenge object-first-both --items 5
+dtglib target --words "There is a difference" --heads "2 0 4 2" --labels "expl root det nsubj"
 """
 
 import argparse
@@ -47,37 +47,32 @@ def _row(sentence, with_tree: bool) -> dict[str, str]:
     return row
 
 
-def _challenge_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("name", nargs="?", metavar="SET", help="a set (default: the names of all, with their sizes)")
-    sub.add_argument("--items", type=count, metavar="N", help="the first N items (default: all)")
+def _target_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--words", required=True, metavar="WORDS", help='the sentence, as in "There is a difference"')
+    heads = 'the head of each word, from 1; 0 is ROOT: "2 0 4 2"'
+    sub.add_argument("--heads", required=True, metavar="HEADS", help=heads)
+    labels = 'the label of each word: "expl root det nsubj"'
+    sub.add_argument("--labels", required=True, metavar="LABELS", help=labels)
+    pieces = 'into how many pieces each word is cut: "1 1 1 2" (default: one)'
+    sub.add_argument("--pieces", metavar="COUNTS", help=pieces)
     add_json(sub)
 
 
-def challenge(options: argparse.Namespace) -> None:
-    """Print minilang's challenge sets for translation."""
-    from dtglib.data.minilang import challenge_sets
+def target(options: argparse.Namespace) -> None:
+    """Show a sentence with its tree as a decoder writes it, and the graph that it reads."""
+    from dtglib.families.translation.describe import described
+    from dtglib.sequences.describe import numbers
 
-    sets = challenge_sets()
-    if options.name is None:
-        rows = [
-            {"set": name, "items": len(items), "example": " ".join(items[0].german)} for name, items in sets.items()
-        ]
-        if options.json:
-            print(json.dumps({"sets": rows}, indent=2, ensure_ascii=False))
-        else:
-            print_table(rows)
-        return
-    if options.name not in sets:
-        raise UserError(f"there is no challenge set {options.name!r}; there are {', '.join(sets)}")
-    shown = [item.as_json() for item in sets[options.name][: options.items]]
+    pieces = None if options.pieces is None else numbers(options.pieces, "pieces")
+    heads = numbers(options.heads, "heads")
+    seen = described(options.words.split(), heads, options.labels.split(), pieces)
     if options.json:
-        print(json.dumps({"items": shown}, indent=2, ensure_ascii=False))
-        return
-    for item in shown:
-        print("\n".join(f"{name:20} {value}" for name, value in item.items()), end="\n\n")
+        print(json.dumps(seen.as_json()))
+    else:
+        print_table(seen.as_rows())
 
 
 COMMANDS = [
     Command("pairs", "show the sentences of a corpus in two languages, side by side", _pairs_options, pairs),
-    Command("challenge", "show minilang's challenge sets for translation", _challenge_options, challenge),
+    Command("target", "show a translation's words, transitions and graph", _target_options, target),
 ]

@@ -1,6 +1,7 @@
 """The command that tunes a trained model for a task: tune.
 
 dtglib tune configs/tuning/small.yaml --model txl-tokens-ud --graphs my-gilt --task sts-b --seeds 1 2 3 --out DIR
+dtglib tune configs/tuning/udgn.yaml --model my-udgn --task sts-b --also sick sts12 --out DIR    tested on others, too
 """
 
 import argparse
@@ -14,6 +15,8 @@ def _options(sub: argparse.ArgumentParser) -> None:
     model = "the trained model: its name (`dtglib models`), or its folder"
     sub.add_argument("--model", required=True, type=name, metavar="NAME", help=model)
     sub.add_argument("--task", required=True, type=name, metavar="TASK", help="sts-b, sick, sst-2, mrpc or rte")
+    also = "other tasks of the same kind, whose test parts are answered by the networks that are tuned for TASK"
+    sub.add_argument("--also", nargs="+", type=name, default=[], metavar="TASK", help=also)
     graphs = "a trained GiLT, which finds the graphs of the sentences; without it only plain tuning is tried"
     sub.add_argument("--graphs", type=name, metavar="NAME", help=graphs)
     sub.add_argument("--seeds", nargs="+", type=seed, default=[1], metavar="N", help="one or more (default: 1)")
@@ -26,12 +29,14 @@ def tune(options: argparse.Namespace) -> None:
     from dtglib.basics.config import parse_override
     from dtglib.basics.released import folder_named
     from dtglib.data.tasks import task_named
-    from dtglib.experiments.tuning import Asked, record_tuning
+    from dtglib.experiments.tuning import Asked, record_tuning, ways_of
+    from dtglib.families.base import family_of, load_model, tunings
 
     overrides = dict(map(parse_override, options.set))
     graphs = folder_named(options.graphs) if options.graphs else None
-    asked = Asked(options.config, overrides, folder_named(options.model), graphs, task_named(options.task))
-    if graphs is None:
+    also = tuple(map(task_named, options.also))
+    asked = Asked(options.config, overrides, folder_named(options.model), graphs, task_named(options.task), also)
+    if len(ways_of(asked)) < len(tunings(family_of(load_model(asked.model)).name)):
         print("dtglib: without --graphs, ways of tuning that read graphs are left out", file=sys.stderr)
     if "test" not in asked.task.there():
         what = "has no judged test part here; scores are of dev, by which the models are chosen"

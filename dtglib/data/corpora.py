@@ -2,6 +2,7 @@
 
     load("minilang", "train")          the embedded corpus
     load("ud-english", "train")        six English UD treebanks as one (`make data` fetches them)
+    load("ud-english-without-childes", "train")    five of them; CHILDES is what children hear and say
     load("UD_English-GUM", "dev")      one UD treebank in the data folder
     load("gum-constituents", "train")  the sentences of UD_English-GUM that also have constituents, with both
     load("bllip", "test")              BLLIP-LG from your own copy of LDC2000T43, which $BLLIP names
@@ -51,6 +52,12 @@ SPLITS = ("train", "dev", "test")
 ALL = "all"
 
 UD_ENGLISH = tuple(f"UD_English-{name}" for name in ("EWT", "GUM", "CHILDES", "ParTUT", "LinES", "Atis"))
+
+# Several treebanks as one.
+UD_CORPORA = {
+    "ud-english": UD_ENGLISH,
+    "ud-english-without-childes": tuple(name for name in UD_ENGLISH if name != "UD_English-CHILDES"),
+}
 
 # A function that reads one split. Its argument is `strict`: whether a broken sentence is an error, or left out and
 # counted.
@@ -104,8 +111,9 @@ def find(name: str | Path, sentences: int | None = None) -> dict[str, Reader]:
     """The splits of a corpus, each with its reader; `sentences` is how many of them a generated corpus makes."""
     if name == "minilang":
         return minilang_splits(sentences)
-    if name == "ud-english":
-        return {"train": read_ud_english_train} | {split: partial(read_ud_english, split) for split in SPLITS[1:]}
+    if name in UD_CORPORA:
+        held_out = {split: partial(read_ud_english, name, split) for split in SPLITS[1:]}
+        return {"train": partial(read_ud_english_train, name)} | held_out
     if name == "bllip":
         return {split: partial(read_bllip, bllip_folder(), split) for split in SPLITS}
     if name == "gum-constituents":
@@ -152,21 +160,21 @@ def ud_treebanks() -> list[str]:
     return sorted(path.name for path in ud_folder().glob("UD_*") if path.is_dir())
 
 
-def read_ud_english(split: str, strict: bool) -> Treebank:
-    """A split of the six treebanks, one after the other."""
+def read_ud_english(corpus: str, split: str, strict: bool) -> Treebank:
+    """A split of the treebanks of a corpus, one after the other."""
     parts = []
-    for name in UD_ENGLISH:
+    for name in UD_CORPORA[corpus]:
         paths = files_of_split(ud_folder(name), split)
         if not paths:
-            raise UserError(f"ud-english: the {split} part of {name} is missing; {how_to_get_data()}")
+            raise UserError(f"{corpus}: the {split} part of {name} is missing; {how_to_get_data()}")
         parts.append(read_files(paths, strict))
     return joined(parts)
 
 
-def read_ud_english_train(strict: bool) -> Treebank:
+def read_ud_english_train(corpus: str, strict: bool) -> Treebank:
     """The training parts without sentences of any treebank's dev or test part, such as "Thank you ."."""
-    held_out = {s.words for split in ("dev", "test") for s in read_ud_english(split, strict).sentences}
-    return without(held_out, read_ud_english("train", strict), "also in dev or test")
+    held_out = {s.words for split in ("dev", "test") for s in read_ud_english(corpus, split, strict).sentences}
+    return without(held_out, read_ud_english(corpus, "train", strict), "also in dev or test")
 
 
 def read_gum_constituents(split: str, strict: bool) -> Treebank:
@@ -343,8 +351,8 @@ def corpus_files(name: str) -> list[Path]:
     if name == "minilang":
         files = corpus_files("minilang:de-en")
         return [path for path in files if path.parent.name != "german" and path.name != "bilingual.py"]
-    if name == "ud-english":
-        return [path for treebank in UD_ENGLISH for path in sorted(ud_folder(treebank).glob("*.conllu"))]
+    if name in UD_CORPORA:
+        return [path for treebank in UD_CORPORA[name] for path in sorted(ud_folder(treebank).glob("*.conllu"))]
     if name == "bllip":
         return [path for files in bllip_files(bllip_folder()).values() for path in files]
     if name == "gum-constituents":
@@ -397,6 +405,7 @@ def corpora() -> list[Corpus]:
         Corpus("ud-english", "EWT, GUM, CHILDES, ParTUT, LinES and Atis as one", "see the treebanks", found),
         Corpus("bllip", "Wall Street Journal 1987-89, parsed (LDC2000T43)", "LDC User Agreement", bllip),
         *map(ud_corpus, ud_treebanks()),
+        Corpus("ud-english-without-childes", "the other five of ud-english as one", "see the treebanks", found),
         *constituent_corpora(),
         *parallel_corpora(),
     ]

@@ -103,19 +103,26 @@ def field_of(field: str) -> str:
 # --- testing -----------------------------------------------------------------------------------------------------
 
 
-def pair_rows(paradigms: Sequence[Paradigm], log_probs: LogProbs, first: int = 0, at_once: int = 4) -> Iterator[Row]:
-    """One row per pair, from number `first` on, with log p of both sentences; `at_once` pairs make a batch."""
-    asked = [(paradigm, pair) for paradigm in paradigms for pair in paradigm.pairs]
-    # The batches do not depend on `first`, so after an interruption even the last digits are the same.
-    for start in range(first - first % at_once, len(asked), at_once):
-        batch = asked[start : start + at_once]
-        found = [float(value) for value in log_probs([words for _, pair in batch for words in (pair.good, pair.bad)])]
-        require(len(found) == 2 * len(batch), f"{len(found)} log-probabilities came for {2 * len(batch)} sentences")
-        rows = [
-            {"paradigm": paradigm.uid, "pair": pair.number, "good": good, "bad": bad}
-            for (paradigm, pair), good, bad in zip(batch, found[::2], found[1::2], strict=True)
-        ]
-        yield from rows[max(0, first - start) :]
+def all_pairs(paradigms: Sequence[Paradigm]) -> list[tuple[Paradigm, Pair]]:
+    """The pairs of all paradigms, each with its own."""
+    return [(paradigm, pair) for paradigm in paradigms for pair in paradigm.pairs]
+
+
+def pair_rows(paradigms: Sequence[Paradigm], log_probs: LogProbs, at_once: int = 4) -> Iterator[Row]:
+    """One row per pair with log p of both sentences; `at_once` pairs make a batch."""
+    asked = all_pairs(paradigms)
+    for start in range(0, len(asked), at_once):
+        yield from rows_of_batch(asked[start : start + at_once], log_probs)
+
+
+def rows_of_batch(batch: Sequence[tuple[Paradigm, Pair]], log_probs: LogProbs) -> list[Row]:
+    """The rows of pairs that are scored together."""
+    found = [float(value) for value in log_probs([words for _, pair in batch for words in (pair.good, pair.bad)])]
+    require(len(found) == 2 * len(batch), f"{len(found)} log-probabilities came for {2 * len(batch)} sentences")
+    return [
+        {"paradigm": paradigm.uid, "pair": pair.number, "good": good, "bad": bad}
+        for (paradigm, pair), good, bad in zip(batch, found[::2], found[1::2], strict=True)
+    ]
 
 
 # --- scores ------------------------------------------------------------------------------------------------------

@@ -212,32 +212,37 @@ def _check_count(one: Beginning, found: np.ndarray, count: int, what: str) -> No
     require(len(found) == count, f"{one.where}: {len(found)} surprisals came for {count} {what}s")
 
 
-def item_rows(
-    suites: Sequence[Suite],
-    surprise: Surprise,
-    first: int = 0,
-    at_once: int = 2,
-    read: Callable[[Surprise, Sequence[Beginning]], Iterable[list[float]]] = by_words,
-) -> Iterator[Row]:
-    """One row per item, from number `first` on: the surprisal of each region that was read, and which predictions hold.
+# How the surprisals of the regions of beginnings are found.
+Reader = Callable[[Surprise, Sequence[Beginning]], Iterable[list[float]]]
+
+
+def all_items(suites: Sequence[Suite]) -> list[tuple[Suite, Item]]:
+    """The items of all suites, each with its own."""
+    return [(suite, item) for suite in suites for item in suite.items]
+
+
+def item_rows(suites: Sequence[Suite], surprise: Surprise, at_once: int = 2, read: Reader = by_words) -> Iterator[Row]:
+    """One row per item: the surprisal of each region that was read, and which predictions hold.
 
     `at_once` items make a batch; most have four sentences, which begin alike. A prediction about a surprisal that is
     not finite neither holds nor fails: it is None.
     """
-    asked = [(suite, item) for suite in suites for item in suite.items]
-    for start in range(first - first % at_once, len(asked), at_once):
-        batch = asked[start : start + at_once]  # the same for every `first`, so the last digits are, too
-        found = iter(read(surprise, [suite.beginning(item, name) for suite, item in batch for name in item.conditions]))
-        for number, (suite, item) in enumerate(batch, start):
-            regions = {name: next(found) for name in item.conditions}
-            if number < first:
-                continue
-            yield {
-                "suite": suite.name,
-                "item": item.number,
-                "holds": [_holds(formula, regions) for formula in suite.predictions],
-                "surprisals": regions,
-            }
+    asked = all_items(suites)
+    for start in range(0, len(asked), at_once):
+        yield from rows_of_batch(asked[start : start + at_once], surprise, read)
+
+
+def rows_of_batch(batch: Sequence[tuple[Suite, Item]], surprise: Surprise, read: Reader = by_words) -> Iterator[Row]:
+    """The rows of items that are read together."""
+    found = iter(read(surprise, [suite.beginning(item, name) for suite, item in batch for name in item.conditions]))
+    for suite, item in batch:
+        regions = {name: next(found) for name in item.conditions}
+        yield {
+            "suite": suite.name,
+            "item": item.number,
+            "holds": [_holds(formula, regions) for formula in suite.predictions],
+            "surprisals": regions,
+        }
 
 
 def _holds(formula: Formula, regions: Mapping[str, Sequence[float]]) -> bool | None:

@@ -1,6 +1,9 @@
 """Ablations: a model with one decision changed at a time, each variant trained and evaluated.
 
     rows = ablations(read_size("mini"))          a row per variant: perplexity per word, minimal pairs, test suites
+    rows = study("mini", "gilt")                 a row per variant in the notebooks of a paper that trains them on less
+
+Of a model that finds trees by itself it is measured how well these agree with the treebank's (see induction.py).
 
 The questions and the variants that answer them are those of the model's family (families/base.py); read_size has DTG
 unless another model is named.
@@ -13,12 +16,13 @@ from pathlib import Path
 from dtglib.basics.record import Row
 from dtglib.data.corpora import CorpusConfig, part_of
 from dtglib.evaluate.perplexity import SentenceScore
+from dtglib.experiments.induction import induction_of, of_induction
 from dtglib.experiments.parsers import parser_named
-from dtglib.experiments.prepare import folder_for, prepare, train_into
+from dtglib.experiments.prepare import Prepared, folder_for, prepare, read_corpus, train_into
 from dtglib.experiments.sentence_scores import perplexity_row, scores_of, test_sentences
-from dtglib.experiments.settings import Settings
+from dtglib.experiments.settings import Settings, read_size
 from dtglib.experiments.syntax_scores import beam_scores, graphs_of, pairs_of, suites_of, widths_of
-from dtglib.families.base import OWN, Variant, family
+from dtglib.families.base import OWN, Variant, family, papers
 from dtglib.training.networks import best_on_dev
 
 QUESTIONS = family("dtg").questions
@@ -51,21 +55,40 @@ def ablations(settings: Settings) -> list[Row]:
 
 def measure(settings: Settings, variant: Variant) -> Row:
     """Train a variant, or find it, and measure it."""
+    chosen, folder = settings_of(variant, settings), trained_variant(settings, variant)
+    if chosen.family.believes:
+        return {**_of_training(folder), **of_induction(induction_of(chosen, folder))}
+    (primary, *_) = suites_of(chosen, folder)["averages"].items()
+    return {
+        **predicted(settings, variant),
+        "pairs": pairs_of(chosen, folder)["accuracy"],
+        **dict(zip(("average of suites", "suites"), primary, strict=True)),
+    }
+
+
+def predicted(settings: Settings, variant: Variant) -> Row:
+    """Train a variant, or find it: how well it predicts sentences, and graphs if it does so."""
+    chosen, folder = settings_of(variant, settings), trained_variant(settings, variant)
+    return {
+        **_of_training(folder),
+        **perplexity_row(_scores(chosen, settings, variant, folder)),
+        **(graphs_of(chosen, folder) if chosen.family.graphs else {}),
+    }
+
+
+def _of_training(folder: Path) -> Row:
+    return {"folder": folder.name, "nats_per_sentence": best_on_dev(folder)["nats_per_sentence"]}
+
+
+def trained_variant(settings: Settings, variant: Variant) -> Path:
+    """The folder of a variant, trained now unless it is in the cache."""
     chosen = settings_of(variant, settings)
     # Training data depends only on the family and the parser, so neighbours in the list share it.
     reads = replace(settings.model, model=chosen.model.model)
-    prepared = _prepared(settings._replace(model=reads, parsers=chosen.parsers))
+    prepared = _prepared(settings._replace(model=reads, parsers=chosen.parsers), variant.share)
     folder = folder_for(chosen, prepared)
     train_into(chosen, prepared, folder)
-    (primary, *_) = suites_of(chosen, folder)["averages"].items()
-    return {
-        "folder": folder.name,
-        "nats_per_sentence": best_on_dev(folder)["nats_per_sentence"],
-        **perplexity_row(_scores(chosen, settings, variant, folder)),
-        "pairs": pairs_of(chosen, folder)["accuracy"],
-        **dict(zip(("average of suites", "suites"), primary, strict=True)),
-        **(graphs_of(chosen, folder) if chosen.family.graphs else {}),
-    }
+    return folder
 
 
 def _scores(chosen: Settings, settings: Settings, variant: Variant, folder: Path) -> list[SentenceScore]:
@@ -80,13 +103,53 @@ def _scores(chosen: Settings, settings: Settings, variant: Variant, folder: Path
     return scores_of(folder, sentences, parser, settings.evaluation.trees, seed=settings.run.seed)
 
 
-_prepared = lru_cache(maxsize=1)(prepare)  # a corpus may be large
+@lru_cache(maxsize=1)  # a corpus may be large
+def _prepared(settings: Settings, share: float) -> Prepared:
+    return prepare(settings, read_corpus(settings, share))
 
 
 def settings_of(variant: Variant, settings: Settings) -> Settings:
-    """The settings of a model at a size, with the changes of a variant."""
-    chosen = settings._replace(model=replace(settings.model, **variant.model))
+    """The settings of a model at a size, with the changes of a variant; fewer sentences are read more often."""
+    longer = replace(settings.train, epochs=round(settings.train.epochs / variant.share))
+    chosen = settings._replace(model=replace(settings.model, **variant.model), train=longer)
     if variant.parsed_by is None:
         return chosen
     parser = None if variant.parsed_by == OWN else getattr(settings.parsers, f"{variant.parsed_by}_parser")
     return chosen._replace(parsers=replace(settings.parsers, parsed_by=parser))
+
+
+# ---- Studies on less
+
+PART = 4  # one in so many sentences, as in Table 3 of the GiLT paper
+
+
+def study(size: str, paper: str) -> list[Row]:
+    """A row of predictions for each variant of the questions that a paper studies."""
+    return [
+        {"question": question, "variant": name, **predicted(less(size, model), variant)}
+        for model, question, name, variant in variants_studied(size, paper)
+    ]
+
+
+def variants_studied(size: str, paper: str) -> list[tuple[str, str, str, Variant]]:
+    """The models, the questions that a paper studies about them, and their variants by name."""
+    return [
+        (model, question, name, variant)
+        for model, wanted in papers()[paper].studied
+        for question, name, variant in asked(less(size, model))
+        if question == wanted
+    ]
+
+
+def less(size: str, model: str) -> Settings:
+    """The settings of a model, with a quarter of the training sentences, and of those that are scored, if numbered."""
+    settings = read_size(size, model=model)
+    corpus, evaluation = settings.corpus, settings.evaluation
+    return settings._replace(
+        corpus=replace(corpus, train_sentences=_a_part(corpus.train_sentences)),
+        evaluation=replace(evaluation, scored_sentences=_a_part(evaluation.scored_sentences)),
+    )
+
+
+def _a_part(count: int | None) -> int | None:
+    return count and max(1, count // PART)

@@ -15,12 +15,14 @@ from typing import NamedTuple
 
 from dtglib.data.corpora import part_of
 from dtglib.data.treebank import trees_only
-from dtglib.experiments.ablations import asked, measure, settings_of
+from dtglib.experiments.ablations import asked, less, measure, predicted, settings_of, variants_studied
+from dtglib.experiments.induction import induction_of
 from dtglib.experiments.parsers import is_ours, parser_named
 from dtglib.experiments.prepare import is_released, prepare, read_corpus, trained
 from dtglib.experiments.sentence_scores import TREES_IN_STUDY, scores_of, studied, test_sentences, tightness_of
 from dtglib.experiments.settings import Settings, read_size
 from dtglib.experiments.silver import parsed
+from dtglib.experiments.similarity import of_similarity, similarity_of
 from dtglib.experiments.syntax_scores import beam_scores, graphs_of, pairs_of, parsing_of, suites_of, widths_of
 from dtglib.families.base import Variant, compared, family, titles
 
@@ -35,17 +37,21 @@ class Job(NamedTuple):
 
 def jobs_of(size: str, paper: str) -> list[Job]:
     """The jobs for a paper's notebooks at a size."""
-    jobs = OF_PAPER.get(paper, _of_models)(size, read_size(size), list(compared(paper)))
+    models = list(compared(paper))
+    settings = read_size(size, model=models[0])
+    jobs = [] if settings.evaluation.released else _of_study(size, settings, paper)
+    jobs += OF_PAPER.get(paper, _of_models)(size, models)
     # A parser that was trained elsewhere has no job to wait for.
     names = {job.name for job in jobs}
     return [job._replace(needs=tuple(need for need in job.needs if need in names)) for job in jobs]
 
 
-def _of_models(size: str, settings: Settings, models: Sequence[str]) -> list[Job]:
+def _of_models(size: str, models: Sequence[str]) -> list[Job]:
     """The jobs that any paper needs: its models are trained, with the parsers that propose their trees, and scored.
 
     Where released models are asked for, those without a release are left out.
     """
+    settings = read_size(size, model=models[0])
     if settings.evaluation.released:
         models = [model for model in models if is_released(read_size(size, model=model))]
     proposed = {model: family(model).proposed_by for model in models if family(model).likelihood.sums_over_trees}
@@ -64,8 +70,9 @@ def _of_models(size: str, settings: Settings, models: Sequence[str]) -> list[Job
     return jobs + _of_syntax(size, settings, models)
 
 
-def _of_dtg(size: str, settings: Settings, models: Sequence[str]) -> list[Job]:
+def _of_dtg(size: str, models: Sequence[str]) -> list[Job]:
     """The jobs of the DTG paper, which also compares parsers, and trains variants of its model."""
+    settings = read_size(size)
     parsers = ["strong", "weak"]
     jobs = _of_parsers(size, settings, parsers)
     jobs += _of_training(size, settings, models)
@@ -77,7 +84,29 @@ def _of_dtg(size: str, settings: Settings, models: Sequence[str]) -> list[Job]:
     return jobs + _of_syntax(size, settings, models)
 
 
-OF_PAPER = {"dtg": _of_dtg}  # other papers have the jobs of their models
+def _of_udgn(size: str, models: Sequence[str]) -> list[Job]:
+    """The jobs of the paper of UDGN: its models are trained, with variants, and asked for the trees that they found."""
+    settings = read_size(size, model="udgn")
+    jobs = _of_training(size, settings, models) + _of_ablations(size, settings)
+    jobs += [
+        Job(f"trees of {model}, seed {seed}", partial(_syntax, induction_of, size, model, seed), (trained_by,))
+        for seed in _seeds(settings)
+        for model in models
+        for trained_by in [f"train {model}, seed {seed}"]
+    ]
+    seed = settings.run.seed
+    asked = models if of_similarity() else []
+    return jobs + [
+        Job(
+            f"similarity by {model}",
+            partial(_syntax, similarity_of, size, model, seed),
+            (f"train {model}, seed {seed}",),
+        )
+        for model in asked
+    ]
+
+
+OF_PAPER = {"dtg": _of_dtg, "udgn": _of_udgn}  # other papers have the jobs of their models
 
 
 def _of_parsers(size: str, settings: Settings, names: Sequence[str]) -> list[Job]:
@@ -108,7 +137,8 @@ def _trees_of(settings: Settings) -> tuple[str, ...]:
 def _of_ablations(size: str, settings: Settings) -> list[Job]:
     """A job for each variant that is not a model of the paper, because those have jobs of their own."""
     jobs: list[Job] = []
-    of_paper = {settings_of(Variant({"model": model}), settings): model for model in titles("dtg")}
+    alike = [name for name in titles(settings.family.paper) if family(name).config is settings.family.config]
+    of_paper = {settings_of(Variant({"model": model}), settings): model for model in alike}
     trained_by = {chosen: f"train {model}, seed {settings.run.seed}" for chosen, model in of_paper.items()}
     for number, variant in {str(variant): variant for _, _, variant in asked(settings)}.items():
         chosen = settings_of(variant, settings)
@@ -119,12 +149,23 @@ def _of_ablations(size: str, settings: Settings) -> list[Job]:
         if chosen in trained_by:  # the same model, summed over another parser's trees
             needs.append(trained_by[chosen])
         trained_by[chosen] = name
-        jobs.append(Job(name, partial(_ablation, size, number), tuple(needs)))
+        run = partial(_ablation, size, settings.model.model, number)
+        jobs.append(Job(name, run, tuple(needs)))
     return jobs
+
+
+def _of_study(size: str, settings: Settings, paper: str) -> list[Job]:
+    """A job for each variant that the paper's notebooks train on less."""
+    different = {(model, str(variant)): variant for model, _, _, variant in variants_studied(size, paper)}
+    return [
+        Job(f"study {model} {_in_words(variant)}".rstrip(), partial(_study, size, model, variant), _trees_of(settings))
+        for (model, _), variant in different.items()
+    ]
 
 
 def _in_words(variant: Variant) -> str:
     changed = [f"{key}={value}" for key, value in variant.model.items()]
+    changed += [f"{100 * variant.share:g} % of the sentences"] if variant.share < 1 else []
     parser = [f"trees by {variant.parsed_by}, summed over {variant.summed_over}"] if variant.parsed_by else []
     return ", ".join(changed + parser)
 
@@ -182,14 +223,15 @@ def _settings(size: str, model: str, seed: int) -> Settings:
 
 
 @lru_cache(maxsize=1)
-def _corpus(size: str, seed: int):
-    return read_corpus(read_size(size, seed=seed))
+def _corpus(size: str, paper: str, seed: int):
+    model = next(iter(compared(paper)))
+    return read_corpus(read_size(size, seed=seed, model=model))
 
 
 @lru_cache(maxsize=16)
 def _model(size: str, model: str, seed: int) -> Path:
     settings = _settings(size, model, seed)
-    return trained(settings, prepare(settings, _corpus(size, seed)))
+    return trained(settings, prepare(settings, _corpus(size, settings.family.paper, seed)))
 
 
 @lru_cache(maxsize=2)
@@ -198,9 +240,13 @@ def _parser(size: str, name: str) -> Path | str:
     return parser_named(getattr(settings.parsers, f"{name}_parser"), settings)
 
 
-def _ablation(size: str, variant: str) -> object:
-    settings = read_size(size)
+def _ablation(size: str, model: str, variant: str) -> object:
+    settings = read_size(size, model=model)
     return measure(settings, next(one for _, _, one in asked(settings) if str(one) == variant))
+
+
+def _study(size: str, model: str, variant: Variant) -> object:
+    return predicted(less(size, model), variant)
 
 
 def _silver(size: str, name: str) -> None:

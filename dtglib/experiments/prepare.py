@@ -22,6 +22,7 @@ from dtglib.data.treebank import Treebank
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.experiments.cache import folder_of
 from dtglib.experiments.parsers import parser_named
+from dtglib.experiments.sentence_scores import spread
 from dtglib.experiments.settings import Settings
 from dtglib.experiments.silver import parsed
 from dtglib.families.base import module_of
@@ -38,9 +39,12 @@ class TrainingCorpus(NamedTuple):
     vocabulary: Vocabulary
 
 
-def read_corpus(settings: Settings) -> TrainingCorpus:
-    """Read the train and dev parts, and make the vocabulary from the train part."""
+def read_corpus(settings: Settings, share: float = 1.0) -> TrainingCorpus:
+    """Read the train and dev parts, and make the vocabulary from the train part, or from a share of it."""
     train_part, dev_part = (read_part(settings, part) for part in ("train", "dev"))
+    if share < 1:
+        sentences = spread(train_part.sentences, max(1, round(share * len(train_part.sentences))))
+        train_part = train_part._replace(sentences=sentences)
     words = (sentence.words for sentence in train_part.sentences)
     return TrainingCorpus(train_part, dev_part, Vocabulary.configured(settings.vocabulary, words))
 

@@ -12,6 +12,11 @@ has a line of metrics for every number:
     {"part": "suites",     "seed": 1, "model": "dtg", "suite": "number_prep", "circuit": "Agreement", "score": ...}
     {"part": "pairs",      "seed": 1, "model": "dtg", "paradigm": "anaphor_number_agreement", "accuracy": ...}
     {"part": "parsing",    "seed": 1, "model": "dtg", "UAS": 0.97, ...}
+    {"part": "while learning", "seed": 1, "model": "udgn", "step": 100, "UDA": 0.31, "words": [...], "believed": [...]}
+    {"part": "hidden words",  "seed": 1, "model": "udgn", "perplexity": 31.2}
+    {"part": "induced trees", "seed": 1, "model": "udgn", "trees": "argmax", "DDA": 0.31, "UDA": 0.42}
+    {"part": "trivial trees", "seed": 1, "model": "left neighbour", "DDA": 0.31, "UDA": 0.42}
+    {"part": "label of heads", "seed": 1, "model": "udgn", "label": "det", "head": "1.3", "r": 0.61, ...}
     {"part": "graphs",     "seed": 1, "model": "gilt", "F1 by number": 0.91, "log joint": -3.3, ...}
     {"part": "ablation",   "seed": 1, "model": "dtg", "question": "output layer", "variant": "factored, legal", ...}
 """
@@ -29,6 +34,7 @@ from dtglib.data.treebank import Sentence
 from dtglib.evaluate.rerank import reranked
 from dtglib.experiments import sentence_scores
 from dtglib.experiments.ablations import ablations
+from dtglib.experiments.induction import induction_of, learning_of, trivial_of
 from dtglib.experiments.parsers import is_ours, nats_per_word, proposer_of, proposers, read_parser
 from dtglib.experiments.prepare import prepare, read_corpus, trained
 from dtglib.experiments.settings import Settings, checksums_of, read_size
@@ -47,7 +53,7 @@ def record_evaluation(
         family(name)  # an error if there is none
     if odd := [name for name in about if name not in ABOUT]:
         raise UserError(f"there is no evaluation {odd[0]!r}; there is {', '.join(ABOUT)}")
-    settings, about = read_size(size), about or ABOUT
+    settings, about = _shared(size, names), about or ABOUT
     config = {"size": size, **as_dict(*settings), "seed": list(seeds), "model": list(names), "about": list(about)}
     ours = {name for name in as_dict(settings.parsers).values() if name and is_ours(name)}
     config |= {f"{name} parser": as_dict(*read_parser(name, settings)) for name in sorted(ours)}
@@ -59,9 +65,17 @@ def record_evaluation(
                 run.metric(seed=seed, **line)
 
 
+def _shared(size: str, names: Sequence[str], **more: Any) -> Settings:
+    """The settings that the models share; those of one paper may have another corpus than those of another one."""
+    first, *others = (read_size(size, model=name, **more) for name in names)
+    if any((one.corpus, one.evaluation) != (first.corpus, first.evaluation) for one in others):
+        raise UserError(f"{', '.join(names)}: at size {size} they are not compared on one corpus; record them apart")
+    return first
+
+
 def _of_seed(size: str, seed: int, names: Sequence[str], about: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The lines of one seed; it determines the models, the parsers and the sampled trees."""
-    settings = read_size(size, seed=seed)
+    settings = _shared(size, names, seed=seed)
     sentence_scores.test_sentences(settings)  # first, because a corpus without a test part is an error
     corpus = read_corpus(settings)
     models = {}
@@ -136,8 +150,23 @@ def _of_parsing(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict
             yield {"part": "graphs", "model": model, **graphs_of(settings, folder)}
 
 
+def _of_induction(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
+    """What models that were taught no trees have found of them, and trees that know nothing."""
+    found = {model: induction_of(settings, folder) for model, folder in models.items() if family(model).believes}
+    for model, one in found.items():
+        for line in learning_of(models[model]):
+            yield {"part": "while learning", "model": model, **line}
+        yield {"part": "hidden words", "model": model, "perplexity": one["hidden words"]}
+        for part, rows in (("induced trees", one["trees"]), ("label of heads", one["labels"])):
+            for row in rows:
+                yield {"part": part, "model": model, **row}
+    for model in list(found)[:1]:
+        for row in trivial_of(settings, models[model]):
+            yield {"part": "trivial trees", "model": row.pop("trees"), **row}
+
+
 # The parts of an evaluation of trained models; the last part, the variants of models, trains models of its own.
-OF_MODELS = {"sentences": _of_sentences, "syntax": _of_syntax, "parsing": _of_parsing}
+OF_MODELS = {"sentences": _of_sentences, "syntax": _of_syntax, "parsing": _of_parsing, "induction": _of_induction}
 ABLATIONS = "ablations"
 ABOUT = (*OF_MODELS, ABLATIONS)
 

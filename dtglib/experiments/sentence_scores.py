@@ -10,8 +10,7 @@ changes only the last digits.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,15 +23,16 @@ from dtglib.basics.files import sha256
 from dtglib.basics.record import Row
 from dtglib.data.corpora import part_of
 from dtglib.data.treebank import Sentence
+from dtglib.decode.beam import DEFAULT_WIDTHS, Widths
 from dtglib.evaluate.item_files import Something
 from dtglib.evaluate.perplexity import SentenceScore, interval_per_word, perplexity
 from dtglib.evaluate.tightness import tightness
-from dtglib.experiments.cache import Computed, cached_rows, digest_of
+from dtglib.experiments.cache import Computed, cached_rows, digest_of, shared_rows
 from dtglib.experiments.settings import Settings
 from dtglib.families.base import DEFAULT_MODEL, family, family_of, load_model, module_of
 from dtglib.network.saved import CONFIG_FILE, WEIGHTS_FILE
 from dtglib.parsing.parser import known_as, load_parser
-from dtglib.parsing.propose import METHODS, propose
+from dtglib.parsing.propose import AT_ONCE, METHODS, propose
 from dtglib.training.distributed import device_at_hand
 
 # The numbers of trees for which bounds are stored.
@@ -68,21 +68,47 @@ def scores_of(
     seed: int = 1,
 ) -> list[SentenceScore]:
     """The score of each sentence by a trained model; a model that sums over trees needs a parser to propose them."""
+    inputs, computed = scoring(model_folder, sentences, parser_folder, (trees, method, seed))
+    return as_scores(cached_scores("scores", inputs, computed))
+
+
+def scoring(
+    model_folder: Path,
+    sentences: Sequence[Sentence],
+    parser: Path | str | None,
+    drawn: tuple[int, str, int],
+    widths: Widths | None = None,
+) -> tuple["Inputs", Computed]:
+    """How the sentences are scored; `drawn` is the number of trees, the method that chooses them, and its seed.
+
+    The widths are those of a model that is scored by a search.
+    """
     words = [sentence.words for sentence in sentences]
+    trees, method, seed = drawn
 
-    def rows_from(first: int) -> Iterator[Row]:
+    def load() -> Callable[[slice], Iterator[Row]]:
         model = load_model(model_folder, device_at_hand())
-        proposed, likelihood = None, family_of(model).likelihood
-        if likelihood.sums_over_trees:
-            require(parser_folder, f"{model.config.model} sums over trees, which a parser proposes; name one")
-            proposed = propose(load_parser(parser_folder), words, trees, METHODS[method], seed)
-            proposed = islice(proposed, first, None)
-        return (score._asdict() for score in likelihood.scores(model, sentences[first:], proposed))
+        likelihood = family_of(model).likelihood
+        if not likelihood.sums_over_trees:
+            return lambda block: (score._asdict() for score in likelihood.scores(model, sentences[block], widths))
+        require(parser, f"{model.config.model} sums over trees, which a parser proposes; name one")
+        loaded = load_parser(parser)
 
-    about = {"what": "log p", "trees": trees, "method": method, "seed": seed}
+        def rows_of(block: slice) -> Iterator[Row]:
+            proposed = propose(loaded, words[block], trees, METHODS[method], seed, block.start)
+            return (score._asdict() for score in likelihood.scores(model, sentences[block], proposed))
+
+        return rows_of
+
+    about = {"what": "log p", "trees": trees, "method": method, "seed": seed, "widths": widths}
     read = [(sentence.words, sentence.translation) for sentence in sentences]
-    inputs = Inputs(model_folder, parser_folder, about | {"sentences": digest_of(read)})
-    rows = cached_scores("scores", inputs, Computed(len(words), rows_from))
+    inputs = Inputs(model_folder, parser, about | {"sentences": digest_of(read)})
+    at_once = (widths or DEFAULT_WIDTHS).at_once if family(_name_in(model_folder)).is_scored_by_search else AT_ONCE
+    return inputs, Computed(list(map(len, words)), load, at_once)
+
+
+def as_scores(rows: Sequence[Row]) -> list[SentenceScore]:
+    """The scores that rows of the cache hold."""
     return [SentenceScore(**{**row, "best": row["best"] and tuple(row["best"])}) for row in rows]
 
 
@@ -92,25 +118,29 @@ def tightness_of(
     """A row per sentence that shows how its bound grows with the number of trees; see evaluate/tightness.py."""
     words = [sentence.words for sentence in sentences]
 
-    def rows_from(first: int) -> Iterator[Row]:
-        model, arc_scores = load_model(model_folder, device_at_hand()), load_parser(parser_folder).arc_scores(words)
-        for number in range(first, len(words)):
-            random = np.random.default_rng([seed, number])
-            found = tightness(model, words[number], arc_scores[number], trees, random)
-            counts = sorted({max(1, trees // 10), trees, *(count for count in COUNTS if count < trees)})
-            yield {
-                "words": len(words[number]),
-                # If a sentence has fewer trees than `count`, its bound is that of all of them.
-                "best": {count: float(found.best[:count][-1]) for count in counts},
-                "sample": {count: float(found.sampled[:count][-1]) for count in counts},
-                "trees": len(found.best),
-                **{f"estimate_{name}": value for name, value in found.estimate._asdict().items()},
-                **{name: getattr(found, name) for name in ("exact", "outside", "seen", "entropy", "unseen")},
-            }
+    counts = sorted({max(1, trees // 10), trees, *(count for count in COUNTS if count < trees)})
+
+    def load() -> Callable[[slice], Iterator[Row]]:
+        model, parser = load_model(model_folder, device_at_hand()), load_parser(parser_folder)
+
+        def rows_of(block: slice) -> Iterator[Row]:
+            for number, arc_scores in enumerate(parser.arc_scores(words[block]), block.start):
+                found = tightness(model, words[number], arc_scores, trees, np.random.default_rng([seed, number]))
+                yield {
+                    "words": len(words[number]),
+                    # If a sentence has fewer trees than `count`, its bound is that of all of them.
+                    "best": {count: float(found.best[:count][-1]) for count in counts},
+                    "sample": {count: float(found.sampled[:count][-1]) for count in counts},
+                    "trees": len(found.best),
+                    **{f"estimate_{name}": value for name, value in found.estimate._asdict().items()},
+                    **{name: getattr(found, name) for name in ("exact", "outside", "seen", "entropy", "unseen")},
+                }
+
+        return rows_of
 
     about = {"what": "tightness", "trees": trees, "seed": seed}
     inputs = Inputs(model_folder, parser_folder, about | {"sentences": digest_of(words)})
-    return cached_scores("tightness", inputs, Computed(len(words), rows_from))
+    return cached_scores("tightness", inputs, Computed(list(map(len, words)), load))
 
 
 def perplexity_row(scores: Sequence[SentenceScore]) -> Row:
@@ -177,6 +207,16 @@ def cached_scores(kind: str, inputs: Inputs, computed: Computed) -> list[Row]:
         "model": sha256(inputs.model / WEIGHTS_FILE),
         "parser": inputs.parser and known_as(inputs.parser),
     }
-    name = value_of(inputs.model / CONFIG_FILE, "model", DEFAULT_MODEL)
-    code = code_of("evaluate", computed.rows_from, module_of(name), family(name).build, family(name).likelihood.scores)
+    name = _name_in(inputs.model)
+    code = code_of("evaluate", computed.load, module_of(name), family(name).build, family(name).likelihood.scores)
     return cached_rows("scores", f"{kind}-{inputs.model.resolve().name}", identity, code, computed)
+
+
+def shared_scores(kind: str, inputs: Inputs, computed: Computed) -> list[Row]:
+    """Rows about a trained model for a command that keeps nothing; see `shared_rows`."""
+    return shared_rows(computed, lambda: cached_scores(kind, inputs, computed))
+
+
+def _name_in(folder: Path) -> str:
+    """The name of the family of the model in a folder."""
+    return value_of(folder / CONFIG_FILE, "model", DEFAULT_MODEL)

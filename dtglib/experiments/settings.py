@@ -4,7 +4,10 @@
     settings.model.arcs, settings.train.epochs            "w+arc", 4
     settings.family.title                                 "DTG"
 
-Keys that only other families of models have are allowed in a file, so that one file serves all families.
+Keys that only other families of models have are allowed in a file, so that one file serves all families. Where the
+models of a paper want other values, a file of that name in a folder of the paper's name is laid over it: for UDGN
+configs/udgn/mini.yaml over configs/mini.yaml, with the keys that differ and no others. Then follows that of the model
+itself, if there is one: for the paper's Transformer configs/udgn-transformer/paper.yaml.
 """
 
 from collections.abc import Mapping
@@ -91,7 +94,9 @@ def read_settings(path: str | Path, overrides: Mapping[str, Any] | None = None) 
     kind = family(value_of(path, "model", DEFAULT_MODEL, overrides))
     others = {field.name for one in families() for part in (one.config, one.training) for field in fields(part)}
     kinds = RunConfig, CorpusConfig, ParsersConfig, VocabularyConfig, kind.config, kind.training, EvaluationConfig
-    return Settings(*read_config(path, *kinds, overrides=overrides, unused=others))
+    named = dict.fromkeys(Path(path).parent / folder / Path(path).name for folder in (kind.paper, kind.name))
+    laid_over = [path for path in named if path.is_file()]
+    return Settings(*read_config(path, *kinds, overrides=overrides, unused=others, laid_over=laid_over))
 
 
 def read_size(size: str, **overrides: Any) -> Settings:

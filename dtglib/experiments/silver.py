@@ -7,37 +7,39 @@ projective. They are cached in runs/trees, sentence by sentence, so a corpus is 
 continues.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from dtglib.basics.code import code_of
+from dtglib.basics.errors import require
 from dtglib.basics.record import Row
 from dtglib.data.treebank import Treebank
 from dtglib.experiments.cache import Computed, cached_rows, digest_of
 from dtglib.parsing.parser import known_as, load_parser
-from dtglib.parsing.propose import favourites
 
 BATCH = 1000  # sentences that are parsed before any of them is written
 
 
 def parsed(treebank: Treebank, parser: Path | str) -> Treebank:
-    """The same sentences with the parser's best projective trees."""
+    """The same sentences with the parser's best projective trees, and their labels."""
     words = [sentence.words for sentence in treebank.sentences]
 
-    def rows_from(first: int) -> Iterator[Row]:
+    def load() -> Callable[[slice], Iterator[Row]]:
         loaded = load_parser(parser)
-        for start in range(first, len(words), BATCH):
-            for heads in favourites(loaded, words[start : start + BATCH]):
-                yield {"heads": heads.tolist()}
+        what = f"parser {loaded.name} finds constituents, and heads are needed; take another"
+        require(loaded.fills == "heads", what)
+        read = treebank.sentences
+        return lambda block: ({"heads": one.heads, "labels": one.labels} for one in loaded.parse(read[block]))
 
     identity = {"what": "trees", "parser": known_as(parser), "sentences": digest_of(words)}
-    code = code_of("parsing", rows_from)
-    rows = cached_rows("trees", Path(parser).name, identity, code, Computed(len(words), rows_from, "parsing"))
-    # Labels, rows and enhanced graphs belong to the old trees.
+    code = code_of("parsing", load)
+    computed = Computed(list(map(len, words)), load, BATCH, "parsing")
+    rows = cached_rows("trees", Path(parser).name, identity, code, computed)
+    # Rows and enhanced graphs belong to the old trees.
     return treebank._replace(
         sentences=[
-            replace(sentence, heads=tuple(row["heads"]), labels=None, rows=None, enhanced=None)
+            replace(sentence, heads=tuple(row["heads"]), labels=tuple(row["labels"]), rows=None, enhanced=None)
             for sentence, row in zip(treebank.sentences, rows, strict=True)
         ]
     )

@@ -10,7 +10,6 @@ from a beam search (`ByBeam`), and the family's own score, which needs neither (
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -106,45 +105,55 @@ def named(kind: Family, way: ByBeam | ByTrees | Directly) -> str:
 def pair_rows(folder: Path, paradigms: Sequence[blimp.Paradigm], way: ByBeam | ByTrees | Directly) -> list[Row]:
     """A row per minimal pair: log p of both sentences."""
 
-    def rows_from(first: int) -> Iterator[Row]:
-        return blimp.pair_rows(paradigms, way.log_probs(load_model(folder, device_at_hand())), first, way.at_once // 2)
+    asked = blimp.all_pairs(paradigms)
+
+    def load() -> Callable[[slice], list[Row]]:
+        log_probs = way.log_probs(load_model(folder, device_at_hand()))
+        return lambda block: blimp.rows_of_batch(asked[block], log_probs)
 
     fields = {name: value for name, value in way._asdict().items() if name != "parser"}
     about = {"what": "pairs", "way": type(way).__name__, "pairs": digest_of(paradigms), **fields}
-    count = sum(len(paradigm.pairs) for paradigm in paradigms)
-    return cached_scores("pairs", Inputs(folder, way.parser, about), Computed(count, rows_from, unit="pair"))
+    costs = [len(pair.good) + len(pair.bad) for _, pair in asked]
+    computed = Computed(costs, load, way.at_once // 2, unit="pair")
+    return cached_scores("pairs", Inputs(folder, way.parser, about), computed)
 
 
 def suite_rows(folder: Path, tested: Sequence[suites.Suite], widths: Widths = DEFAULT_WIDTHS) -> list[Row]:
     """A row per item of the test suites: surprisals, and which predictions hold."""
 
-    def rows_from(first: int) -> Iterator[Row]:
-        return suites.item_rows(
-            tested, of_beginnings(load_model(folder, device_at_hand()), widths), first, widths.at_once // 4
-        )
+    asked = suites.all_items(tested)
+
+    def load() -> Callable[[slice], Iterator[Row]]:
+        surprise = of_beginnings(load_model(folder, device_at_hand()), widths)
+        return lambda block: suites.rows_of_batch(asked[block], surprise)
 
     read = [
         [suite.name, suite.region_names, [formula.text for formula in suite.predictions], suite.items]
         for suite in tested
     ]
     about = {"what": "suites", "suites": digest_of(read), "widths": widths}
-    count = sum(len(suite.items) for suite in tested)
-    return cached_scores("suites", Inputs(folder, None, about), Computed(count, rows_from, unit="item"))
+    costs = [sum(len(suite.words(item, name)) for name in item.conditions) for suite, item in asked]
+    computed = Computed(costs, load, widths.at_once // 4, unit="item")
+    return cached_scores("suites", Inputs(folder, None, about), computed)
 
 
 def parses(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT_WIDTHS) -> list[Row]:
     """A row per sentence: log p, and the tree and log p of the best derivation that the beam found."""
     words = [sentence.words for sentence in sentences]
 
-    def rows_from(first: int) -> Iterator[Row]:
-        start = first - first % widths.at_once  # a resumed run has the same groups as one without a stop
-        found = in_parts(search, load_model(folder, device_at_hand()), words[start:], widths)
-        for one in islice(found, first - start, None):
-            tree = None if one.tree is None else one.tree.tolist()
-            yield {"log_prob": one.log_prob, "tree": tree, "log_derivation": one.log_derivation}
+    def load() -> Callable[[slice], Iterator[Row]]:
+        model = load_model(folder, device_at_hand())
+
+        def rows_of(block: slice) -> Iterator[Row]:
+            for one in search(model.stepper(), model.vocabulary, words[block], widths):
+                tree = None if one.tree is None else one.tree.tolist()
+                yield {"log_prob": one.log_prob, "tree": tree, "log_derivation": one.log_derivation}
+
+        return rows_of
 
     about = {"what": "parses", "sentences": digest_of(words), "widths": widths}
-    return cached_scores("parses", Inputs(folder, None, about), Computed(len(words), rows_from))
+    computed = Computed(list(map(len, words)), load, widths.at_once)
+    return cached_scores("parses", Inputs(folder, None, about), computed)
 
 
 def beam_scores(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT_WIDTHS) -> list[SentenceScore]:
@@ -243,13 +252,13 @@ def parsing_of(settings: Settings, folder: Path) -> Row:
 def graph_scores(folder: Path, sentences: Sequence[Sentence]) -> Row:
     """How well a model predicts the graphs of sentences; its family has `graphs`."""
 
-    def rows_from(first: int) -> Iterator[Row]:
+    def load() -> Callable[[slice], list[Row]]:
         model = load_model(folder, device_at_hand())
-        yield family_of(model).graphs(model, sentences)
+        return lambda block: [family_of(model).graphs(model, sentences)]
 
     read = [(sentence.words, sentence.heads, sentence.enhanced) for sentence in sentences]
     inputs = Inputs(folder, None, {"what": "graphs", "sentences": digest_of(read)})
-    (row,) = cached_scores("graphs", inputs, Computed(1, rows_from, unit="model"))
+    (row,) = cached_scores("graphs", inputs, Computed([1], load, unit="model"))
     return row
 
 

@@ -3,6 +3,7 @@
     values = measured_values()                   all records: a row per system, measure, corpus, size and seed
     beside_the_paper("table2", values)           the paper's number, then ours, a column for each corpus and size
     orderings(values)                            which system the paper finds better, and whether it is better here
+    orderings(values, OF_GILT)                   the same for another paper (measures.py)
     in_words(orderings(values))                  the same as sentences
     as_markdown(values)                          the table of the README: models, and what was measured of them
 
@@ -13,9 +14,9 @@ same measurement counts. Numbers of different corpora cannot be compared, so the
 number that was not measured is blank.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 from scipy.stats import ttest_1samp
@@ -23,69 +24,8 @@ from scipy.stats import ttest_1samp
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import repository
 from dtglib.basics.record import Record, read_record
+from dtglib.experiments.measures import LOW, MEASURES, MODELS, OF_DTG, TABLES, TUNED, Line, Measure, Order
 from dtglib.families.base import title_of, titles
-
-Line = dict[str, Any]
-
-
-class Measure(NamedTuple):
-    """One of the measures in the paper's tables, and how to find it in our records."""
-
-    name: str
-    papers: tuple[str, ...]  # the papers' corpus and measure
-    unit: str  # of our numbers, if the paper does not state its unit
-    of_model: Callable[[Line], float | None]  # its value in a line of metrics; None if the line is about another one
-    of_variant: Callable[[Line], float | None] | None = None  # its value in the line of an ablation, if those have it
-
-
-def _perplexity(line: Line) -> float | None:
-    wanted = line["part"] == "perplexity" and line["parser"] != "weak"
-    return line["per word"] if wanted else None
-
-
-def _pairs(line: Line) -> float | None:
-    return 100 * line["accuracy"] if line["part"] == "all pairs" else None
-
-
-def _suites(line: Line) -> float | None:
-    """The primary average: over the circuits of all suites, of which there are more than Hu et al. report."""
-    wanted = line["part"] == "averages of suites" and line["average"] in PRIMARY
-    return 100 * line["score"] if wanted else None
-
-
-def _reranked(line: Line) -> float | None:
-    wanted = line["part"] == "reranking" and line["parser"] == "strong"
-    return 100 * line["UAS"] if wanted else None
-
-
-def _graphs(line: Line) -> float | None:
-    return 100 * line["F1 by number"] if line.get("F1 by number") is not None else None
-
-
-def _log_joint(line: Line) -> float | None:
-    return line.get("log joint")
-
-
-PRIMARY = ("mean of 6 circuits of 33 suites", "mean of 6 circuits of 21 suites")  # public, minilang's
-MEASURES = (
-    Measure("perplexity", ("BLLIP-LG/PPL",), "a word", _perplexity, lambda line: line["per word"]),
-    Measure("BLiMP", ("BLiMP/acc", "BLiMP10pct/acc"), "", _pairs, lambda line: 100 * line["pairs"]),
-    Measure("SG", ("SG/score",), "", _suites, lambda line: 100 * line["suites"]),
-    Measure("UAS", ("PTB-test/UAS",), "", _reranked),
-    Measure("F1 of arcs", ("dependency/F1",), "", _graphs, _graphs),
-    Measure("log joint", ("avg_log_joint_prob",), "", _log_joint, _log_joint),
-)
-
-MODELS = ""  # the `question` of rows that compare models rather than variants
-# The question that a table of the paper answers.
-TABLES = {
-    "table2": MODELS,
-    "table3": MODELS,
-    "table4": "arc representation",
-    "table5": "parser",
-    "gilt_table1": MODELS,
-    "gilt_table3": "representation of words",
-}
 
 KEYS = ["question", "measure", "corpus", "size", "system"]
 
@@ -105,16 +45,20 @@ def _rows(folder: Path) -> Iterator[dict[str, Any]]:
     record: Record = read_record(folder)
     if record.about["status"] != "finished":
         return
+    about = record.config
+    # Of tuning: the task, and the model that is tuned.
+    is_tuning = "task" in about
+    corpus, size = (about.get(name) for name in (("task", "model") if is_tuning else ("corpus", "size")))
     for line in record.metrics:
         for measure in MEASURES:
-            value = _value(measure, line)
+            value = _value(measure, {"task": corpus, **line})
             if value is not None:
-                name = line.get("variant") or line.get("model") or line["chosen by"]
+                name = line.get("variant") or line.get("model") or line.get("chosen by") or line["title"]
                 yield {
-                    "question": line.get("question", MODELS),
+                    "question": line.get("question", TUNED if is_tuning else MODELS),
                     "measure": measure.name,
-                    "corpus": record.config["corpus"],
-                    "size": record.config["size"],
+                    "corpus": corpus,
+                    "size": size,
                     "system": title_of(name),
                     "seed": line["seed"],
                     "value": value,
@@ -149,7 +93,7 @@ def beside_the_paper(table: str, values: pd.DataFrame, folder: Path | None = Non
         ours = values[values["measure"] == measure.name]
         for (corpus, size), mine in ours.groupby(["corpus", "size"], sort=False):
             columns[measure.name, ", ".join(filter(None, (corpus, size, measure.unit)))] = (
-                mine.groupby("system", sort=False)["value"].agg(as_text).to_dict()
+                mine.groupby("system", sort=False)["value"].agg(as_text, measure.digits).to_dict()
             )
     systems = list(dict.fromkeys([*theirs["system"], *(name for column in columns.values() for name in column)]))
     return pd.DataFrame(
@@ -157,15 +101,15 @@ def beside_the_paper(table: str, values: pd.DataFrame, folder: Path | None = Non
     )
 
 
-def as_text(of_seeds: pd.Series) -> str:
+def as_text(of_seeds: pd.Series, digits: int = 1) -> str:
     """A mean with its standard deviation and the number of seeds.
 
     >>> as_text(pd.Series([40.0, 42.0, 44.0]))
     '42.0 ± 2.0 (3 seeds)'
     """
     if len(of_seeds) == 1:
-        return f"{of_seeds.mean():.1f} (one seed)"
-    return f"{of_seeds.mean():.1f} ± {of_seeds.std():.1f} ({len(of_seeds)} seeds)"
+        return f"{of_seeds.mean():.{digits}f} (one seed)"
+    return f"{of_seeds.mean():.{digits}f} ± {of_seeds.std():.{digits}f} ({len(of_seeds)} seeds)"
 
 
 def circuit_scores(values: pd.DataFrame, folder: Path | None = None) -> pd.DataFrame:
@@ -180,58 +124,43 @@ def circuit_scores(values: pd.DataFrame, folder: Path | None = None) -> pd.DataF
     return suites.groupby(["circuit", "model", "seed"], as_index=False, observed=True)["score"].mean()
 
 
-# Orderings in the paper's tables, the better system first; a lower perplexity is better. TG is the one relative whose
-# numbers the authors computed anew.
-SAID = (
-    (MODELS, "SG", "DTG", "TXL (trans)"),
-    (MODELS, "SG", "TXL (trans)", "TXL (tokens)"),
-    (MODELS, "BLiMP", "TXL (trans)", "DTG"),
-    (MODELS, "BLiMP", "DTG", "TXL (tokens)"),
-    (MODELS, "perplexity", "TXL (trans)", "TXL (tokens)"),
-    (MODELS, "perplexity", "TXL (trans)", "DTG"),
-    (MODELS, "perplexity", "TXL (tokens)", "DTG"),  # by 0.1: "comparable"
-    (MODELS, "perplexity", "DTG", "DTG-swift"),
-    (MODELS, "perplexity", "DTG-swift", "DTG-eager"),
-    (MODELS, "SG", "DTG", "TG"),
-    (MODELS, "SG", "TG", "TXL (trans)"),
-    (MODELS, "BLiMP", "DTG", "TG"),
-    (MODELS, "perplexity", "DTG", "TG"),
-    (MODELS, "UAS", "DTG", "proposal"),
-    (MODELS, "UAS", "TXL (trans)", "proposal"),
-    ("arc representation", "perplexity", "w+arc", "w"),
-    ("arc representation", "perplexity", "w+arc", "arc"),
-    ("arc representation", "perplexity", "w", "arc"),
-    ("arc representation", "BLiMP", "w+arc", "w"),
-    ("arc representation", "BLiMP", "w+arc", "arc"),
-    ("arc representation", "BLiMP", "w", "arc"),
-    ("parser", "perplexity", "strong parser", "weak parser"),
-    ("parser", "BLiMP", "strong parser", "weak parser"),
-)
+def orderings(values: pd.DataFrame, said: Sequence[Order] = OF_DTG) -> pd.DataFrame:
+    """For each of a paper's orderings and each corpus, the difference here, and whether the ordering holds."""
+    return pd.DataFrame(
+        {
+            "measure": row["measure"],
+            "the paper says": f"{row['first']} before {row['second']}",
+            "corpus": row["corpus"],
+            "holds": row["by"] > 0,
+            **{key: row[key] for key in ("by", "sd", "seeds", "p")},
+        }
+        for row in differences(values, said).to_dict("records")
+    )
 
 
-def orderings(values: pd.DataFrame) -> pd.DataFrame:
-    """For each of the paper's orderings and each corpus, the difference here, over the seeds that both systems have.
+def differences(values: pd.DataFrame, asked: Sequence[Order]) -> pd.DataFrame:
+    """By how much the first system is better than the second (or worse, if negative), over the seeds that both have.
 
     p is from a two-sided paired t test over the seeds; it is missing for one seed, and if all differences are equal.
     """
     rows = []
-    for question, measure, better, worse in SAID:
-        sign = -1 if measure.startswith("perplexity") else 1
+    for question, measure, first, second in asked:
+        sign = -1 if measure in LOW else 1
         of_measure = values[(values["question"] == question) & (values["measure"] == measure)]
         for (corpus, size), mine in of_measure.groupby(["corpus", "size"], sort=False):
             by_seed = mine.pivot_table(index="seed", columns="system", values="value")
-            if better not in by_seed or worse not in by_seed:
+            if first not in by_seed or second not in by_seed:
                 continue
-            won = (sign * (by_seed[better] - by_seed[worse])).dropna()
+            won = (sign * (by_seed[first] - by_seed[second])).dropna()
             if won.empty:
                 continue
             differ = won.nunique() > 1  # otherwise the t test is undefined
             rows.append(
                 {
                     "measure": measure,
-                    "the paper says": f"{better} before {worse}",
+                    "first": first,
+                    "second": second,
                     "corpus": f"{corpus}, {size}",
-                    "holds": bool(won.mean() > 0),
                     "by": won.mean(),
                     "sd": won.std(),
                     "seeds": len(won),
@@ -251,7 +180,8 @@ def in_words(rows: pd.DataFrame) -> list[str]:
 
 def _sentence(row: dict[str, Any]) -> str:
     verdict = "holds" if row["holds"] else "does not hold"
-    found = f"{row['measure']}, {row['the paper says']}: {verdict} on {row['corpus']}, by {abs(row['by']):.1f}"
+    (digits,) = (measure.digits for measure in MEASURES if measure.name == row["measure"])
+    found = f"{row['measure']}, {row['the paper says']}: {verdict} on {row['corpus']}, by {abs(row['by']):.{digits}f}"
     if pd.isna(row["p"]):
         return f"{found}; {'one seed' if row['seeds'] == 1 else 'no spread'}, so it is not tested."
     chance = "significantly" if row["p"] < SIGNIFICANT else "not significantly"

@@ -13,7 +13,7 @@ then the means:
     {"part": "means", "way": "gilt-txl", ..., "on": "test", "seeds": 3, "Pearson": ..., "Pearson, sd": ...}
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,6 +73,7 @@ class Asked(NamedTuple):
     model: Path  # the folder of a trained one
     trees_by: Path | None  # the folder of the model that finds the trees
     task: Task
+    also: tuple[Task, ...] = ()  # whose test parts are answered, too, by the networks that are tuned for `task`
 
 
 class TuningSettings(NamedTuple):
@@ -125,6 +126,9 @@ def read_data(asked: Asked, way: Tuning, settings: TuningSettings) -> TunedData:
             longest = settings.training.longest if part == "train" else None
             items = items_of(asked, way, settings.items, part)
             found[part] = way.examples(settings.network, vocabulary, asked.task, items, longest)
+    for other in asked.also:
+        items = items_of(asked._replace(task=other), way, settings.items, "test")
+        found[other.name] = way.examples(settings.network, vocabulary, other, items, None)
     return TunedData(found["train"], found["dev"], {part: data for part, data in found.items() if part != "train"})
 
 
@@ -173,17 +177,19 @@ def _code(way: Tuning) -> str:
 def answers_of(folder: Path, way: Tuning, name: str, data: Data) -> np.ndarray:
     """The answers of a tuned network to all items, cached."""
 
-    @torch.no_grad()
-    def rows_from(first: int) -> Iterator[Row]:
+    def load() -> Callable[[slice], list[Row]]:
         device = device_at_hand()
         network = way.load(folder, device)
-        for start in range(first, len(data.names), AT_ONCE):
-            numbers = np.arange(start, min(start + AT_ONCE, len(data.names)))
-            for answer in network.answers(data.batch(numbers, 0, device)).tolist():
-                yield {"answer": answer}
+
+        @torch.no_grad()
+        def rows_of(block: slice) -> list[Row]:
+            batch = data.batch(np.arange(block.start, block.stop), 0, device)
+            return [{"answer": answer} for answer in network.answers(batch).tolist()]
+
+        return rows_of
 
     identity = {"what": "answers", "network": sha256(folder / WEIGHTS_FILE), "data": data.checksum}
-    computed = Computed(len(data.names), rows_from, f"answering {name}", "item")
+    computed = Computed(data.lengths.tolist(), load, AT_ONCE, f"answering {name}", "item")
     rows = cached_rows("scores", f"answers-{folder.name}-{name}", identity, _code(way), computed)
     return np.array([row["answer"] for row in rows])
 
@@ -193,10 +199,16 @@ def record_tuning(asked: Asked, seeds: Sequence[int], out: Path) -> list[Row]:
     ways = {way: read_tuning(asked, way) for way in ways_of(asked)}
     of_ways = {way.name: as_dict(*settings) for way, settings in ways.items()}
     trees_by = asked.trees_by and sha256(asked.trees_by / WEIGHTS_FILE)
-    config = {"task": asked.task.name, "model": asked.model.name, "trees_by": asked.trees_by and asked.trees_by.name}
+    also = {task.name: task.checksum() for task in asked.also}
+    config = {
+        "task": asked.task.name,
+        "also": list(also),
+        "model": asked.model.name,
+        "trees_by": asked.trees_by and asked.trees_by.name,
+    }
     config |= {"checksum_of_model": sha256(asked.model / WEIGHTS_FILE), "checksum_of_trees_by": trees_by, **of_ways}
     question = f"What is {asked.model.name} worth for {asked.task.name}, in each way of tuning?"
-    with Run(out, question, config, seeds=seeds, data={asked.task.name: asked.task.checksum()}) as run:
+    with Run(out, question, config, seeds=seeds, data={asked.task.name: asked.task.checksum(), **also}) as run:
         scores: list[Row] = []
         for way, settings in ways.items():
             data = read_data(asked, way, settings)
@@ -206,14 +218,23 @@ def record_tuning(asked: Asked, seeds: Sequence[int], out: Path) -> list[Row]:
                 folder = tuned(asked, way, settings, data, seed)
                 about = {"seed": seed, "way": way.name, "title": way.title}
                 run.metric(part="tuning", **about, **_of_training(folder))
-                for part, of_part in data.reported.items():
-                    found = of_part.judged(answers_of(folder, way, part, of_part))
-                    scores.append({**about, "on": part, "items": len(of_part.names), **found})
-                    run.metric(part="scores", **scores[-1])
+                for line in scored(asked, way, settings, data, seed):
+                    scores.append(line)
+                    run.metric(part="scores", **line)
         lines = means(scores)
         for line in lines:
             run.metric(part="means", **line)
     return lines
+
+
+def scored(asked: Asked, way: Tuning, settings: TuningSettings, data: TunedData, seed: int) -> list[Row]:
+    """A row for each part that is reported: how well a tuned network agrees with people."""
+    folder, rows = tuned(asked, way, settings, data, seed), []
+    for part, of_part in data.reported.items():
+        found = of_part.judged(answers_of(folder, way, part, of_part))
+        about = {"seed": seed, "way": way.name, "title": way.title, "on": part, "items": len(of_part.names)}
+        rows.append({**about, **found})
+    return rows
 
 
 def means(scores: Sequence[Row]) -> list[Row]:

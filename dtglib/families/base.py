@@ -18,6 +18,7 @@ Trained models may go on learning, for a task about sentences: a `Tuning` is a w
 """
 
 import importlib
+import math
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,13 +31,13 @@ import torch
 from torch import nn
 
 from dtglib.basics.config import read_config, value_of
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 from dtglib.basics.record import Row
 from dtglib.basics.released import folder_named
 from dtglib.data.judged import Judged
 from dtglib.data.symbols import ARCS, Symbols
 from dtglib.data.tasks import Task
-from dtglib.data.treebank import Sentence, Treebank
+from dtglib.data.treebank import Sentence, Treebank, Words
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.induction import Belief
 from dtglib.evaluate.perplexity import SentenceScore
@@ -54,8 +55,10 @@ class Likelihood(NamedTuple):
     name: str  # in tables
     is_exact: bool  # otherwise a lower bound, unless `is_pseudo`
     sums_over_trees: bool  # if so, `scores` needs trees of each sentence, which a parser proposes
-    # Scores whole sentences, because a family may read more of them than the words, by what a parser proposes for each.
-    scores: Callable[[Any, Sequence[Sentence], Iterable[Any] | None], Iterable[SentenceScore]]
+    # Scores whole sentences, because a family may read more of them than the words. Given a network, the sentences, and
+    # what a parser proposes for each; a model that is scored by a search takes the widths of the search instead (None:
+    # the usual ones), and one that asks neither takes None.
+    scores: Callable[[Any, Sequence[Sentence], Any], Iterable[SentenceScore]]
     # Whether it stands for log p, as a sum over words given all others does, and is neither p nor a bound of it.
     is_pseudo: bool = False
 
@@ -81,23 +84,52 @@ class Item(NamedTuple):
     trees: tuple[tuple[int, ...], ...] = ()
 
 
+class Beam(NamedTuple):
+    """How to search for translations."""
+
+    width: int = 5
+    alpha: float = 0.6  # the exponent of the length; 0: no normalisation
+    legal: bool = False  # only symbols that lead to a tree
+    most_words: int | None = None  # of a translation; None: twice as many as the source has, and ten more
+
+    def checked(self) -> "Beam":
+        """The same, after a check of its numbers."""
+        require(self.width >= 1, f"a beam keeps at least one hypothesis, not {self.width}")
+        require(0 <= self.alpha < math.inf, f"the exponent of the length must not be below 0, as {self.alpha} is")
+        return self
+
+
+class Translation(NamedTuple):
+    """A translation with its tree; heads and labels are None if the symbols do not make one."""
+
+    words: tuple[str, ...]
+    symbols: tuple[str, ...]  # words or pieces, and transitions
+    heads: tuple[int, ...] | None
+    labels: tuple[str, ...] | None
+    log_prob: float  # of all symbols, given the source
+
+
 class Paper(NamedTuple):
     """A paper whose models stand in these rooms. Modules here name theirs in PAPERS."""
 
     name: str
     notebooks: str  # the tens of their numbers: "1" is 10 to 19
     compared: tuple[str, ...]  # the models that its notebooks train and compare; others are variants of these
+    # Models, and the questions about them whose variants its notebooks train on a quarter of the sentences.
+    studied: tuple[tuple[str, str], ...] = ()
 
 
 class Variant(NamedTuple):
     """A model with a decision changed, in a study of what decisions are worth (experiments/ablations.py).
 
-    The changes are fields of its config, the source of its training trees, and the parser whose trees are summed over.
+    The changes are fields of its config, the source of its training trees, the parser whose trees are summed over, and
+    the share of the training sentences, evenly spaced, from which it learns in as many steps.
     """
 
     model: dict[str, Any]
     parsed_by: str | None = None  # "strong", "weak", or OWN for the treebank's own trees; None: as in the settings
     summed_over: str = "strong"
+    share: float = 1.0
 
 
 OWN = "own"
@@ -151,8 +183,12 @@ class Family:
     shown: Callable[[Any, Sequence[str], Sequence[int]], list[int] | str] = lambda network, words, tree: list(tree)
     # What its networks make of sentences if they were taught no trees; None: they have nothing to say of it.
     believes: Callable[[Any, Sequence[Sentence]], Iterable[Belief]] | None = None
+    # If its networks tell hidden words from all others: the perplexity of hidden words of sentences.
+    hidden: Callable[[Any, Sequence[Sentence]], float] | None = None
     # If it predicts dependency graphs: how well a network does, on sentences that have graphs, as named numbers.
     graphs: Callable[[Any, Sequence[Sentence]], Row] | None = None
+    # If it translates: the best translation of each of some sources, given a network, and how to search.
+    translates: Callable[[Any, Sequence[Words], Beam], list[Translation]] | None = None
     questions: Questions = field(default_factory=dict)  # about its decisions
     training: type[TrainConfig] = TrainConfig  # its optimiser, schedule and clipping
     is_baseline: bool = False  # baselines come first in tables

@@ -12,7 +12,7 @@ from typing import Any
 
 from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.decode.beam import in_parts, search
+from dtglib.decode.beam import DEFAULT_WIDTHS, Widths, in_parts, search
 from dtglib.decode.sequence_stepper import SequenceStepper
 from dtglib.decode.stack_stepper import StackStepper
 from dtglib.decode.stepper import Searchable
@@ -44,9 +44,9 @@ def _exact(model: SequenceModel, sentences: Sequence[Sentence], trees: None) -> 
     return exactly(model, [sentence.words for sentence in sentences])
 
 
-def _by_beam(model: Searchable, sentences: Sequence[Sentence], trees: None) -> Iterator[SentenceScore]:
+def _by_beam(model: Searchable, sentences: Sequence[Sentence], widths: Widths | None) -> Iterator[SentenceScore]:
     words = [sentence.words for sentence in sentences]
-    for sentence, found in zip(words, in_parts(search, model, words), strict=True):
+    for sentence, found in zip(words, in_parts(search, model, words, widths or DEFAULT_WIDTHS), strict=True):
         best = None if found.tree is None else tuple(found.tree.tolist())
         yield SentenceScore(len(sentence), len(model.vocabulary.encode(sentence).ids), 0, found.log_prob, best)
 

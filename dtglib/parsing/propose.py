@@ -63,10 +63,17 @@ def favourites(parser: "Biaffine", sentences: Sequence[Words]) -> list[np.ndarra
     return [best_tree(scores) for scores in parser.arc_scores(sentences)]
 
 
-def propose(parser: Proposer, sentences: Sequence[Words], count: int, method: Method, seed: int = 1) -> Iterator[Any]:
-    """`count` different trees of each sentence, or all, if there are fewer; trees are scored when this is called."""
-    return (
-        # Each sentence has its own generator, so that its trees do not depend on the sentences before it.
-        method(trees, count, np.random.default_rng([seed, number]))
-        for number, trees in enumerate(parser.distributions(sentences))
-    )
+AT_ONCE = 64  # consecutive sentences that a parser scores together
+
+
+def propose(
+    parser: Proposer, sentences: Sequence[Words], count: int, method: Method, seed: int = 1, first: int = 0
+) -> Iterator[Any]:
+    """`count` different trees of each sentence, or all, if there are fewer; `first` is the first sentence's number.
+
+    A part of a corpus that starts at a multiple of AT_ONCE gets the trees that it has in the whole.
+    """
+    for start in range(0, len(sentences), AT_ONCE):
+        for number, trees in enumerate(parser.distributions(sentences[start : start + AT_ONCE]), first + start):
+            # Each sentence has its own generator, so that its trees do not depend on the sentences before it.
+            yield method(trees, count, np.random.default_rng([seed, number]))

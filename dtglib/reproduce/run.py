@@ -115,9 +115,9 @@ def _state_of_jobs(size: str) -> str:
     from dtglib.experiments.jobs import jobs_of
 
     settings = as_dict(*read_size(size))
-    parsers = list(map(sha256, sorted((repository() / "configs" / "parsers").glob("*.yaml"))))
+    configs = list(map(sha256, sorted((repository() / "configs").glob("*/*.yaml"))))
     code = code_of("experiments", jobs_of)
-    return digest_of([settings, code, checksums(), list(_files_of_corpus(settings["corpus"])), parsers])
+    return digest_of([settings, code, checksums(), list(_files_of_corpus(settings["corpus"])), configs])
 
 
 def _config(size: str, notebook: Path, runner: Runner) -> dict[str, Any]:
@@ -182,10 +182,11 @@ def _state(notebook: Path, settings: dict[str, Any], runner: Runner) -> str:
 
 
 def _files() -> Iterator[Path]:
-    """The files of the repository that notebooks read: parsers' configs, released models, and records."""
+    """The files of the repository that notebooks read: configs of parsers and papers, released models, and records."""
     root = repository()
     timed = sorted((root / RECORDED_TIMES).parent.glob("*-*"))  # without the times of the notebooks
-    for folder in (root / "configs" / "parsers", root / "models", root / "results", *timed):
+    configs = sorted(path for path in (root / "configs").glob("*") if path.is_dir())
+    for folder in (*configs, root / "models", root / "results", *timed):
         yield from (p for p in sorted(folder.rglob("*")) if p.suffix in (".yaml", ".json", ".jsonl", ".csv"))
 
 

@@ -1,24 +1,33 @@
-"""One process, or several that train one model together, started by `torchrun`.
+"""One process, or several that work together, started by `torchrun`.
 
     with processes() as ours:                # alone: Processes(rank=0, count=1, device=cpu)
         ours.total([nats, transitions])      # sums over all processes
+        ours.from_first(read_what_is_done)   # what the function returns in the first process
 
-Each process takes its share of every step's batches, and PyTorch's DistributedDataParallel adds up their gradients.
-Only the first process (rank 0) prints and writes files.
+In training, each process takes its share of every step's batches, and PyTorch's DistributedDataParallel adds up their
+gradients; only the first process (rank 0) prints and writes files. In evaluation, each computes its share of the rows
+(experiments/cache.py). Such blocks may be nested: those within the outermost one are about the same processes.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import distributed, nn
+from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
 from dtglib.basics.errors import UserError
 from dtglib.training import process_groups
+
+Something = TypeVar("Something")
+
+PATIENCE = timedelta(days=365)  # where one process may need much longer than another
 
 
 class Processes(NamedTuple):
@@ -48,6 +57,29 @@ class Processes(NamedTuple):
         distributed.all_gather_object(texts, text)
         return next(filter(None, texts), "")
 
+    def from_first(self, compute: Callable[[], Something]) -> Something:
+        """What a function returns in the first process, which alone calls it; so is its UserError.
+
+        The others wait for as long as it takes, unless the first process ends.
+        """
+        if self.count == 1:
+            return compute()
+        found = [None, ""]
+        if self.is_first:
+            try:
+                found[0] = compute()
+            except UserError as error:
+                found[1] = str(error)
+        distributed.broadcast_object_list(found, 0, _patient(distributed.group.WORLD))
+        if found[1]:
+            raise UserError(found[1])
+        return found[0]
+
+    def wait(self) -> None:
+        """Wait for all processes, for as long as it takes, unless one of them ends."""
+        if self.count > 1:
+            distributed.barrier(_patient(distributed.group.WORLD))
+
     def share(self, module: nn.Module) -> nn.Module:
         """The module with gradients averaged over all processes."""
         if self.count == 1:
@@ -56,6 +88,14 @@ class Processes(NamedTuple):
             # Otherwise the compiled graph is cut at DDP's buckets, and FlexAttention's part cannot be compiled.
             torch._dynamo.config.optimize_ddp = False
         return DistributedDataParallel(module)
+
+
+@cache
+def _patient(world: distributed.ProcessGroup) -> distributed.ProcessGroup:
+    """A group of all processes that waits without an end; a group on GPUs gives up after minutes."""
+    group = distributed.new_group(backend="gloo", timeout=PATIENCE)
+    process_groups.keep(group)
+    return group
 
 
 def device_at_hand() -> torch.device:
@@ -73,10 +113,18 @@ def processes() -> Iterator[Processes]:
             raise UserError(f"there are more processes than the {gpus} GPUs of this machine; start no more than those")
         torch.cuda.set_device(local)
     device = device_at_hand()
-    if count == 1:
+    if count == 1 or distributed.is_initialized():
         yield Processes(rank, count, device)
         return
-    distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    store, _, _ = next(rendezvous("env://"))
+    # After a restart torchrun's store still has the addresses of processes that are gone. All launchers agree on the
+    # number of restarts if there is one; several, on several machines, need TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1, which
+    # makes a new store (configs/slurm).
+    is_one_launcher = os.environ.get("GROUP_WORLD_SIZE", "1") == "1"
+    restarts = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") if is_one_launcher else "0"
+    store = distributed.PrefixStore(f"restart {restarts}", store)
+    backend = "nccl" if device.type == "cuda" else "gloo"
+    distributed.init_process_group(backend, store=store, rank=rank, world_size=count)
     process_groups.keep(distributed.group.WORLD)
     try:
         yield Processes(rank, count, device)

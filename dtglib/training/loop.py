@@ -78,6 +78,14 @@ class Judge(Protocol):
         """Scores of all answers, by name; the first one decides, and more is better."""
 
 
+@runtime_checkable
+class Telling(Protocol):
+    """A network that has more to tell of itself at every evaluation, for the record alone: it decides nothing."""
+
+    def told(self, held_out: Data) -> dict[str, Any]:
+        """What can be read off the network, as values for a line of metrics; it is in evaluation mode then."""
+
+
 class Interrupted(KeyboardInterrupt):
     """A stop was requested, and everything is saved."""
 
@@ -118,14 +126,14 @@ def train(
     """
     folder, course = Path(folder), Course(data, held_out, config, seed)
     with processes() as ours, _held_by_first(ours, folder), _asked_to_stop() as asked, _own_random_numbers(ours):
+        if is_finished(folder, identity):
+            (folder / CHECKPOINT_FILE).unlink(missing_ok=True)
+            return
         if ours.count > config.batches_per_step:
             raise UserError(
                 f"{ours.count} processes share the batches of a step, but there are {config.batches_per_step}; "
                 f"set batches_per_step to {ours.count}, or a multiple of it"
             )
-        if is_finished(folder, identity):
-            (folder / CHECKPOINT_FILE).unlink(missing_ok=True)
-            return
         training = _Training(model, course, folder, identity, ours, asked)
         training.resume()
         if ours.is_first:
@@ -345,7 +353,7 @@ class _Training:
         is_better = decides < standing.best
         standing.dev.append(decides)
         if run:
-            run.metric(part="dev", step=standing.steps, **numbers, is_best=is_better)
+            run.metric(part="dev", step=standing.steps, **numbers, is_best=is_better, **self._told())
         if is_better:
             standing.best, standing.worse = decides, 0
             if run:
@@ -353,6 +361,15 @@ class _Training:
         else:
             standing.worse += 1
             standing.stopped_early = standing.worse == self.config.patience
+
+    def _told(self) -> dict[str, Any]:
+        """What the model tells of itself, if it does."""
+        if not isinstance(self.model, Telling):
+            return {}
+        self.model.eval()
+        told = self.model.told(self.course.held_out)
+        self.model.train()
+        return told
 
     def _on_held_out(self) -> tuple[float, dict[str, float]]:
         """The number that decides which model is kept, the lower the better, and all numbers by name."""

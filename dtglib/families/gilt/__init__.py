@@ -11,11 +11,11 @@ A trained Transformer-XL can be tuned for a task about sentences, with the graph
 from dataclasses import replace
 
 from dtglib.families.base import Paper
-from dtglib.families.gilt.family import PAPER, QUESTIONS, graph_family
+from dtglib.families.gilt.family import FEATURE, PAPER, QUESTIONS, WORDS, graph_family
 from dtglib.families.gilt.graphs import graph_of, tree_of
 from dtglib.families.gilt.tuning import GILT_TXL, PLAIN
 
-PAPERS = (Paper(PAPER, "2", ("txl-tokens", "gilt", "gilt-dp")),)
+PAPERS = (Paper(PAPER, "2", ("txl-tokens", "gilt", "gilt-dp"), studied=(("gilt", FEATURE), ("gilt", WORDS))),)
 
 FAMILIES = (
     replace(graph_family("gilt", "GiLT", graph_of), questions=QUESTIONS),

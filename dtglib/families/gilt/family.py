@@ -19,6 +19,7 @@ from dtglib.families.gilt.tape import FEATURES
 from dtglib.families.sequence_model import BY_BEAM
 
 PAPER = "gilt"
+WORDS, FEATURE = "representation of words", "feature"  # questions
 
 
 def _symbols(config: GiltConfig, treebank: Treebank) -> Symbols:
@@ -38,7 +39,8 @@ def _shown(network: Gilt, words: Sequence[str], tree: Sequence[int]) -> str:
 
 def _graphs(read: Reader, network: Gilt, sentences: Sequence[Sentence]) -> Row:
     treebank = Treebank(list(sentences), Counter())
-    return measured(network, GraphExamples.of(read, network.config, network.vocabulary, treebank)).row()
+    examples = GraphExamples.of(read, network.config, network.vocabulary, treebank)
+    return {"sentences": len(examples), **measured(network, examples).row()}
 
 
 def _without(feature: str) -> Variant:
@@ -47,8 +49,8 @@ def _without(feature: str) -> Variant:
 
 # The paper asks how words are represented (its Table 3). The others concern what it leaves open, and its code.
 QUESTIONS: Questions = {
-    "representation of words": {"RA": BASE, "FTR": Variant({"word": "ftr"}), "CTR": Variant({"word": "ctr"})},
-    "feature": {"all features": BASE} | {f"without {name}": _without(name) for name in FEATURES},
+    WORDS: {"RA": BASE, "FTR": Variant({"word": "ftr"}), "CTR": Variant({"word": "ctr"})},
+    FEATURE: {"all features": BASE} | {f"without {name}": _without(name) for name in FEATURES},
     "depth": {"from the first word": BASE, "from ROOT": Variant({"depth": "root"})},
     "biaffine map": {"full": BASE, "its diagonal": Variant({"biaffine": "diagonal"})},
 }

@@ -5,7 +5,11 @@ Read first: words.py, then parser.py and network.py.
 
 from dtglib.families.base import Paper
 from dtglib.families.udgn.family import PAPER, TRANSFORMER, UDGN
+from dtglib.families.udgn.tuning import BAG, FROZEN, WHOLE
+from dtglib.families.udgn.tuning import TRANSFORMER as TUNED_TRANSFORMER
 
 PAPERS = (Paper(PAPER, "3", ("udgn-transformer", "udgn")),)
 
 FAMILIES = (TRANSFORMER, UDGN)
+
+TUNINGS = (BAG, FROZEN, WHOLE, TUNED_TRANSFORMER)

@@ -1,16 +1,18 @@
 """The families of masked words: UDGN, and the Transformer beside it."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
-from dtglib.data.treebank import Treebank
+from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.families.base import Family, Likelihood
+from dtglib.families.base import BASE, Family, Likelihood, Questions, Variant
 from dtglib.families.udgn.baseline import MaskedTransformer
 from dtglib.families.udgn.beliefs import believed
 from dtglib.families.udgn.config import MaskedTraining, MaskedTransformerConfig, MaskedTransformerTraining, UdgnConfig
 from dtglib.families.udgn.examples import MaskedExamples
 from dtglib.families.udgn.masked import SYMBOLS, MaskedModel
-from dtglib.families.udgn.measure import pseudo_scores
+from dtglib.families.udgn.measure import masked_perplexity, pseudo_scores
 from dtglib.families.udgn.network import Udgn
 from dtglib.families.udgn.words import speaks
 
@@ -23,6 +25,29 @@ PSEUDO = Likelihood(
 
 def _examples(config: Any, vocabulary: Vocabulary, treebank: Treebank, longest: int | None) -> MaskedExamples:
     return MaskedExamples.of(config, vocabulary, treebank, longest)
+
+
+def _hidden(network: MaskedModel, sentences: Sequence[Sentence]) -> float:
+    treebank = Treebank(list(sentences), Counter())
+    return masked_perplexity(network, MaskedExamples.of(network.config, network.vocabulary, treebank))
+
+
+# The paper's Tables 4, 8 and 9, with its names. Its amounts of data are of another corpus: 1 to 42 million words.
+QUESTIONS: Questions = {
+    "parts": {
+        "UDGN": BASE,
+        "- Gates": Variant({"gates": False}),
+        "- Competition": Variant({"controller": "sigmoid"}),
+        "- relative pos bias": Variant({"bias": "none"}),
+    },
+    "functions": {
+        "UDGN": BASE,
+        "- Nonlinear": Variant({"nonlinearity": "identity"}),
+        "- relative pos bias + pos encoding": Variant({"bias": "none", "positions": True}),
+        "+ Kirchhoff": Variant({"edges": "kirchhoff"}),
+    },
+    "amount of data": {"10 %": Variant({}, share=0.1), "30 %": Variant({}, share=0.3), "100 %": BASE},
+}
 
 
 def _family(
@@ -40,6 +65,8 @@ def _family(
         speaks=speaks,
         is_searched=False,
         believes=believed,
+        hidden=_hidden,
+        questions={} if is_baseline else QUESTIONS,
         training=training,
         is_baseline=is_baseline,
     )

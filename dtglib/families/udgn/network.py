@@ -19,7 +19,7 @@ two entries more, <ROOT> and <END>, which are never read: 2,050 parameters.)
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -27,7 +27,9 @@ from torch import Tensor, nn
 from dtglib.basics.errors import UserError
 from dtglib.basics.shapes import Float
 from dtglib.data.vocabulary import Vocabulary
+from dtglib.families.udgn.beliefs import told
 from dtglib.families.udgn.config import UdgnConfig
+from dtglib.families.udgn.examples import MaskedExamples
 from dtglib.families.udgn.masked import MaskedBatch, MaskedModel
 from dtglib.families.udgn.parser import EDGES, SPREAD, Parser, Probabilities, mask_of
 
@@ -117,6 +119,10 @@ class Udgn(MaskedModel):
     def heads(self, batch: MaskedBatch) -> Probabilities:
         """q: the probability of each head of each word."""
         return self.edges(self.parser(batch.token, batch.length), batch.there, batch.heads)
+
+    def told(self, held_out: MaskedExamples) -> dict[str, Any]:
+        """What the parser believes at an evaluation during training."""
+        return told(self, held_out)
 
     def first(self, batch: MaskedBatch) -> Float[Tensor, "B T d"]:
         """The vectors that the first layer reads."""

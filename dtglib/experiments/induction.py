@@ -1,0 +1,99 @@
+"""What a model that was taught no trees has found of them, on the test part of a run's corpus; cached in runs/scores.
+
+    found = induction_of(settings, folder)
+    found["hidden words"]       the perplexity of hidden words
+    found["trees"]              {"trees": "argmax", "DDA": 0.32, "UDA": 0.41}, a row for each way of decoding
+    found["labels"]             which head of attention stands for which label (evaluate/labels.py)
+
+`learning_of` has what was measured while it was trained: a row for each evaluation on the held-out part, of UDGN with
+the agreement of its heads, and all its probabilities for one sentence (families/udgn/beliefs.py).
+
+A model without a parser, such as the Transformer beside UDGN, has no trees, but heads of attention.
+"""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from dtglib.basics.record import Row, read_record
+from dtglib.data.corpora import part_of
+from dtglib.data.treebank import Sentence
+from dtglib.evaluate.induction import Belief, agreement_rows, induced, trivial_rows
+from dtglib.evaluate.labels import best_heads, correlations, values_at_arcs, without_subtypes
+from dtglib.experiments.cache import Computed, digest_of
+from dtglib.experiments.sentence_scores import Inputs, cached_scores
+from dtglib.experiments.settings import Settings
+from dtglib.families.base import family_of, load_model
+from dtglib.parsing.selection import DECODERS
+from dtglib.training.distributed import device_at_hand
+
+LABELS = 8  # the most frequent ones, as in the paper of UDGN
+
+
+def read_test(settings: Settings) -> list[Sentence]:
+    """All test sentences: trees are cheap to find."""
+    return part_of(settings.corpus, "test").sentences
+
+
+def induction_of(settings: Settings, folder: Path) -> Row:
+    """How well a model tells hidden words, finds trees and knows labels; its family has `believes`."""
+    sentences = read_test(settings)
+
+    def load() -> Callable[[slice], list[Row]]:
+        model = load_model(folder, device_at_hand())
+        kind = family_of(model)
+        beliefs = list(kind.believes(model, sentences))
+        of_model = {
+            "hidden words": kind.hidden and kind.hidden(model, sentences),
+            "trees": _trees(beliefs),
+            "labels": label_rows(beliefs, LABELS) if _has_labels(beliefs) else [],
+        }
+        return lambda block: [of_model][block]
+
+    read = [(sentence.words, sentence.heads, sentence.labels) for sentence in sentences]
+    inputs = Inputs(folder, None, {"what": "induction", "sentences": digest_of(read)})
+    (row,) = cached_scores("induction", inputs, Computed([1], load, unit="model"))
+    return row
+
+
+def learning_of(folder: Path) -> list[Row]:
+    """The evaluations during the training of a model, with what its parser believed then if it has one."""
+    return [
+        {key: value for key, value in line.items() if key != "part"}
+        for line in read_record(folder).metrics
+        if line["part"] == "dev"
+    ]
+
+
+def _trees(beliefs: list[Belief]) -> list[Row]:
+    if any(belief.heads is None for belief in beliefs):
+        return []
+    return agreement_rows(list(induced(beliefs, DECODERS)))
+
+
+def _has_labels(beliefs: list[Belief]) -> bool:
+    return any(belief.sentence.heads is not None and belief.sentence.labels is not None for belief in beliefs)
+
+
+def label_rows(beliefs: Iterable[Belief], most: int) -> list[Row]:
+    """For the commonest labels the head that is correlated most with each, in both directions, before and after."""
+    values, labels, heads = values_at_arcs(beliefs)
+    labels = without_subtypes(labels)
+    return [
+        {"attention": kind, "direction": direction, **row}
+        for (kind, direction), of_heads in values.items()
+        for row in best_heads(correlations(of_heads, labels), labels, heads, most)
+    ]
+
+
+def trivial_of(settings: Settings, folder: Path) -> list[Row]:
+    """The agreement of trees that know nothing, on the test sentences as a model reads them."""
+    model = load_model(folder)
+    read = [belief.sentence.heads for belief in family_of(model).believes(model, read_test(settings))]
+    return trivial_rows([heads for heads in read if heads is not None])
+
+
+def of_induction(found: Row) -> dict[str, Any]:
+    """The numbers of a model in one row, without labels: the perplexity, and each accuracy by its decoding."""
+    trees = {f"{of}, {row['trees']}": row[of] for row in found["trees"] for of in ("DDA", "UDA")}
+    return {"hidden words": found["hidden words"], **trees}

@@ -1,0 +1,174 @@
+"""Translations of trained models, their scores, and what they keep of challenge sets; translations are cached.
+
+    found = translations_of(folder, [("Den", "Ball", "bringt", "der", "Vater", ".")], Beam())
+    measured(found, references)                    {"sentences": 1, "BLEU": ..., "chrF++": ..., "trees": ...}
+    challenged(folder, Beam())                     a row for each set: what share is kept, and in the plain order
+
+What others can recompute stands in the records: texts are words with blanks between, without transitions, and the
+signatures are sacreBLEU's (evaluate/translations.py).
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from dtglib.basics.code import code_of
+from dtglib.basics.errors import UserError, require
+from dtglib.basics.files import sha256
+from dtglib.basics.record import Row
+from dtglib.data.corpora import load
+from dtglib.data.minilang import challenge_sets
+from dtglib.data.object_first import object_first
+from dtglib.data.treebank import Sentence, Words
+from dtglib.evaluate.kept_meaning import kept, roles
+from dtglib.evaluate.translations import scores_of, sign_test
+from dtglib.experiments.cache import Computed, cached_rows, digest_of
+from dtglib.families.base import Beam, Translation, family_of, load_model, module_of
+from dtglib.network.saved import WEIGHTS_FILE
+from dtglib.training.distributed import device_at_hand
+
+AT_ONCE = 256  # sources that are translated before any translation is written
+
+
+def translations_of(folder: Path, sources: Sequence[Words], beam: Beam) -> list[Translation]:
+    """The translation of each source by the model in a folder."""
+    sources = [tuple(words) for words in sources]
+    family = family_of(load_model(folder))
+    if family.translates is None:
+        raise UserError(f"{folder}: {family.title} does not translate; name a model of another kind")
+    beam.checked()
+
+    def load() -> Callable[[slice], Iterator[Row]]:
+        network = load_model(folder, device_at_hand())
+        return lambda block: (one._asdict() for one in family.translates(network, sources[block], beam))
+
+    weights = sha256(folder / WEIGHTS_FILE)
+    identity = {"what": "translations", "model": weights, "sources": digest_of(sources), "beam": beam._asdict()}
+    code = code_of("evaluate", load, module_of(family.name), family.translates)
+    computed = Computed(list(map(len, sources)), load, AT_ONCE, "translating")
+    rows = cached_rows("scores", f"translations-{folder.name}", identity, code, computed)
+    return [_from_row(row) for row in rows]
+
+
+def _from_row(row: Row) -> Translation:
+    """A translation from its row, in which tuples have become lists."""
+    return Translation(**{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()})
+
+
+def measured(found: Sequence[Translation], references: Sequence[Sentence]) -> Row:
+    """The scores of translations in percent; of systems that write trees, the share that has one.
+
+    `same trees` is the share of translations, among those with the words of the reference, with its tree and labels.
+    """
+    texts = [" ".join(one.words) for one in found], [" ".join(sentence.words) for sentence in references]
+    row: Row = {"sentences": len(found), **scores_of(*texts)}
+    if any(one.heads is not None for one in found):
+        row["trees"] = 100 * sum(one.heads is not None for one in found) / len(found)
+        both = [
+            (one.heads, one.labels) == (sentence.heads, sentence.labels)
+            for one, sentence in zip(found, references, strict=True)
+            if sentence.heads is not None and one.words == sentence.words
+        ]
+        row["same trees"] = 100 * sum(both) / len(both) if both else None
+    return row
+
+
+def translated(folder: Path, corpus: str, split: str | None, sentences: int | None, beam: Beam) -> Row:
+    """The scores of a model on a corpus of pairs."""
+    treebank = load(corpus, split, sentences)
+    sources = [sentence.translation for sentence in treebank.sentences]
+    require(all(sources), f"{corpus}: is a corpus of one language; name a pair of languages too, such as :de-en")
+    return measured(translations_of(folder, sources, beam), treebank.sentences)
+
+
+# ---- Challenge sets
+
+
+def challenged(folder: Path, beam: Beam) -> list[Row]:
+    """For each of minilang's challenge sets, in percent: what keeps what the set is about, and what is word for word
+    the reference; the same for the counterparts in the plain order, of which particles and reflexives are not asked."""
+    rows = []
+    for name, items in challenge_sets().items():
+        truths = [item.truth for item in items]
+        found, plain = (
+            [one.words for one in translations_of(folder, sources, beam)]
+            for sources in ([item.german for item in items], [item.plain_german for item in items])
+        )
+        has_counterpart = name not in ("particle", "reflexive")  # there the plain order has other words
+        rows.append(
+            {
+                "set": name,
+                "items": len(items),
+                "kept": _percent(kept(name, found, truths)),
+                "exact": _percent([a == item.english for a, item in zip(found, items, strict=True)]),
+                "plain, kept": _percent(kept(name, plain, truths)) if has_counterpart else None,
+                "plain, exact": _percent([a == item.plain_english for a, item in zip(plain, items, strict=True)]),
+            }
+        )
+    return rows
+
+
+def by_distance(folder: Path, name: str, beam: Beam) -> list[Row]:
+    """The share that is kept of a set whose items have distances, by distance."""
+    items = challenge_sets()[name]
+    require("distance" in items[0].truth, f"the items of {name} have no distances; take particle or preposition")
+    found = translations_of(folder, [item.german for item in items], beam)
+    of_distance: dict[int, list[bool]] = defaultdict(list)
+    right = kept(name, [one.words for one in found], [item.truth for item in items])
+    for item, is_right in zip(items, right, strict=True):
+        of_distance[int(item.truth["distance"])].append(is_right)
+    return [
+        {"distance": d, "items": len(of_distance[d]), "kept": _percent(of_distance[d])} for d in sorted(of_distance)
+    ]
+
+
+def turned_round(folder: Path, beam: Beam) -> list[Row]:
+    """How many of the 99 sentences with objects first keep their roles; the paper's Table 3 has people's counts."""
+    sentences, rows = object_first(), []
+    found = [
+        translations_of(folder, [getattr(one, order) for one in sentences], beam)
+        for order in ("german", "plain_german")
+    ]
+    for marked in dict.fromkeys(one.marked for one in sentences):
+        row: Row = {"marked": marked}
+        for order, translations in zip(("object first", "subject first"), found, strict=True):
+            verdicts = [
+                roles(said.words, one.subject, one.object)
+                for said, one in zip(translations, sentences, strict=True)
+                if one.marked == marked
+            ]
+            row |= {
+                "sentences": len(verdicts),
+                order: verdicts.count("right"),
+                f"{order}, reversed": verdicts.count("reversed"),
+            }
+        rows.append(row)
+    return rows
+
+
+def _percent(right: Sequence[bool]) -> float:
+    return 100 * sum(right) / len(right)
+
+
+# ---- Systems side by side
+
+
+def compared(folders: Sequence[Path], corpora: Sequence[tuple[str, str | None]], beam: Beam) -> list[Row]:
+    """The scores of several systems on several corpora, each relative to the first system's, and sign tests against it.
+
+    A row for each system and corpus; those with `cells` are the sign tests over all corpora and BLEU and chrF+.
+    """
+    cells: dict[Path, dict[tuple, float]] = {folder: {} for folder in folders}
+    rows = []
+    for corpus, split in corpora:
+        first: Row = {}
+        for folder in folders:
+            row = translated(folder, corpus, split, None, beam)
+            first = first or row
+            cells[folder] |= {(corpus, split, name): row[name] for name in ("BLEU", "chrF+")}
+            change = {f"{name}, relative": row[name] - first[name] for name in ("BLEU", "chrF+")}
+            rows.append({"system": folder.name, "corpus": corpus, "split": split, **row, **change})
+    for folder in folders[1:]:
+        test = sign_test(cells[folder], cells[folders[0]])
+        rows.append({"system": folder.name, "against": folders[0].name, "cells": len(cells[folder]), **test._asdict()})
+    return rows

@@ -1,0 +1,228 @@
+"""Several processes that share an evaluation find what one finds, to the last digit, whatever happens on the way."""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from running import ROOT, together, torchrun
+
+from dtglib.basics.record import Row
+from dtglib.cli.main import main
+from dtglib.experiments.cache import Computed, kept_rows, rows_now
+from dtglib.experiments.sharing import shares
+
+IDENTITY = {"model": "1a2b3c"}
+COSTS = [40, 3, 25, 4, 11, 17, 8, 30, 2, 19, 6]
+
+
+# ---- Sharing
+
+
+@given(some.lists(some.integers(0, 1000)), some.integers(1, 9))
+def test_everything_is_done_once_and_nobody_has_much_more_to_do_than_others(costs, count):
+    shared = shares(costs, count)
+    assert sorted(number for share in shared for number in share) == list(range(len(costs)))
+    assert all(share == sorted(share) for share in shared)
+    busy = [sum(costs[number] for number in share) for share in shared]
+    # Whoever has the most was the least busy when it took its last piece, which cannot be dearer than the dearest.
+    assert max(busy) - min(busy) <= max(costs, default=0)
+
+
+def test_long_sentences_are_not_counted_like_short_ones():
+    assert shares([100, 1, 1, 1, 1, 1], 2) == [[0], [1, 2, 3, 4, 5]]
+
+
+# ---- Rows
+
+
+def row(number: int) -> Row:
+    return {"third": number / 3, "text": f"Þórr {number}"}
+
+
+def computing(log: Path, dies_at: int | None = None) -> Computed:
+    """Rows in blocks of two; whoever comes to row `dies_at` for the first time is killed."""
+
+    def load() -> Callable[[slice], Iterator[Row]]:
+        def rows_of(block: slice) -> Iterator[Row]:
+            for number in range(block.start, block.stop):
+                if number == dies_at and not (log / "died").exists():
+                    (log / "died").touch()
+                    os.kill(os.getpid(), signal.SIGKILL)
+                (log / f"{number}-by-{os.environ.get('RANK', 'one')}").touch()
+                yield row(number)
+
+        return rows_of
+
+    return Computed(COSTS, load, at_once=2)
+
+
+def keep(path: Path, log: Path, dies_at: int | None = None) -> None:
+    found = kept_rows(path, IDENTITY, computing(log, dies_at))
+    (log / f"found-by-{os.environ.get('RANK', 'one')}").write_text(json.dumps(found))
+
+
+@pytest.fixture
+def log(tmp_path) -> Path:
+    (tmp_path / "log").mkdir()
+    return tmp_path / "log"
+
+
+def computed_by(log: Path) -> dict[int, list[str]]:
+    """Who computed each row."""
+    found: dict[int, list[str]] = {}
+    for file in log.glob("[0-9]*-by-*"):
+        number, _, rank = file.name.partition("-by-")
+        found.setdefault(int(number), []).append(rank)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 3])
+def test_all_processes_get_all_rows_in_order_and_each_row_is_computed_once(count, tmp_path, log):
+    path = tmp_path / "scores" / "rows.jsonl"
+    assert together(count, tmp_path, keep, path, log) == [0] * count
+    expected = [row(number) for number in range(len(COSTS))]
+    for rank in range(count):
+        assert json.loads((log / f"found-by-{rank}").read_text()) == expected
+    computed = computed_by(log)
+    assert sorted(computed) == list(range(len(COSTS)))
+    assert all(len(ranks) == 1 for ranks in computed.values())
+    assert {rank for (rank,) in computed.values()} == {str(rank) for rank in range(count)}
+    assert rows_now(computing(log)) == expected
+    assert together(1, tmp_path, keep, path, log) == [0]
+    assert json.loads((log / "found-by-0").read_text()) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("then", [1, 2, 3])
+def test_a_killed_process_loses_what_it_was_computing_and_any_number_of_processes_go_on(then, tmp_path, log):
+    path = tmp_path / "scores" / "rows.jsonl"
+    first = together(2, tmp_path, keep, path, log, 7)
+    assert -signal.SIGKILL in first and 0 not in first
+    before = {file.name: file.read_bytes() for file in path.parent.glob("rows*.jsonl")}
+    assert sum(content.count(b"\n") - 1 for content in before.values()) >= 2
+    for file in log.glob("*-by-*"):
+        file.unlink()
+    assert together(then, tmp_path, keep, path, log, 7) == [0] * then
+    for rank in range(then):
+        assert json.loads((log / f"found-by-{rank}").read_text()) == [row(number) for number in range(len(COSTS))]
+    for name, content in before.items():
+        assert (path.parent / name).read_bytes().startswith(content)
+    assert len(computed_by(log)) < len(COSTS)
+
+
+@pytest.mark.slow
+def test_a_file_that_the_first_process_finds_damaged_is_an_error_in_all(tmp_path, log):
+    path = tmp_path / "scores" / "rows.jsonl"
+    path.parent.mkdir()
+    path.write_text("My notes\n")
+    assert together(2, tmp_path, keep, path, log) == [1, 1]
+    assert path.read_text() == "My notes\n"
+
+
+# ---- torchrun
+
+
+RESTARTED = """
+import sys
+from pathlib import Path
+from test_several import keep
+keep(Path(sys.argv[1]), Path(sys.argv[2]), 7)
+"""
+
+
+@pytest.mark.slow
+def test_torchrun_may_restart_processes_of_which_one_was_killed(tmp_path, log, monkeypatch):
+    (tmp_path / "restarted.py").write_text(RESTARTED)
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{ROOT / 'tests'}")
+    path = tmp_path / "scores" / "rows.jsonl"
+    status, _, err = torchrun(2, "--max-restarts", 1, tmp_path / "restarted.py", path, log)
+    assert status == 0, err
+    assert (log / "died").exists()
+    for rank in range(2):
+        assert json.loads((log / f"found-by-{rank}").read_text()) == [row(number) for number in range(len(COSTS))]
+
+
+# ---- Commands
+
+
+SENTENCES = """The author near the senators is strange .
+The keys are here .
+The author laughs .
+The senators that the author likes are strange .
+The author is here .
+"""
+COMMANDS = {
+    "score": ["--model", "dtg-minilang", "--parser", "parser-minilang", "--trees", "5", "--json"],
+    "score, exactly": ["--model", "txl-tokens-minilang", "--json"],
+    "surprisal": ["--model", "dtg-minilang", "--beam", "5", "--json"],
+    "trees": ["--parser", "parser-minilang", "-k", "5", "--json"],
+    "parse": ["--parser", "parser-minilang"],
+}
+
+
+def say(folder: Path, *arguments: str) -> None:
+    """Run a command; what it prints goes to a file of its own."""
+    os.chdir(folder)
+    with open(folder / f"stdout-{os.environ.get('RANK', 'one')}", "w") as file, contextlib.redirect_stdout(file):
+        status = main(arguments)
+    sys.exit(status)
+
+
+def alone(folder: Path, *arguments: str) -> str:
+    with pytest.raises(SystemExit) as ended:
+        say(folder, *arguments)
+    assert ended.value.code == 0
+    return (folder / "stdout-one").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_prints_once_what_one_process_prints(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = tmp_path / "mine.txt"
+    text.write_text(SENTENCES * 30)
+    arguments = [name.partition(",")[0], str(text), *COMMANDS[name]]
+    expected = alone(tmp_path, *arguments)
+    assert expected and not list(tmp_path.glob("runs/*/*")), "a process alone keeps nothing"
+    assert together(2, tmp_path, say, tmp_path, *arguments) == [0, 0]
+    assert (tmp_path / "stdout-0").read_text() == expected
+    assert (tmp_path / "stdout-1").read_text() == ""
+    assert (tmp_path / "stderr-1").read_text() == ""
+    (of_first,) = tmp_path.glob("runs/*/*/rows.jsonl")
+    of_second = of_first.with_name("rows-1.jsonl")
+    assert all(len(file.read_text().splitlines()) > 1 for file in (of_first, of_second)), "both had something to do"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("name", ["blimp", "suites"])
+def test_syntax_is_tested_to_the_last_digit_as_by_one_process(name, count, tmp_path):
+    (tmp_path / "one").mkdir()
+    model = {"blimp": "txl-tokens-minilang", "suites": "dtg-minilang"}[name]
+    more = ["--fraction", "0.1"] if name == "blimp" else []
+    arguments = [name, "minilang", "--model", model, "--beam", "5", *more, "--json"]
+    expected = alone(tmp_path / "one", *arguments)
+    assert together(count, tmp_path, say, tmp_path, *arguments) == [0] * count
+    assert (tmp_path / "stdout-0").read_text() == expected
+
+
+@pytest.mark.slow
+def test_under_torchrun_a_mistake_is_one_line_once(tmp_path):
+    status, out, err = torchrun(2, "-m", "dtglib", "blimp", tmp_path / "nowhere", "--model", "txl-tokens-minilang")
+    assert (status != 0, out) == (True, "")
+    assert len([line for line in err.splitlines() if line.startswith("dtglib: ")]) == 1
+
+
+@pytest.mark.slow
+def test_under_torchrun_an_option_that_makes_no_sense_is_told_once(tmp_path):
+    status, _, err = torchrun(2, "-m", "dtglib", "blimp", "--beam=0")
+    assert status != 0
+    assert err.count("'0' is not a number from 1") == 1

@@ -1,0 +1,171 @@
+"""Translators through the commands: trained, scored, asked for translations with trees, challenged, compared."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from running import assert_one_line, lines
+
+from dtglib.cli.main import main
+from dtglib.data.minilang import challenge_sets
+from dtglib.experiments import translations
+from dtglib.experiments.prepare import prepare
+from dtglib.experiments.settings import read_settings
+from dtglib.families.base import family_of, load_model
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+CONFIG = """
+corpus: minilang:de-en
+train_sentences: 40
+dev_sentences: 8
+test_sentences: 8
+model: vanilla
+layers: 1
+width: 16
+heads: 2
+inner: 24
+prefixes: 2
+epochs: 2
+batch_positions: 200
+learning_rate: 0.01
+warmup_steps: 3
+precision: float32
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    """A repository of its own, with two trained models."""
+    torch.set_num_threads(1)
+    folder = tmp_path_factory.mktemp("translators")
+    for name in ("notebooks", "configs"):
+        (folder / name).mkdir()
+    (folder / "configs" / "tiny.yaml").write_text(CONFIG)
+    before = Path.cwd()
+    os.chdir(folder)
+    for name in ("vanilla", "gcn"):
+        assert main(["train", "configs/tiny.yaml", "--model", name, "--out", name]) == 0
+    os.chdir(before)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def there(place, monkeypatch) -> None:
+    monkeypatch.chdir(place)
+    few = {name: items[:3] for name, items in challenge_sets().items()}
+    monkeypatch.setattr(translations, "challenge_sets", lambda: few)
+
+
+def test_what_is_trained_is_loaded_as_what_it_is(place):
+    for name in ("vanilla", "gcn"):
+        assert family_of(load_model(place / name)).name == name
+        train = lines(place / name, "train")
+        assert all(line["nats_per_piece"] > 0 for line in train)
+        assert all(("nats_per_transition" in line) == (name == "gcn") for line in train)
+
+
+def test_all_models_learn_from_the_same_pairs_and_share_no_vocabulary():
+    vanilla, gcn = (prepare(read_settings("configs/tiny.yaml", {"model": name})) for name in ("vanilla", "gcn"))
+    assert vanilla.train.names == gcn.train.names
+    pieces = [one.vocabulary.entries[len(one.vocabulary.reserved) :] for one in (vanilla, gcn)]
+    assert pieces[0] == pieces[1] and {"▁die", "▁the"} <= set(pieces[0])
+    assert (gcn.train.lengths == 2 * vanilla.train.lengths - 2).all(), "n words, n - 1 transitions, and <END>"
+
+
+def test_a_sentence_is_translated_and_its_tree_is_shown(capsys):
+    for name in ("vanilla", "gcn"):
+        assert main(["translate", "--model", name, "Der Hund schläft .", "--trees"]) == 0
+        shown = capsys.readouterr().out.splitlines()
+        assert len(shown[0].split()) >= 1
+        assert shown[2] == "no whole tree" or name == "gcn"
+
+
+def test_only_legal_symbols_make_trees(capsys):
+    assert main(["translate", "--model", "gcn", "Der Hund schläft .", "--legal", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["translations"]
+    assert len(found["heads"]) == len(found["labels"]) == len(found["words"])
+    assert found["heads"].count(0) == 1
+    assert len(found["symbols"]) == 2 * len(found["words"]) - 1
+
+
+def test_a_corpus_of_pairs_is_scored_with_signatures(capsys):
+    command = ["translate", "--model", "vanilla", "minilang:de-en", "--split", "test", "--sentences", "4"]
+    assert main(command) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 4 and "BLEU" in err and "chrF++: nrefs:1" in err and "tok:13a" in err
+    assert main([*command, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [" ".join(one["words"]) for one in found["translations"]] == out.splitlines()
+    assert 0 <= found["BLEU"] <= 100 and found["sentences"] == 4
+
+
+def test_pairs_are_scored_given_their_sources(capsys):
+    for name, told in (("vanilla", "perplexity: "), ("gcn", "perplexity: at most")):
+        assert main(["score", "--model", name, "minilang:de-en", "--split", "train", "--sentences", "3"]) == 0
+        assert told in capsys.readouterr().out
+
+
+def test_a_sentence_without_source_cannot_be_scored(capsys):
+    assert main(["score", "--model", "vanilla", "The dog sleeps ."]) == 2
+    assert "has no source; name a corpus of pairs" in capsys.readouterr().err
+
+
+def test_challenge_sets_are_translated(capsys):
+    assert main(["challenge", "--model", "vanilla", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["set"] for row in found["sets"]] == list(challenge_sets())
+    assert all(0 <= row["kept"] <= 100 and row["items"] == 3 for row in found["sets"])
+    assert [row["sentences"] for row in found["object first"]] == [36, 27, 36]
+    assert main(["challenge", "particle", "--model", "vanilla"]) == 0
+    assert capsys.readouterr().out.split()[:3] == ["distance", "items", "kept"]
+
+
+def test_translators_are_compared_on_files_of_ones_own(place, capsys):
+    (place / "mine.de").write_text("Der Hund schläft .\nDie Katze schläft .\n")
+    (place / "mine.en").write_text("The dog sleeps .\nThe cat sleeps .\n")
+    assert main(["compare-translators", "vanilla", "gcn", "--on", "mine:de-en", "--json"]) == 0
+    first, second, test = json.loads(capsys.readouterr().out)["rows"]
+    assert first["chrF+, relative"] == 0 and second["chrF+, relative"] == second["chrF+"] - first["chrF+"]
+    assert (test["cells"], test["against"]) == (2, "vanilla") and test["wins"] + test["losses"] <= 2
+
+
+def test_what_cannot_translate_is_refused(capsys):
+    assert main(["translate", "--model", "dtg-minilang", "Der Hund schläft ."]) == 2
+    assert_one_line(capsys, "DTG does not translate")
+
+
+def test_a_corpus_of_one_language_has_no_sources(capsys):
+    assert main(["train", "configs/tiny.yaml", "--set", "corpus=minilang", "--out", "nothing"]) == 2
+    assert "has no source; name a corpus of pairs" in capsys.readouterr().err
+
+
+def test_targets_without_trees_are_no_training_for_what_writes_them(place, capsys):
+    for part in ("train", "dev"):
+        (place / "bare").mkdir(exist_ok=True)
+        (place / "bare" / f"{part}.de").write_text("Der Hund schläft .\n")
+        (place / "bare" / f"{part}.en").write_text("The dog sleeps .\n")
+    command = ["train", "configs/tiny.yaml", "--set", "corpus=bare:de-en", "--out"]
+    assert main([*command, "bare-gcn", "--model", "gcn"]) == 2
+    assert "set parsed_by to a labelling parser" in capsys.readouterr().err
+    assert main([*command, "bare-vanilla"]) == 0
+
+
+@pytest.mark.slow
+def test_targets_without_trees_get_those_of_a_parser(place):
+    for part in ("train", "dev"):
+        (place / "raw").mkdir(exist_ok=True)
+        (place / "raw" / f"{part}.de").write_text("Der Hund schläft .\nDie Katze sieht den Hund .\n")
+        (place / "raw" / f"{part}.en").write_text("The dog sleeps .\nThe cat sees the dog .\n")
+    changes = ["corpus=raw:de-en", "parsed_by=parser-minilang"]
+    sets = [part for change in changes for part in ("--set", change)]
+    assert main(["train", "configs/tiny.yaml", "--model", "parent", *sets, "--out", "raw-parent"]) == 0
+    assert {"L:nsubj", "R:obj"} <= set(load_model(place / "raw-parent").vocabulary.reserved)
+
+
+@pytest.mark.parametrize("broken, message", [("heads=3", "must be an even number"), ("smoothing=1.0", "less than 1")])
+def test_settings_that_make_no_sense_are_refused(broken, message, capsys):
+    assert main(["train", "configs/tiny.yaml", "--set", broken, "--out", "broken"]) == 2
+    assert message in capsys.readouterr().err
