@@ -15,7 +15,6 @@ arborescence (Chu and Liu 1965, Edmonds 1967), then the best of these.
 """
 
 import numpy as np
-from ufal.chu_liu_edmonds import chu_liu_edmonds
 
 from dtglib.basics.shapes import Float
 from dtglib.parsing.projective import best_tree
@@ -54,6 +53,8 @@ def _scores(probabilities: Probabilities) -> np.ndarray:
 
 def _with_root(scores: np.ndarray, root: int) -> list[int]:
     """The best tree with this root."""
+    from ufal.chu_liu_edmonds import chu_liu_edmonds  # here: every family imports this module, few search for trees
+
     allowed = scores.copy()
     allowed[1:, 0] = np.nan  # the library takes NaN for an arc that there is not
     allowed[root, 0] = 0.0
