@@ -84,3 +84,9 @@ def test_the_version_is_the_same_everywhere():
     shown = subprocess.run([sys.executable, "-m", "dtglib", "--version"], capture_output=True, text=True, check=True)
     assert citation["version"] == __version__
     assert shown.stdout.strip() == f"dtglib {__version__}"
+
+
+def test_every_recorded_run_stands_in_the_table_of_runs():
+    runs = [path.parent.name for path in (ROOT / "results").glob("*/record.json")]
+    named = re.findall(r"^\| \[(.+?)\]", (ROOT / "results" / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert sorted(named) == sorted(runs)
