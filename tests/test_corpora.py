@@ -77,6 +77,11 @@ def test_of_the_five_without_childes_nothing_is_held_against_childes(six_treeban
     assert corpus_checksum(name) != corpus_checksum("ud-english")
 
 
+def test_the_two_with_enhanced_graphs_are_read_as_one(six_treebanks):
+    assert words_of(load("ud-english-enhanced", "test")) == ["EWT test", "GUM test"]
+    assert "ud-english-enhanced" in [corpus.name for corpus in corpora()]
+
+
 def test_train_lacks_the_sentences_of_every_dev_and_test_part_and_counts_them(six_treebanks):
     train = load("ud-english", "train")
     assert words_of(train)[:2] == ["There is a difference", "thank you"]

@@ -3,6 +3,7 @@
     load("minilang", "train")          the embedded corpus
     load("ud-english", "train")        six English UD treebanks as one (`make data` fetches them)
     load("ud-english-without-childes", "train")    five of them; CHILDES is what children hear and say
+    load("ud-english-enhanced", "train")           EWT and GUM, which come with enhanced graphs
     load("UD_English-GUM", "dev")      one UD treebank in the data folder
     load("gum-constituents", "train")  the sentences of UD_English-GUM that also have constituents, with both
     load("bllip", "test")              BLLIP-LG from your own copy of LDC2000T43, which $BLLIP names
@@ -57,6 +58,7 @@ UD_ENGLISH = tuple(f"UD_English-{name}" for name in ("EWT", "GUM", "CHILDES", "P
 UD_CORPORA = {
     "ud-english": UD_ENGLISH,
     "ud-english-without-childes": tuple(name for name in UD_ENGLISH if name != "UD_English-CHILDES"),
+    "ud-english-enhanced": UD_ENGLISH[:2],
 }
 
 # A function that reads one split. Its argument is `strict`: whether a broken sentence is an error, or left out and
@@ -406,6 +408,7 @@ def corpora() -> list[Corpus]:
         Corpus("bllip", "Wall Street Journal 1987-89, parsed (LDC2000T43)", "LDC User Agreement", bllip),
         *map(ud_corpus, ud_treebanks()),
         Corpus("ud-english-without-childes", "the other five of ud-english as one", "see the treebanks", found),
+        Corpus("ud-english-enhanced", "EWT and GUM as one, with enhanced graphs", "see the treebanks", found),
         *constituent_corpora(),
         *parallel_corpora(),
     ]
