@@ -19,9 +19,9 @@
 # # What does attention gain from a graph that grows with the sentence?
 #
 # **In short:** GiLT hides nothing and writes nothing between the words: it predicts the arcs of each word, and four
-# integers for every pair of words tell attention what the graph so far looks like. What that is worth on minilang is
-# open until a GiLT of size `mini` is recorded; of the orders that its paper finds, those between Pushdown and TXL
-# hold.
+# integers for every pair of words tell attention what the graph so far looks like. On minilang, over three seeds, that
+# is worth 10 points of the test suites with graphs and 14 with trees, and nothing in perplexity; attention that is
+# told of a graph stays far behind attention that a tree restricts (DTG) where a verb is far from its subject.
 #
 # The models of the other notebooks write a tree between the words, or hide what a tree has closed. **GiLT** reads
 # words alone, as a Transformer-XL does. Beside it a scorer reads its vectors and predicts, when a word comes, which
@@ -331,11 +331,13 @@ of_questions = {"index": ["question", "system"], "columns": "measure", "values":
 # graphs. GiLT keeps every word in sight, and changes how much words look at one another. Its graph term can do so for
 # words without an arc, too, because every pair of words has a value in every feature.
 #
-# **What it is worth.** What is recorded of models of size `mini` stands in the tables above, and which of the paper's
-# orders hold is computed from it. No record of GiLT is among them yet: the paper's claims about it (before TXL in the
-# test suites and in minimal pairs, level in perplexity; graphs before trees) are open here. Of its baselines, Pushdown
-# before TXL in perplexity and in the suites holds on minilang, and so does TXL before Pushdown in minimal pairs, all
-# significantly over three seeds.
+# **What it is worth.** Records of size `mini`, three seeds each: in the test suites GiLT-DP is before TXL (tokens) by 14
+# points, significantly, and GiLT by 10, which three seeds that differ so much do not show. In perplexity TXL, which has
+# no arcs to predict, is level with both, or a little before them, as in the paper. Its order of graphs before
+# trees does not appear: no difference between GiLT and GiLT-DP is significant, neither in the suites (trees before
+# graphs by 3 points) nor in minimal pairs. Pushdown is before GiLT in perplexity, as in the paper, and level in the
+# suites. Where other words stand between a subject and its verb (the circuit Agreement), GiLT is right in 28 % of the
+# items, GiLT-DP in 47, TXL in 3, and DTG in 98.
 #
 # **What is not asked.** The graphs of minilang are derived by a grammar together with its sentences, without errors;
 # the paper's were drawn by a parser, whose errors it takes to be one reason why sparser graphs did better.
