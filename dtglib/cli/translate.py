@@ -116,7 +116,7 @@ def challenge(options: argparse.Namespace) -> None:
 
 def _challenged(options: argparse.Namespace) -> None:
     """How a model does on all sets and on the paper's sentences, or on one set by distance."""
-    from dtglib.experiments.translations import by_distance, challenged, turned_round
+    from dtglib.experiments.challenges import by_distance, challenged, turned_round
 
     folder, beam = model_folder(options), beam_from(options)
     if options.items is not None:
