@@ -10,7 +10,7 @@ width, e the inner one, M the pieces of all sources (padding included), m of one
     encoder     a layer    M (4 d d + 2 d e) + 2 M m d
     decoder     a layer    2 d d for the key and the value of each position, and of each piece of a source;
                            4 d d + 2 d e + 2 L d + 2 m d for each position that is computed
-    graph       a layer    3 d d + d for each position, 2 d for each edge (once in each direction)
+    graph       a layer    3 d d + d for each position, with gates 3 d more; 2 d for each edge (once in each direction)
     output                 d V for each prediction, of V entries
 
 All positions are computed, but in the last layer of a system that reads whole prefixes only the last one of each row,
@@ -23,6 +23,7 @@ import numpy as np
 
 from dtglib.families.translation.config import TranslationConfig
 from dtglib.families.translation.examples import PairBatch
+from dtglib.families.translation.graph import DIRECTIONS
 from dtglib.families.translation.prefixes import Group, cut_for, rows_of
 from dtglib.families.translation.systems import SYSTEMS
 
@@ -71,12 +72,13 @@ def operations(config: TranslationConfig, entries: int, shapes: Shapes) -> Opera
     """What a batch takes forwards, with a vocabulary of so many entries."""
     system, d = SYSTEMS[config.model], config.width
     layers = [False] * (config.layers - 1) + [system.whole_prefix]
-    graph = config.graph_layers if system.graph else 0
+    maps = DIRECTIONS * (d + bool(system.graph and system.graph.gates))
+    carried = shapes.positions + 2 * shapes.edges  # by a position to itself, and by edges
     predictions = shapes.rows if system.whole_prefix else shapes.positions
     return Operations(
         config.layers * _encoder_layer(config, shapes),
         sum(_decoder_layer(config, shapes, only_last) for only_last in layers),
-        graph * (shapes.positions * 3 * d * d + (shapes.positions + 2 * shapes.edges) * d),
+        (config.graph_layers if system.graph else 0) * (shapes.positions * maps + carried) * d,
         predictions * d * entries,
     )
 
