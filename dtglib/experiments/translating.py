@@ -34,7 +34,7 @@ def beam_of(settings: Settings) -> Beam:
     return Beam(settings.evaluation.beam)
 
 
-def tests_of(settings: Settings) -> dict[str, list[Sentence]]:
+def references_of(settings: Settings) -> dict[str, list[Sentence]]:
     """The sentences of each test part of a run's corpus."""
     corpus, evaluation = settings.corpus, settings.evaluation
     parts = [part for part in find(corpus.corpus) if part.startswith(TEST)]
@@ -42,10 +42,12 @@ def tests_of(settings: Settings) -> dict[str, list[Sentence]]:
     return {part: spread(sentences, evaluation.scored_sentences) for part, sentences in read.items()}
 
 
-def tests_translated(settings: Settings, folder: Path) -> dict[str, list[Translation]]:
+def translations_by(settings: Settings, folder: Path) -> dict[str, list[Translation]]:
     """The translation of each sentence of each test part."""
     beam = beam_of(settings)
-    return {part: translations_of(folder, list(map(_source, some)), beam) for part, some in tests_of(settings).items()}
+    return {
+        part: translations_of(folder, list(map(_source, some)), beam) for part, some in references_of(settings).items()
+    }
 
 
 def _source(sentence: Sentence) -> Words:
@@ -53,10 +55,15 @@ def _source(sentence: Sentence) -> Words:
     return sentence.translation
 
 
+def scores_by(settings: Settings, folder: Path) -> dict[str, Row]:
+    """The scores on each test part."""
+    references, found = references_of(settings), translations_by(settings, folder)
+    return {part: measured(found[part], references[part]) for part in references}
+
+
 def translation_of(settings: Settings, folder: Path) -> dict[str, list[Row]]:
     """The rows of each part."""
-    references, found = tests_of(settings), tests_translated(settings, folder)
-    tests = [{"on": part, **measured(found[part], references[part])} for part in references]
+    tests = [{"on": part, **row} for part, row in scores_by(settings, folder).items()]
     return {"translation": tests, **_of_challenges(settings, folder)}
 
 
