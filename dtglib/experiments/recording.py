@@ -131,8 +131,10 @@ def _of_others(settings: Settings, folder: Path, kind: Family, sentences: list[S
 
 
 def _of_syntax(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
-    """Test suites and minimal pairs."""
+    """Test suites and minimal pairs, of which translators know nothing: they score sentences given sources."""
     for model, folder in models.items():
+        if family(model).translates:
+            continue
         if family(model).is_searched:
             report = suites_of(settings, folder)
             for row in report["suites"]:

@@ -215,7 +215,9 @@ def of_model(folder: Path, data: Data, positions: int) -> float:
     """The nats of a language model, with its trees, per word and end of a sentence."""
     model = load_model(folder)
     words = model.vocabulary.starts_word[data.symbols].sum()
-    return nats_of(model, data, positions) / (int(words) + len(data))  # some symbols, such as brackets, are an end, too
+    return nats_of(model, data, positions) / (
+        int(words) + len(data.names)
+    )  # some symbols, such as brackets, are an end, too
 
 
 def of_parser(folder: Path, data: Data, positions: int) -> float:

@@ -34,7 +34,7 @@ def theirs(*tables: str, folder: Path | None = None) -> pd.DataFrame:
     return _ordered(shown.rename_axis(index="cell", columns=None))
 
 
-def tested(folder: Path | None = None) -> pd.DataFrame:
+def cells_of_tests(folder: Path | None = None) -> pd.DataFrame:
     """The paper's cells of test sets that its sign tests count."""
     found = theirs("nmt_table9", "nmt_table10", folder=folder)
     return found[found.index.str.startswith(TESTED)]
