@@ -45,7 +45,9 @@ LONGEST = [
 
 
 # Notebooks of half a minute that train models of their own, or evaluate many; slow, each as a whole.
-LONG_NOTEBOOKS = ("05_syntactic_evaluation.ipynb", "11_constituency.ipynb", "20_gilt.ipynb", "30_udgn.ipynb")
+LONG_NOTEBOOKS = (
+    "05_syntactic_evaluation.ipynb", "11_constituency.ipynb", "20_gilt.ipynb", "30_udgn.ipynb", "40_translation.ipynb"
+)  # fmt: skip
 
 # Tests of code that all models of the DTG paper share: they ask DTG and TXL (tokens), if not slow the other three, too.
 OF_EVERY_MODEL = [

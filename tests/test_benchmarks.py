@@ -140,3 +140,24 @@ def test_memory_that_is_kept_to_go_backwards_is_counted_once(benchmarks):
 
     # x, as the layer's weight needs it, and y; the weights themselves are there anyway.
     assert benchmarks("growth_curves").memory_of(work, layer) == 80
+
+
+def test_vanilla_and_pytorchs_layers_have_the_same_parameters_but_for_what_surrounds_them(benchmarks):
+    """And both learn from the same pairs, whatever the padding."""
+    translation = benchmarks("translation")
+    works, by_operations, words = translation.prepared(translation.SMALL)
+    assert words > 500 and by_operations["vanilla"] == 1
+    assert by_operations["gcn"] > by_operations["parent"] == by_operations["bitran-transitions"] > 1
+    for work in works.values():
+        work()
+    from dtglib.families.translation.config import TranslationConfig
+
+    config = TranslationConfig(dropout=0.0, smoothing=0.0, **translation.SMALL)
+    treebank = translation.load("minilang:de-en", "train", 5)
+    vocabulary = translation.family("vanilla").vocabulary(config, translation.Vocabulary.of_words([["no"]]), treebank)
+    data = translation.family("vanilla").examples(config, vocabulary, treebank, None)
+    ours, theirs = translation.Translator(config, vocabulary), translation.Padded(config, len(vocabulary))
+    assert sum(p.numel() for p in ours.parameters()) == sum(p.numel() for p in theirs.parameters())
+    batches = [data.batch(numbers, 0, torch.device("cpu")) for numbers in ([0, 1, 2, 3, 4], [0], [1], [2], [3], [4])]
+    together, *alone = [theirs.eval()(batch).item() for batch in batches]
+    assert together == pytest.approx(sum(alone), rel=1e-4)

@@ -285,7 +285,8 @@ def settings(tmp_path, monkeypatch) -> Settings:
 
 
 OF_EVALUATION = {
-    "trees", "scored_sentences", "beam", "within", "score_beam", "items", "pairs", "compared_seeds", "released"
+    "trees", "scored_sentences", "beam", "within", "score_beam", "items", "pairs", "compared_seeds", "compared",
+    "released",
 }  # fmt: skip
 # Which trees a model is trained on is seen in what it reads, whoever has drawn them.
 DECIDES_NOTHING = OF_EVALUATION | {"test_sentences", "parsed_by", "strong_parser", "weak_parser", "span_parser"}

@@ -10,7 +10,7 @@ from running import assert_one_line, lines
 
 from dtglib.cli.main import main
 from dtglib.data.minilang import challenge_sets
-from dtglib.experiments import translations
+from dtglib.experiments import challenges
 from dtglib.experiments.prepare import prepare
 from dtglib.experiments.settings import read_settings
 from dtglib.families.base import family_of, load_model
@@ -56,7 +56,7 @@ def place(tmp_path_factory) -> Path:
 def there(place, monkeypatch) -> None:
     monkeypatch.chdir(place)
     few = {name: items[:3] for name, items in challenge_sets().items()}
-    monkeypatch.setattr(translations, "challenge_sets", lambda: few)
+    monkeypatch.setattr(challenges, "challenge_sets", lambda: few)
 
 
 def test_what_is_trained_is_loaded_as_what_it_is(place):

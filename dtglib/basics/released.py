@@ -47,6 +47,7 @@ class Card:
     share_of_pairs: float | None = None  # of this share of them, evenly spaced
     uas: float | None = None  # on the test part
     f1: float | None = None  # of a parser of constituents, labelled
+    bleu: float | None = None  # of a translator, on the test part
 
 
 def cards(kind: str) -> Mapping[str, Card]:

@@ -22,7 +22,9 @@ def _evaluate_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--size", default="mini", metavar="SIZE", help="a file in configs/ (default: mini)")
     sub.add_argument("--seeds", nargs="+", type=seed, default=[1], metavar="N", help="one or more (default: 1)")
     sub.add_argument("--models", nargs="+", metavar="NAME", help="some of them (default: all of the DTG paper)")
-    about = "sentences, syntax, parsing (of graphs, too), induction, ablations of these models (default: all)"
+    about = (
+        "sentences, syntax, parsing (of graphs, too), induction, translation, ablations of these models (default: all)"
+    )
     sub.add_argument("--about", nargs="+", default=[], metavar="WHAT", help=about)
     sub.add_argument("--out", required=True, type=folder, metavar="DIR", help="a new folder, such as results/DATE-SIZE")
 

@@ -37,7 +37,7 @@ def models(options: argparse.Namespace) -> None:
         print_table(rows)
 
 
-LISTED = ("title", "corpus", "perplexity", "suites", "pairs", "uas", "f1")
+LISTED = ("title", "corpus", "perplexity", "suites", "pairs", "uas", "f1", "bleu")
 
 
 def _shown(value: Any) -> str:

@@ -164,12 +164,15 @@ def _is_sentence(text: str) -> bool:
     return (" " in text.strip() or text.strip()[-1:] in (".", "!", "?")) and not os.path.exists(text)
 
 
-def model_folder(options: argparse.Namespace, about: str | None = None) -> Path:
-    """The folder of the model of a command; `about` is what the command reads, such as minilang."""
+def model_folder(options: argparse.Namespace, about: str | None = None, kind: str = "dtg") -> Path:
+    """The folder of the model of a command; `about` is what the command reads, such as minilang.
+
+    `kind` is what the names of the released models that it takes begin with.
+    """
     from dtglib.basics.released import folder_named
     from dtglib.network.saved import CONFIG_FILE
 
-    folder = folder_named(options.model or _default("dtg", about))
+    folder = folder_named(options.model or _default(kind, about))
     if not (folder / CONFIG_FILE).exists():
         raise UserError(f"{folder}: holds no model; `dtglib train` makes one, and `dtglib models` lists what is there")
     return folder

@@ -1,5 +1,6 @@
 """Commands of translators: translate, challenge, compare-translators.
 
+dtglib translate "Den Ball bringt der Vater ."               with the released translator of minilang
 dtglib translate --model my-translator "Den Ball bringt der Vater ." --trees
 dtglib translate --model my-translator minilang:de-en --split test
 dtglib challenge --model my-translator                       minilang's challenge sets, and the paper's 99 sentences
@@ -46,8 +47,8 @@ def beam_from(options: argparse.Namespace) -> "Beam":
 
 def _translate_options(sub: argparse.ArgumentParser) -> None:
     add_sentences(sub)
-    what = "a translator: its name (`dtglib models`), or the folder of a trained one"
-    sub.add_argument("--model", type=name, required=True, metavar="NAME", help=what)
+    what = "a translator: its name (`dtglib models`), or the folder of a trained one (default: translator-minilang)"
+    sub.add_argument("--model", type=name, metavar="NAME", help=what)
     sub.add_argument("--trees", action="store_true", help="with the tree of each translation, as the model wrote it")
     add_search(sub)
     add_json(sub)
@@ -58,7 +59,7 @@ def translate(options: argparse.Namespace) -> None:
     from dtglib.evaluate.translations import signatures
     from dtglib.experiments.translations import measured, translations_of
 
-    folder, sentences = model_folder(options), sentences_of(options)
+    folder, sentences = model_folder(options, "minilang", "translator"), sentences_of(options)
     has_references = all(sentence.translation is not None for sentence in sentences)
     sources = [sentence.translation if has_references else sentence.words for sentence in sentences]
     found = translations_of(folder, sources, beam_from(options))
@@ -116,7 +117,7 @@ def challenge(options: argparse.Namespace) -> None:
 
 def _challenged(options: argparse.Namespace) -> None:
     """How a model does on all sets and on the paper's sentences, or on one set by distance."""
-    from dtglib.experiments.translations import by_distance, challenged, turned_round
+    from dtglib.experiments.challenges import by_distance, challenged, turned_round
 
     folder, beam = model_folder(options), beam_from(options)
     if options.items is not None:

@@ -139,3 +139,8 @@ def _text(line: bytes, path: Path, number: int) -> str:
         return decode(line).strip()
     except TreebankError as error:
         raise error.at(path, number, f"line {number}") from None
+
+
+def is_lower_cased(name: str) -> bool:
+    """Whether all words of a corpus are in lower case, as the published texts of Multi30k are."""
+    return name.startswith("multi30k:")

@@ -7,14 +7,11 @@
 A number of ours is the mean over seeds, of the newest record that has it. If there is none, the columns are missing.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from dtglib.basics.files import repository
-from dtglib.basics.record import Record, read_record
+from dtglib.experiments.recorded import newest_lines
 from dtglib.experiments.tables import as_text, paper
 from dtglib.families.base import title_of
 
@@ -33,14 +30,6 @@ BEFORE = "before the mask"  # the attention that the paper looks at
 SETS = {"test": "STS-B", "sick": "SICK-R", **{f"sts{year}": f"STS{year}" for year in range(12, 17)}}
 
 
-def records(folder: Path | None = None) -> Iterator[Record]:
-    """The finished records, the newest first."""
-    folders = (folder or repository() / "results").glob("*/record.json")
-    found = [read_record(path.parent) for path in folders]
-    finished = [one for one in found if one.about["status"] == "finished"]
-    return iter(sorted(finished, key=lambda one: one.about["started"], reverse=True))
-
-
 def labels_beside_the_paper(table: str, direction: str, folder: Path | None = None) -> pd.DataFrame:
     """A row for each label: the paper's correlations by system, and ours by corpus and system."""
     theirs = paper(table, folder)
@@ -48,7 +37,7 @@ def labels_beside_the_paper(table: str, direction: str, folder: Path | None = No
     shown = theirs.assign(label=label).pivot(index="label", columns="system", values="value")
     shown.columns = [f"paper, {name}" for name in shown.columns]
     shown = shown.reindex(list(LABELS))
-    lines = _newest(folder, lambda line: line["part"] == "label of heads")
+    lines = newest_lines(folder, lambda line: line["part"] == "label of heads")
     ours = lines[(lines["direction"] == direction) & (lines["attention"] == BEFORE)] if len(lines) else lines
     for (corpus, model), rows in ours.groupby(["corpus", "model"], sort=False) if len(ours) else ():
         means = rows.groupby("label")["r"].mean()
@@ -61,7 +50,7 @@ def similarity_beside_the_paper(folder: Path | None = None) -> pd.DataFrame:
     theirs = paper("udgn_table5", folder).pivot(index="metric", columns="system", values="value")
     theirs.columns = [f"paper, {name}" for name in theirs.columns]
     shown = theirs.reindex([*SETS.values(), "Avg"]).astype(object)
-    lines = _newest(folder, lambda line: line["part"] == "scores" and line["way"].startswith("udgn"))
+    lines = newest_lines(folder, lambda line: line["part"] == "scores" and line["way"].startswith("udgn"))
     for (model, title), rows in lines.groupby(["trained", "title"], sort=False) if len(lines) else ():
         of_set = (100 * rows["Spearman"]).groupby(rows["on"].map(SETS)).agg(as_text)
         shown[f"{model}, {title}"] = of_set.reindex(shown.index).fillna("")
@@ -70,18 +59,5 @@ def similarity_beside_the_paper(folder: Path | None = None) -> pd.DataFrame:
 
 def recorded_learning(model: str, folder: Path | None = None) -> pd.DataFrame:
     """The evaluations during the trainings of a model, of the newest record that has some: a row for each and seed."""
-    lines = _newest(folder, lambda line: line["part"] == "while learning" and line["model"] == model)
+    lines = newest_lines(folder, lambda line: line["part"] == "while learning" and line["model"] == model)
     return lines[lines["corpus"] == lines["corpus"].iloc[0]] if len(lines) else lines
-
-
-def _newest(folder: Path | None, wanted: Any) -> pd.DataFrame:
-    """The lines that are wanted; of each corpus and model those of the newest record that has them."""
-    seen, rows = set(), []
-    for record in records(folder):
-        corpus, trained = record.config.get("corpus"), record.config.get("model")
-        found = [line | {"corpus": corpus, "trained": str(trained)} for line in record.metrics if wanted(line)]
-        keys = {(corpus, str(trained), line.get("model") or line.get("way")) for line in found}
-        new = keys - seen
-        rows += [line for line in found if (corpus, str(trained), line.get("model") or line.get("way")) in new]
-        seen |= keys
-    return pd.DataFrame(rows)

@@ -20,10 +20,11 @@ from dtglib.experiments.induction import induction_of
 from dtglib.experiments.parsers import is_ours, parser_named
 from dtglib.experiments.prepare import is_released, prepare, read_corpus, trained
 from dtglib.experiments.sentence_scores import TREES_IN_STUDY, scores_of, studied, test_sentences, tightness_of
-from dtglib.experiments.settings import Settings, read_size
+from dtglib.experiments.settings import Settings, compared_at, read_size
 from dtglib.experiments.silver import parsed
 from dtglib.experiments.similarity import of_similarity, similarity_of
 from dtglib.experiments.syntax_scores import beam_scores, graphs_of, pairs_of, parsing_of, suites_of, widths_of
+from dtglib.experiments.translating import translation_of
 from dtglib.families.base import Variant, compared, family, titles
 
 
@@ -37,7 +38,7 @@ class Job(NamedTuple):
 
 def jobs_of(size: str, paper: str) -> list[Job]:
     """The jobs for a paper's notebooks at a size."""
-    models = list(compared(paper))
+    models = list(compared_at(size, paper))
     settings = read_size(size, model=models[0])
     jobs = [] if settings.evaluation.released else _of_study(size, settings, paper)
     jobs += OF_PAPER.get(paper, _of_models)(size, models)
@@ -106,7 +107,23 @@ def _of_udgn(size: str, models: Sequence[str]) -> list[Job]:
     ]
 
 
-OF_PAPER = {"dtg": _of_dtg, "udgn": _of_udgn}  # other papers have the jobs of their models
+def _of_translation(size: str, models: Sequence[str]) -> list[Job]:
+    """The jobs of the paper of translators: they are trained, and translate tests and challenge sets.
+
+    Those whose decoder encodes each prefix anew take longest, and come first.
+    """
+    settings = read_size(size, model=models[0])
+    slowest_first = list(reversed(models))
+    return _of_training(size, settings, slowest_first) + [
+        Job(f"translations by {model}, seed {seed}", partial(_syntax, translation_of, size, model, seed), (trained_by,))
+        for seed in _seeds(settings)
+        for model in slowest_first
+        for trained_by in [f"train {model}, seed {seed}"]
+    ]
+
+
+# Other papers have the jobs of their models.
+OF_PAPER = {"dtg": _of_dtg, "udgn": _of_udgn, "translation": _of_translation}
 
 
 def _of_parsers(size: str, settings: Settings, names: Sequence[str]) -> list[Job]:
@@ -196,7 +213,7 @@ def _of_scores(size: str, seed: int, model: str, parser: str | None) -> Job:
 
 # What is measured of the models of which families.
 JUDGEMENTS = {
-    "pairs": (pairs_of, lambda kind: True),
+    "pairs": (pairs_of, lambda kind: kind.translates is None),
     "suites": (suites_of, lambda kind: kind.is_searched),
     "parses": (parsing_of, lambda kind: kind.parses),
     "graphs": (graphs_of, lambda kind: kind.graphs is not None),

@@ -84,6 +84,15 @@ def _tuned(task: str, on: str, score: str) -> Callable[[Line], float | None]:
     return value
 
 
+def _translated(metric: str) -> Measure:
+    """A score on the test part of a corpus; the test sets of papers are in translation_tables.py."""
+
+    def of_model(line: Line) -> float | None:
+        return line[metric] if line["part"] == "translation" and line["on"] == "test" else None
+
+    return Measure(metric, (), "", of_model)
+
+
 PRIMARY = ("mean of 6 circuits of 33 suites", "mean of 6 circuits of 21 suites")  # public, minilang's
 
 # The test parts of RTE and SST-2 have no public labels. What the paper calls their F1 is the accuracy in its code.
@@ -107,6 +116,7 @@ MEASURES = (
     Measure("hidden words", ("PTB/MLM_PPL", "BLLIP/MLM_PPL"), "", _hidden, lambda line: line.get("hidden words")),
     *(_induced(of, trees) for trees in ("argmax", "tree") for of in ("DDA", "UDA")),
     *OF_TASKS,
+    *map(_translated, ("BLEU", "chrF+")),
 )
 LOW = ("perplexity", "hidden words")  # measures of which less is better
 
@@ -199,4 +209,22 @@ OF_UDGN = (
     ("functions", "DDA, argmax", "UDGN", "- Nonlinear"),
     ("functions", "UDA, tree", "UDGN", "- Nonlinear"),
     (MODELS, "hidden words", "UDGN", "Transformer (masked words)"),
+)
+
+# Of the paper of translators: what it finds on the test sets of medium models, in BLEU and chrF+ alike.
+OF_TRANSLATION = tuple(
+    (MODELS, metric, better, worse)
+    for metric in ("BLEU", "chrF+")
+    for better, worse in (
+        ("PARENT", "Vanilla"),
+        ("GCN", "Vanilla"),
+        ("PARENT", "BiTran"),
+        ("GCN", "BiTran"),
+        ("BiTran", "Vanilla"),
+        ("Linearized", "Vanilla"),
+        ("PARENT", "Linearized"),
+        ("GCN", "Linearized"),
+        ("GCN", "GCN - Labels"),
+        ("GCN - Labels", "GCN - Gates"),
+    )
 )

@@ -18,6 +18,11 @@ has a line of metrics for every number:
     {"part": "trivial trees", "seed": 1, "model": "left neighbour", "DDA": 0.31, "UDA": 0.42}
     {"part": "label of heads", "seed": 1, "model": "udgn", "label": "det", "head": "1.3", "r": 0.61, ...}
     {"part": "graphs",     "seed": 1, "model": "gilt", "F1 by number": 0.91, "log joint": -3.3, ...}
+    {"part": "translation", "seed": 1, "model": "parent", "on": "test", "BLEU": 61.0, "chrF+": 78.2, "trees": 99.5, ...}
+    {"part": "challenge set", "seed": 1, "model": "parent", "set": "particle", "kept": 91.0, "exact": 70.5, ...}
+    {"part": "by distance", "seed": 1, "model": "parent", "set": "particle", "distance": 3, "kept": 90.1, ...}
+    {"part": "object first", "seed": 1, "model": "parent", "marked": "both", "object first": 12, ...}
+    {"part": "public challenge set", "seed": 1, "model": "parent", "set": "de_particle", "distance from": 1, ...}
     {"part": "ablation",   "seed": 1, "model": "dtg", "question": "output layer", "variant": "factored, legal", ...}
 """
 
@@ -39,6 +44,7 @@ from dtglib.experiments.parsers import is_ours, nats_per_word, proposer_of, prop
 from dtglib.experiments.prepare import prepare, read_corpus, trained
 from dtglib.experiments.settings import Settings, checksums_of, read_size
 from dtglib.experiments.syntax_scores import beam_scores, graphs_of, pairs_of, parsing_of, suites_of, widths_of
+from dtglib.experiments.translating import translation_of
 from dtglib.families.base import Family, family
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS, favourites, propose
@@ -125,8 +131,10 @@ def _of_others(settings: Settings, folder: Path, kind: Family, sentences: list[S
 
 
 def _of_syntax(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
-    """Test suites and minimal pairs."""
+    """Test suites and minimal pairs, of which translators know nothing: they score sentences given sources."""
     for model, folder in models.items():
+        if family(model).translates:
+            continue
         if family(model).is_searched:
             report = suites_of(settings, folder)
             for row in report["suites"]:
@@ -165,8 +173,23 @@ def _of_induction(settings: Settings, models: Mapping[str, Path]) -> Iterator[di
             yield {"part": "trivial trees", "model": row.pop("trees"), **row}
 
 
+def _of_translation(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
+    """How well translators translate."""
+    for model, folder in models.items():
+        found = translation_of(settings, folder) if family(model).translates else {}
+        for part, rows in found.items():
+            for row in rows:
+                yield {"part": part, "model": model, **row}
+
+
 # The parts of an evaluation of trained models; the last part, the variants of models, trains models of its own.
-OF_MODELS = {"sentences": _of_sentences, "syntax": _of_syntax, "parsing": _of_parsing, "induction": _of_induction}
+OF_MODELS = {
+    "sentences": _of_sentences,
+    "syntax": _of_syntax,
+    "parsing": _of_parsing,
+    "induction": _of_induction,
+    "translation": _of_translation,
+}
 ABLATIONS = "ablations"
 ABOUT = (*OF_MODELS, ABLATIONS)
 

@@ -21,7 +21,7 @@ from dtglib.basics.released import cards
 from dtglib.data.corpora import CorpusConfig, corpus_checksum
 from dtglib.data.registry import checksums
 from dtglib.data.vocabulary import VocabularyConfig
-from dtglib.families.base import DEFAULT_MODEL, Family, families, family
+from dtglib.families.base import DEFAULT_MODEL, Family, compared, families, family
 from dtglib.training.schedule import TrainConfig
 
 
@@ -59,6 +59,7 @@ class EvaluationConfig:
     items: float = 1.0  # the share of the test suites' items
     pairs: float = 1.0  # the share of the minimal pairs
     compared_seeds: int = 1  # the number of seeds, from `seed` on, whose models are compared
+    compared: str | None = None  # the models that notebooks compare, with blanks between; null: all of their paper
 
     def __post_init__(self) -> None:
         require_positive(self, "trees", "scored_sentences", "beam", "score_beam", "compared_seeds")
@@ -105,6 +106,17 @@ def read_size(size: str, **overrides: Any) -> Settings:
     if settings.evaluation.released:
         _require_untouched(settings, size, overrides)
     return settings
+
+
+def compared_at(size: str, paper: str) -> dict[str, str]:
+    """The titles of the models that a paper's notebooks compare at a size, by their names."""
+    models = compared(paper)
+    chosen = read_size(size, model=next(iter(models))).evaluation.compared
+    if chosen is None:
+        return models
+    if odd := set(chosen.split()) - models.keys():
+        raise UserError(f"{size}: {sorted(odd)[0]} is no model of {paper}; models are {', '.join(models)}")
+    return {name: title for name, title in models.items() if name in chosen.split()}
 
 
 def _require_untouched(settings: Settings, size: str, overrides: Mapping[str, Any]) -> None:

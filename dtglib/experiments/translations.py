@@ -1,14 +1,12 @@
-"""Translations of trained models, their scores, and what they keep of challenge sets; translations are cached.
+"""Translations of trained models, and their scores; translations are cached.
 
     found = translations_of(folder, [("Den", "Ball", "bringt", "der", "Vater", ".")], Beam())
     measured(found, references)                    {"sentences": 1, "BLEU": ..., "chrF++": ..., "trees": ...}
-    challenged(folder, Beam())                     a row for each set: what share is kept, and in the plain order
 
 What others can recompute stands in the records: texts are words with blanks between, without transitions, and the
 signatures are sacreBLEU's (evaluate/translations.py).
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -17,10 +15,7 @@ from dtglib.basics.errors import UserError, require
 from dtglib.basics.files import sha256
 from dtglib.basics.record import Row
 from dtglib.data.corpora import load
-from dtglib.data.minilang import challenge_sets
-from dtglib.data.object_first import object_first
 from dtglib.data.treebank import Sentence, Words
-from dtglib.evaluate.kept_meaning import kept, roles
 from dtglib.evaluate.translations import scores_of, sign_test
 from dtglib.experiments.cache import Computed, cached_rows, digest_of
 from dtglib.families.base import Beam, Translation, family_of, load_model, module_of
@@ -79,75 +74,6 @@ def translated(folder: Path, corpus: str, split: str | None, sentences: int | No
     sources = [sentence.translation for sentence in treebank.sentences]
     require(all(sources), f"{corpus}: is a corpus of one language; name a pair of languages too, such as :de-en")
     return measured(translations_of(folder, sources, beam), treebank.sentences)
-
-
-# ---- Challenge sets
-
-
-def challenged(folder: Path, beam: Beam) -> list[Row]:
-    """For each of minilang's challenge sets, in percent: what keeps what the set is about, and what is word for word
-    the reference; the same for the counterparts in the plain order, of which particles and reflexives are not asked."""
-    rows = []
-    for name, items in challenge_sets().items():
-        truths = [item.truth for item in items]
-        found, plain = (
-            [one.words for one in translations_of(folder, sources, beam)]
-            for sources in ([item.german for item in items], [item.plain_german for item in items])
-        )
-        has_counterpart = name not in ("particle", "reflexive")  # there the plain order has other words
-        rows.append(
-            {
-                "set": name,
-                "items": len(items),
-                "kept": _percent(kept(name, found, truths)),
-                "exact": _percent([a == item.english for a, item in zip(found, items, strict=True)]),
-                "plain, kept": _percent(kept(name, plain, truths)) if has_counterpart else None,
-                "plain, exact": _percent([a == item.plain_english for a, item in zip(plain, items, strict=True)]),
-            }
-        )
-    return rows
-
-
-def by_distance(folder: Path, name: str, beam: Beam) -> list[Row]:
-    """The share that is kept of a set whose items have distances, by distance."""
-    items = challenge_sets()[name]
-    require("distance" in items[0].truth, f"the items of {name} have no distances; take particle or preposition")
-    found = translations_of(folder, [item.german for item in items], beam)
-    of_distance: dict[int, list[bool]] = defaultdict(list)
-    right = kept(name, [one.words for one in found], [item.truth for item in items])
-    for item, is_right in zip(items, right, strict=True):
-        of_distance[int(item.truth["distance"])].append(is_right)
-    return [
-        {"distance": d, "items": len(of_distance[d]), "kept": _percent(of_distance[d])} for d in sorted(of_distance)
-    ]
-
-
-def turned_round(folder: Path, beam: Beam) -> list[Row]:
-    """How many of the 99 sentences with objects first keep their roles; the paper's Table 3 has people's counts."""
-    sentences, rows = object_first(), []
-    found = [
-        translations_of(folder, [getattr(one, order) for one in sentences], beam)
-        for order in ("german", "plain_german")
-    ]
-    for marked in dict.fromkeys(one.marked for one in sentences):
-        row: Row = {"marked": marked}
-        for order, translations in zip(("object first", "subject first"), found, strict=True):
-            verdicts = [
-                roles(said.words, one.subject, one.object)
-                for said, one in zip(translations, sentences, strict=True)
-                if one.marked == marked
-            ]
-            row |= {
-                "sentences": len(verdicts),
-                order: verdicts.count("right"),
-                f"{order}, reversed": verdicts.count("reversed"),
-            }
-        rows.append(row)
-    return rows
-
-
-def _percent(right: Sequence[bool]) -> float:
-    return 100 * sum(right) / len(right)
 
 
 # ---- Systems side by side

@@ -32,7 +32,7 @@ from dtglib.data.treebank import Treebank, TreebankError, trees_only
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.network.transformer import Batch, batch_of, farthest_in
 from dtglib.sequences.batches import by_length, in_rows, pack, pad, rows_of
-from dtglib.sequences.compile import Compiled, Sequences
+from dtglib.sequences.compile import NOTHING, Compiled, Sequences
 from dtglib.sequences.readings import Reading, within_reach
 from dtglib.sequences.structure import Flex, Structure, Vectors, dense, flex
 
@@ -130,6 +130,12 @@ class Examples:
     def lengths(self) -> np.ndarray:
         """The number of positions of each sentence."""
         return np.diff(self.sequences.starts)
+
+    @property
+    def symbols(self) -> np.ndarray:
+        """All symbols that are predicted, one after another."""
+        targets = self.sequences.vectors.target
+        return targets[targets != NOTHING]
 
     @cached_property
     def farthest(self) -> int:

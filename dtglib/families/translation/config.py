@@ -45,7 +45,8 @@ class TranslationConfig:
 class TranslationTraining(TrainConfig):
     """Adam, a linear warm-up and then the inverse root; the mean over the symbols of all targets is minimised.
 
-    Batches are counted in symbols of the target, without padding.
+    Batches are counted in pieces of the source, without padding, so that a system that writes transitions takes as many
+    steps as one that does not.
     """
 
     epochs: int = 30

@@ -186,6 +186,11 @@ class PairExamples:
         return np.array([len(target.ids) for target in self.targets])
 
     @property
+    def symbols(self) -> np.ndarray:
+        """All symbols of the targets, one after another."""
+        return np.concatenate([target.ids for target in self.targets])
+
+    @property
     def summary(self) -> str:
         """The numbers of pairs, words and symbols, and what was left out, in words."""
         words, written = sum(map(len, self.sources)), int(self.lengths.sum())
@@ -205,8 +210,8 @@ class PairExamples:
         return digest.hexdigest()[:12]
 
     def plan(self, positions: int, random: np.random.Generator, device: torch.device) -> list[np.ndarray]:
-        """The batches of an epoch, each of at most so many symbols of the target."""
-        return by_total(self.lengths, positions, random)
+        """The batches of an epoch, each of at most so many pieces of sources, which all systems have alike."""
+        return by_total(np.array(list(map(len, self.sources))), positions, random)
 
     def batch(self, numbers: Sequence[int] | np.ndarray, positions: int, device: torch.device) -> PairBatch:
         """A batch of the plan, its sources on a device."""

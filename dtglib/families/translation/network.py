@@ -26,7 +26,7 @@ from dtglib.families.translation.config import TranslationConfig
 from dtglib.families.translation.examples import Meanings, PairBatch
 from dtglib.families.translation.graph import GraphLayer, parents_of
 from dtglib.families.translation.layers import Around, DecoderLayer, EncoderLayer, Memory
-from dtglib.families.translation.prefixes import Cut, Rows, all_prefixes, predicted, rows_of, some_prefixes, whole
+from dtglib.families.translation.prefixes import Rows, cut_for, predicted, rows_of
 from dtglib.families.translation.systems import SYSTEMS
 from dtglib.network.attention import NEAREST, sinusoids
 from dtglib.network.saved import Saved
@@ -116,7 +116,7 @@ class Translator(Saved):
 
     def predict(self, batch: PairBatch) -> Predictions:
         """The symbols of the targets: all, or those after the prefixes that are drawn."""
-        cut, times = self._cut(batch)
+        cut, times = cut_for(self.system, batch.targets, self.config.prefixes if self.training else None)
         rows = rows_of(batch.targets, cut, np.arange(len(batch.targets)), batch.source.device)
         logits = self.output(self.vectors(rows, self.remember(batch.source)))
         by_last = self.system.whole_prefix
@@ -124,13 +124,6 @@ class Translator(Saved):
         of = cut.of if by_last else np.repeat(cut.of, cut.length)
         times = torch.ones(len(of)) if times is None else torch.from_numpy(times).float()
         return Predictions(logits, symbol, of, times.to(logits.device))
-
-    def _cut(self, batch: PairBatch) -> tuple[Cut, np.ndarray | None]:
-        if not self.system.whole_prefix:
-            return whole(batch.targets), None
-        if self.training and self.config.prefixes is not None:
-            return some_prefixes(batch.targets, self.config.prefixes)
-        return all_prefixes(batch.targets), None
 
     def loss(self, batch: PairBatch) -> tuple[Float[Tensor, ""], dict[str, Part]]:
         """The nats of all targets."""

@@ -23,6 +23,7 @@ from torch import Tensor
 from dtglib.basics.shapes import Int
 from dtglib.data.vocabulary import ROOT
 from dtglib.families.translation.examples import Target
+from dtglib.families.translation.systems import System
 
 GO = ROOT  # the entry that stands before each target
 
@@ -86,6 +87,16 @@ def some_prefixes(targets: Sequence[Target], most: int) -> tuple[Cut, np.ndarray
     cut = Cut(of, np.concatenate(drawn)).by_length()
     times = np.array([length / len(one) for length, one in zip(lengths, drawn, strict=True)])
     return cut, times[cut.of]
+
+
+def cut_for(system: System, targets: Sequence[Target], most: int | None = None) -> tuple[Cut, np.ndarray | None]:
+    """The rows from which a system predicts targets: if it reads whole prefixes, `most` of each target's (None: all).
+
+    Where prefixes are drawn, also how many each of them stands for.
+    """
+    if not system.whole_prefix:
+        return whole(targets), None
+    return (all_prefixes(targets), None) if most is None else some_prefixes(targets, most)
 
 
 def rows_of(targets: Sequence[Target], cut: Cut, sources: np.ndarray, device: torch.device | str = "cpu") -> Rows:

@@ -1,0 +1,41 @@
+"""Lines of the records in results/, for tables that are no table of systems and measures (those are in tables.py).
+
+newest_lines(None, lambda line: line["part"] == "translation")      a row for each; corpus and size are the record's
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from dtglib.basics.files import repository
+from dtglib.basics.record import Record, read_record
+from dtglib.experiments.measures import Line
+
+
+def records(folder: Path | None = None) -> Iterator[Record]:
+    """The finished records, the newest first."""
+    folders = (folder or repository() / "results").glob("*/record.json")
+    found = [read_record(path.parent) for path in folders]
+    finished = [one for one in found if one.about["status"] == "finished"]
+    return iter(sorted(finished, key=lambda one: one.about["started"], reverse=True))
+
+
+def newest_lines(folder: Path | None, wanted: Callable[[Line], bool]) -> pd.DataFrame:
+    """The lines that are wanted; of each corpus, size and model those of the newest record that has them.
+
+    `corpus` and `size` are the record's, and `trained` is what it trained or tuned.
+    """
+    seen, rows = set(), []
+    for record in records(folder):
+        about = {"corpus": record.config.get("corpus"), "size": record.config.get("size")}
+        about["trained"] = str(record.config.get("model"))
+        found = [(_key(line | about), line | about) for line in record.metrics if wanted(line)]
+        new = {key for key, _ in found} - seen
+        rows += [line for key, line in found if key in new]
+        seen |= new
+    return pd.DataFrame(rows)
+
+
+def _key(line: Line) -> tuple:
+    return line["corpus"], line["size"], line["trained"], line.get("model") or line.get("way")

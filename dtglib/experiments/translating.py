@@ -1,0 +1,91 @@
+"""How well a translator of a run translates: the tests of its corpus, and the challenge sets in its words.
+
+    found = translation_of(settings, folder)
+    found["translation"]            a row for each test part: BLEU, chrF+, chrF++, and the share of whole trees
+    found["challenge set"]          of minilang: what share of each set is kept, and in the plain order (challenges.py)
+    found["by distance"]            of minilang: the same by the distance of what belongs together
+    found["object first"]           from German: how many of the 99 sentences keep their roles
+    found["public challenge set"]   of other corpora between German and English, where the files are there
+
+The keys are the parts of a record (recording.py). Of each test part and public set `scored_sentences` are translated,
+of minilang's sets and of the 99 sentences the share `items`, with a search of width `beam`. The translations are
+cached, the scores are not.
+"""
+
+from pathlib import Path
+
+from dtglib.basics.errors import require
+from dtglib.basics.record import Row
+from dtglib.data.challenge_files import PublicSet, lowered, public_sets
+from dtglib.data.corpora import find, load
+from dtglib.data.parallel import NAMED, is_lower_cased
+from dtglib.data.treebank import Sentence, Words
+from dtglib.experiments.challenges import by_distance, challenged, in_public, turned_round, with_distances
+from dtglib.experiments.sentence_scores import spread
+from dtglib.experiments.settings import Settings
+from dtglib.experiments.translations import measured, translations_of
+from dtglib.families.base import Beam, Translation
+
+TEST = "test"  # what the names of test parts begin with
+
+
+def beam_of(settings: Settings) -> Beam:
+    """How a run searches."""
+    return Beam(settings.evaluation.beam)
+
+
+def references_of(settings: Settings) -> dict[str, list[Sentence]]:
+    """The sentences of each test part of a run's corpus."""
+    corpus, evaluation = settings.corpus, settings.evaluation
+    parts = [part for part in find(corpus.corpus) if part.startswith(TEST)]
+    read = {part: load(corpus.corpus, part, corpus.test_sentences).sentences for part in parts}
+    return {part: spread(sentences, evaluation.scored_sentences) for part, sentences in read.items()}
+
+
+def translations_by(settings: Settings, folder: Path) -> dict[str, list[Translation]]:
+    """The translation of each sentence of each test part."""
+    beam = beam_of(settings)
+    return {
+        part: translations_of(folder, list(map(_source, some)), beam) for part, some in references_of(settings).items()
+    }
+
+
+def _source(sentence: Sentence) -> Words:
+    require(sentence.translation, f"sentence {sentence.id!r} has no source; name a corpus of pairs, such as NAME:de-en")
+    return sentence.translation
+
+
+def scores_by(settings: Settings, folder: Path) -> dict[str, Row]:
+    """The scores on each test part."""
+    references, found = references_of(settings), translations_by(settings, folder)
+    return {part: measured(found[part], references[part]) for part in references}
+
+
+def translation_of(settings: Settings, folder: Path) -> dict[str, list[Row]]:
+    """The rows of each part."""
+    tests = [{"on": part, **row} for part, row in scores_by(settings, folder).items()]
+    return {"translation": tests, **_of_challenges(settings, folder)}
+
+
+def _of_challenges(settings: Settings, folder: Path) -> dict[str, list[Row]]:
+    """The challenge sets that have the languages and the words of a run's corpus."""
+    name, share, beam = settings.corpus.corpus, settings.evaluation.items, beam_of(settings)
+    text, source, target = NAMED.fullmatch(name).groups()
+    is_german, case = (source, target) == ("de", "en"), str.lower if is_lower_cased(name) else str
+    found = {"object first": turned_round(folder, beam, share, case)} if is_german else {}
+    if text != "minilang":
+        most = settings.evaluation.scored_sentences
+        return found | {"public challenge set": list(in_public(folder, public_for(name), beam, most))}
+    if not is_german:
+        return found
+    distances = [{"set": one, **row} for one in with_distances() for row in by_distance(folder, one, beam, share)]
+    return found | {"challenge set": challenged(folder, beam, share), "by distance": distances}
+
+
+def public_for(corpus: str) -> dict[str, PublicSet]:
+    """The public sets in the languages of a corpus, in lower case if that is."""
+    _, source, target = NAMED.fullmatch(corpus).groups()
+    sets = public_sets(source, target) if {source, target} == {"de", "en"} else {}
+    if not is_lower_cased(corpus):
+        return sets
+    return {name: one._replace(items=lowered(one.items)) for name, one in sets.items()}
