@@ -28,8 +28,8 @@ sys.path = [str(HERE / "parts"), *(folder for folder in sys.path if Path(folder)
 RUNS = 3
 RECORDS = repository() / "benchmarks" / "records"
 
-# Prints and records one figure: what, how many, the work, and further numbers beside it. Those that follow from the
-# time are functions of the seconds.
+# Prints and records one figure: what, how many, the work (or the seconds that it took elsewhere), and further numbers
+# beside it. Those that follow from the time are functions of the seconds.
 Report = Callable[..., None]
 Beside = float | str | Callable[[float], float]
 
@@ -54,8 +54,8 @@ def benchmark(name: str, question: str, seeds: Sequence[int] = ()) -> Iterator[R
         yardstick = best(lambda: matrix @ matrix)
         print(f"{'what':52} {'count':>8} {'seconds':>9} {'a second':>10} {'ratio':>7}")
 
-        def report(what: str, count: int, work: Callable[[], object], **more: Beside) -> None:
-            seconds = best(work)
+        def report(what: str, count: int, work: Callable[[], object] | float, **more: Beside) -> None:
+            seconds = best(work) if callable(work) else work
             ratio = seconds / yardstick
             beside = settled(more, seconds)
             run.metric(what=what, count=count, seconds_taken=seconds, ratio=ratio, **beside)

@@ -49,18 +49,19 @@ def latest(name):
     return next((one for one in found if one.about["status"] == "finished"), None)
 
 
-RECORDS = {name: latest(name) for name in ("growth", "training", "scoring", "within", "precision", "cuda")}
+NAMES = ("growth", "training", "scoring", "within", "precision", "host", "growth_of_data", "cuda")
+RECORDS = {name: latest(name) for name in NAMES}
 
 # %% tags=["table"]
 for name, record in RECORDS.items():
     if record is None:
-        print(f"{name:10} not measured")
+        print(f"{name:14} not measured")
         continue
     about = record.about
     machine = about["hardware"]
     cpu = f"{machine['cpu']}, {record.config['cores']} of its cores"
     where = ", ".join(machine["gpus"]) if name == "cuda" else cpu
-    print(f"{name:10} {about['started'][:10]}  {where}, PyTorch {about['versions']['torch']}")
+    print(f"{name:14} {about['started'][:10]}  {where}, PyTorch {about['versions']['torch']}")
 
 # %% [markdown]
 # A line that says *not measured* is a gap, and stays one until somebody runs the benchmark: no number below is an
@@ -225,6 +226,118 @@ else:
         if "curve" not in row:
             beside = {key: value for key, value in row.items() if key not in ("seconds", "what", "ratio")}
             print(row["what"], ", ".join(f"{key} {value:.4g}" for key, value in beside.items()), sep=": ")
+
+# %% [markdown]
+# ## More text than memory holds
+#
+# 42 million words (BLLIP-LG), or the 100 million of BabyLM, are compiled once into files, and read from there in every
+# batch. A process of its own took these stages for each number of sentences of minilang; seconds are of the processor,
+# and memory is the peak until the end of the stage:
+
+# %% tags=["table"]
+data = pd.DataFrame(RECORDS["growth_of_data"].metrics).dropna(subset=["stage"])
+data["sentences"] = data.what.str.partition(" ")[0].astype(int)
+for what in ("seconds_taken", "gibibytes", "gibibytes_on_disk"):
+    print(data.pivot(index="stage", columns="sentences", values=what).loc[data.stage.unique()].round(2), end="\n\n")
+
+# %% [markdown]
+# The last column is projected to 5 million sentences, by a line through the two others. With batches and steps neither
+# time nor memory grows. What grows in memory is 8 bytes a sentence, the plan of the epochs, and the text while
+# SentencePiece learns its pieces from all of it.
+
+# %% [markdown]
+# ## On paper: all of BLiMP, the suites, and BLLIP's test set, at the paper's size
+#
+# How long would it take to evaluate 252 million parameters, with 300 trees of a sentence or a beam of 300, on one GPU
+# and on many? Measured on processors: how much trees share, how many positions a search computes, what a core does for
+# a sentence before a network can read it. **The rates of a GPU are assumed, not measured**: the maker's figures for an
+# H200, and a share of its peak that is thought to be within reach.
+
+# %%
+from math import ceil
+
+from dtglib.decode.beam import Widths
+from dtglib.network.transformer import TransformerConfig
+from dtglib.parsing.propose import AT_ONCE
+
+PEAK, SHARE = {"bfloat16": 989e12, "float32": 67e12}, 0.3  # assumed: operations a second, and how much of it is reached
+SENT, DISK = 50e9, 2e9  # assumed: bytes a second from memory to each GPU, and from the disk that all machines share
+MODEL, PIECES, WEIGHTS = TransformerConfig(), 32_768, 252e6 * 4  # bytes of weights; every process reads them once
+SETS = {"BLiMP": (134_000, 9, AT_ONCE), "BLLIP, test": (3000, 24, AT_ONCE), "suites": (3132, 14, Widths(300).at_once)}
+
+OPERATIONS = pd.Series(  # additions and multiplications, forwards
+    {
+        "positions": 2 * MODEL.layers * MODEL.width * (4 * MODEL.width + 2 * MODEL.inner),
+        "predictions": 2 * MODEL.width * PIECES,
+        "pairs": 6 * MODEL.layers * MODEL.width,  # of positions: scores of contents and of distances, sums of values
+    }
+)
+
+# %% [markdown]
+# A set is so many sentences of so many words and marks (of BLLIP: what its size suggests), a piece each; one process
+# computes a block of sentences as a whole. Here is what a core does for one of them, in milliseconds, by its words; and
+# what the network then computes for it, sharing or not, and is sent:
+
+# %% tags=["table"]
+host = pd.DataFrame(RECORDS["host"].metrics)
+trees = host.dropna(subset=["words"]).astype({"words": int})
+milliseconds = (1000 * trees.seconds_taken / trees["count"]).groupby([trees.words, trees.stage], sort=False).sum()
+print(milliseconds.unstack("stage").round(1), end="\n\n")
+per_sentence = trees[trees.stage == "tries are made"].set_index("words")
+sizes = ["positions_of_rows", "positions", "predictions", "pairs", "bytes_sent"]
+print(per_sentence[sizes].round().astype(int))
+
+# %% [markdown]
+# A search computes its positions one after the other. How many they are, and what its steps cost where there is a
+# single hypothesis and so hardly a network, is in the record of beams above (two cores, 6 layers). On a GPU steps have
+# fixed costs of their own, which only a GPU can show.
+
+# %%
+on_cpu = beam[beam.machine == "CPU"].set_index("x")
+a_word = on_cpu.positions[300] / on_cpu["count"][300]
+of_search = pd.Series({"positions": a_word, "predictions": a_word, "pairs": 0, "bytes_sent": 0})
+step_seconds = on_cpu.seconds_taken[1] / on_cpu["count"][1]  # a word, of all sentences that are searched together
+
+
+def work(name):
+    """What a whole set needs: operations and bytes of the network, and seconds of one core."""
+    sentences, words, at_once = SETS[name]
+    if name == "suites":
+        sizes, core = of_search * words, step_seconds * words / at_once
+    else:
+        sizes, core = per_sentence.loc[words], milliseconds[words].sum() / 1000
+    operations = (sizes[OPERATIONS.index].astype(float) * OPERATIONS).sum()
+    return sentences * pd.Series({"operations": operations, "bytes": float(sizes.bytes_sent), "core": core})
+
+
+print(pd.DataFrame({name: work(name) for name in SETS}).T.map("{:.2g}".format))
+
+# %% [markdown]
+# Each GPU has a process, whose core prepares one sentence while the GPU scores another: so the slower of the two
+# decides. Before that the weights are read, and a row is written for every sentence:
+
+# %% tags=["table"]
+row_seconds = (host.seconds_taken / host["count"])[host.stage == "rows are written"].item()
+
+
+def hours(name, gpus, precision):
+    """How long a set takes: the process with the most blocks decides."""
+    sentences, _, at_once = SETS[name]
+    blocks = ceil(sentences / at_once)
+    mine = work(name) * ceil(blocks / gpus) / blocks
+    at_the_same_time = {
+        "network": mine.operations / (PEAK[precision] * SHARE),
+        "sent": mine.bytes / SENT,
+        "core": mine.core,
+    }
+    apart = {"weights": gpus * WEIGHTS / DISK, "rows": row_seconds * ceil(blocks / gpus) * at_once}
+    total = max(at_the_same_time.values()) + sum(apart.values())
+    return {"hours": total / 3600} | {f"{part}, s": seconds for part, seconds in (at_the_same_time | apart).items()}
+
+
+cases = [(precision, name, gpus) for precision in PEAK for name in SETS for gpus in (1, 8, 64)]
+rows = {(precision, name, gpus): hours(name, gpus, precision) for precision, name, gpus in cases}
+print(pd.DataFrame(rows).T.rename_axis(["", "set", "GPUs"]).map("{:.3g}".format).to_string())
 
 # %% [markdown]
 # ## What we found

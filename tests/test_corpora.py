@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from dtglib.basics.errors import UserError
-from dtglib.data.corpora import BLLIP_SECTIONS, UD_ENGLISH, corpora, corpus_checksum, load, read_bllip, splits
-from dtglib.data.treebank import Sentence, Treebank
+from dtglib.data.corpora import BLLIP_SECTIONS, UD_ENGLISH, bllip_blocks, corpora, corpus_checksum, load, splits
+from dtglib.data.treebank import Sentence, Treebank, joined
 
 HEADS = {
     "There is a difference": (2, 0, 4, 2),
@@ -284,7 +284,7 @@ def test_only_the_first_trees_of_a_section_are_for_dev_and_test(bllip, split, se
     (bllip / section / "a.001").write_text(trees(*(f"first{n}" for n in range(limit - 1))))
     (bllip / section / "a.002").write_text(trees("last", "over"))
     (bllip / section / "a.003").write_text("never read")
-    words = words_of(read_bllip(bllip, split))
+    words = words_of(joined(bllip_blocks(bllip, split)))
     assert len(words) == 1 + limit + 1
     assert words[-2] == "last"
 
@@ -293,20 +293,20 @@ def test_the_articles_of_a_section_are_read_by_their_numbers(bllip):
     section = bllip / "1987/w7_001"
     (section / "w7_001.10").write_text(trees("ten"))
     (section / "w7_001.9").write_text(trees("nine"))
-    assert words_of(read_bllip(bllip, "dev"))[:3] == ["There is w7_001", "nine", "ten"]
+    assert words_of(joined(bllip_blocks(bllip, "dev")))[:3] == ["There is w7_001", "nine", "ten"]
 
 
 def test_sections_in_capitals_and_as_single_files_are_found_too(bllip):
     (bllip / "1987/w7_001").rename(bllip / "1987/W7_001")
     (bllip / "1988/w8_001/w8_001.000").rename(bllip / "w8_001.mrg")
-    assert words_of(read_bllip(bllip, "dev"))[:2] == ["There is w7_001", "There is w8_001"]
+    assert words_of(joined(bllip_blocks(bllip, "dev")))[:2] == ["There is w7_001", "There is w8_001"]
 
 
 def test_missing_sections_of_bllip_are_named(bllip):
     for number in (17, 18):
         (bllip / f"1988/w8_0{number}/w8_0{number}.000").unlink()
     with pytest.raises(UserError, match=r"lacks 2 of the sections of train: w8_017, w8_018$"):
-        read_bllip(bllip, "train")
+        joined(bllip_blocks(bllip, "train"))
 
 
 def test_without_bllip_the_variable_is_named(no_data, monkeypatch):

@@ -17,7 +17,8 @@
 
 A corpus maps its splits to the functions that read them; a file has the one split "all". `load` returns a Treebank:
 the sentences, and the numbers of those that were left out, by reason. A line "There is a difference" of raw text
-becomes words ("There", "is", "a", "difference") and heads None, and an empty line counts as "empty line".
+becomes words ("There", "is", "a", "difference") and heads None, and an empty line counts as "empty line". `stream`
+returns the same, but if there are very many sentences, they are not in memory (streamed.py).
 
     >>> load("minilang", "train", sentences=1).sentences[0].text
     'This script which disappeared was smelled by him.'
@@ -31,7 +32,7 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -46,8 +47,9 @@ from dtglib.data.conllx import conllx_files, read_conllx
 from dtglib.data.parallel import NAMED, find_pairs, multi30k_folder
 from dtglib.data.registry import data_folder, read_registry
 from dtglib.data.sdp import read_sdp
+from dtglib.data.streamed import MOST_IN_MEMORY, Streamed, as_many_as_fit, first
 from dtglib.data.tokenize import tokenize
-from dtglib.data.treebank import Sentence, Treebank, TreebankError, decode, read_bytes, read_conllu
+from dtglib.data.treebank import Block, Sentence, Treebank, TreebankError, conllu_blocks, decode, joined, pieces
 
 SPLITS = ("train", "dev", "test")
 ALL = "all"
@@ -61,9 +63,8 @@ UD_CORPORA = {
     "ud-english-enhanced": UD_ENGLISH[:2],
 }
 
-# A function that reads one split. Its argument is `strict`: whether a broken sentence is an error, or left out and
-# counted.
-Reader = Callable[[bool], Treebank]
+# The blocks of one split. The argument is `strict`: whether a broken sentence is an error, or left out and counted.
+Reader = Callable[[bool], Iterator[Block]]
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,22 @@ class CorpusConfig:
 
 def load(name: str | Path, split: str | None = None, sentences: int | None = None, strict: bool = True) -> Treebank:
     """One split of a corpus, or its first `sentences` sentences; `split` may be omitted if there is only one."""
+    treebank = joined(_reader(name, split, sentences)(strict))
+    # `excluded` still counts the whole split, because all of it was read.
+    return treebank._replace(sentences=treebank.sentences[:sentences])
+
+
+def stream(name: str, split: str, sentences: int | None = None) -> Treebank:
+    """The same, but if these are too many sentences for the memory, they are read anew whenever they are needed."""
+    if sentences is not None and sentences <= MOST_IN_MEMORY:
+        return load(name, split, sentences)
+    read = _reader(name, split, sentences)
+    blocks = partial(read, True) if sentences is None else lambda: first(sentences, read(True))
+    return as_many_as_fit(blocks()) or Treebank(Streamed(f"{name}, {split}", blocks), Counter())
+
+
+def _reader(name: str | Path, split: str | None, sentences: int | None) -> Reader:
+    """What reads a split."""
     readers = find(name, sentences)
     if split is None and len(readers) == 1:
         (split,) = readers
@@ -88,19 +105,17 @@ def load(name: str | Path, split: str | None = None, sentences: int | None = Non
         wrong = "say which split" if split is None else f"there is no split {split!r}"
         way_out = "; for more, name a folder with *-ud-train.conllu and the like" if ALL in readers else ""
         raise UserError(f"{name}: {wrong}; it has {', '.join(readers)}{way_out}")
-    treebank = readers[split](strict)
-    # `excluded` still counts the whole split, because all of it was read.
-    return treebank._replace(sentences=treebank.sentences[:sentences])
+    return readers[split]
 
 
-def part_of(config: CorpusConfig, part: str) -> Treebank:
-    """The train, dev or test part of the corpus in a run's config."""
+def part_of(config: CorpusConfig, part: str, read: Callable[..., Treebank] = load) -> Treebank:
+    """The train, dev or test part of the corpus in a run's config, read by `load` or by `stream`."""
     if splits(config.corpus) == (ALL,):
         raise UserError(
             f"{config.corpus}: a model is trained on one part and watched on another; name a folder with "
             f"train.conllu and dev.conllu"
         )
-    return load(config.corpus, part, getattr(config, f"{part}_sentences"))
+    return read(config.corpus, part, getattr(config, f"{part}_sentences"))
 
 
 def splits(name: str | Path) -> tuple[str, ...]:
@@ -114,22 +129,22 @@ def find(name: str | Path, sentences: int | None = None) -> dict[str, Reader]:
     if name == "minilang":
         return minilang_splits(sentences)
     if name in UD_CORPORA:
-        held_out = {split: partial(read_ud_english, name, split) for split in SPLITS[1:]}
-        return {"train": partial(read_ud_english_train, name)} | held_out
+        held_out = {split: partial(ud_english_blocks, name, split) for split in SPLITS[1:]}
+        return {"train": partial(ud_english_train_blocks, name)} | held_out
     if name == "bllip":
-        return {split: partial(read_bllip, bllip_folder(), split) for split in SPLITS}
+        return {split: partial(bllip_blocks, bllip_folder(), split) for split in SPLITS}
     if name == "gum-constituents":
-        return {split: partial(read_gum_constituents, split) for split in SPLITS}
+        return {split: in_one_block(partial(read_gum_constituents, split)) for split in SPLITS}
     if name in ud_treebanks():
         return splits_of_folder(ud_folder(name))
     parallel = find_pairs(str(name), sentences)
     if parallel is not None:
-        return parallel
+        return {split: in_one_block(read) for split, read in parallel.items()}
     path = Path(name)
     if str(name) and path.is_dir():
         return splits_of_folder(path)
     if str(name) and path.exists():
-        return {ALL: partial(read_file, path)}
+        return {ALL: partial(file_blocks, path)}
     known = ", ".join(corpus.name for corpus in corpora())
     raise UserError(
         f"{str(name)!r} is neither a file nor a folder nor the name of a corpus; known are {known}; "
@@ -141,7 +156,17 @@ def minilang_splits(sentences: int | None) -> dict[str, Reader]:
     """The splits and hold-outs of the embedded corpus; no sentence of it can be broken, so `strict` has no effect."""
     from dtglib.data import minilang  # imported here, because it reads a grammar, which takes time
 
-    return {split: lambda _, s=split: Treebank(minilang.split(s, sentences), Counter()) for split in minilang.SPLITS}
+    def blocks(split: str, strict: bool) -> Iterator[Block]:
+        is_large = minilang.size_of(split, sentences) > MOST_IN_MEMORY
+        found = minilang.in_blocks(split, sentences) if is_large else [minilang.split(split, sentences)]
+        return (partial(Treebank, block, Counter()) for block in found)
+
+    return {split: partial(blocks, split) for split in minilang.SPLITS}
+
+
+def in_one_block(read: Callable[[bool], Treebank]) -> Reader:
+    """The blocks of what is always read as a whole."""
+    return lambda strict: iter([partial(read, strict)])
 
 
 # --- Universal Dependencies --------------------------------------------------------------------------------------
@@ -162,44 +187,36 @@ def ud_treebanks() -> list[str]:
     return sorted(path.name for path in ud_folder().glob("UD_*") if path.is_dir())
 
 
-def read_ud_english(corpus: str, split: str, strict: bool) -> Treebank:
+def ud_english_blocks(corpus: str, split: str, strict: bool) -> Iterator[Block]:
     """A split of the treebanks of a corpus, one after the other."""
-    parts = []
     for name in UD_CORPORA[corpus]:
         paths = files_of_split(ud_folder(name), split)
         if not paths:
             raise UserError(f"{corpus}: the {split} part of {name} is missing; {how_to_get_data()}")
-        parts.append(read_files(paths, strict))
-    return joined(parts)
+        yield from files_blocks(paths, strict)
 
 
-def read_ud_english_train(corpus: str, strict: bool) -> Treebank:
+def ud_english_train_blocks(corpus: str, strict: bool) -> Iterator[Block]:
     """The training parts without sentences of any treebank's dev or test part, such as "Thank you ."."""
-    held_out = {s.words for split in ("dev", "test") for s in read_ud_english(corpus, split, strict).sentences}
-    return without(held_out, read_ud_english(corpus, "train", strict), "also in dev or test")
+    others = (joined(ud_english_blocks(corpus, split, strict)) for split in ("dev", "test"))
+    held_out = {sentence.words for other in others for sentence in other.sentences}
+    for block in ud_english_blocks(corpus, "train", strict):
+        yield partial(without, held_out, block, "also in dev or test")
 
 
 def read_gum_constituents(split: str, strict: bool) -> Treebank:
     """A split of UD_English-GUM with the constituents of its sentences."""
     from dtglib.data.constituents import with_constituents  # imported here, because NLTK takes a second to import
 
-    treebank = read_files(files_of_split(ud_folder("UD_English-GUM"), split), strict)
+    treebank = joined(files_blocks(files_of_split(ud_folder("UD_English-GUM"), split), strict))
     return with_constituents(treebank, data_folder() / "gum_const", strict)
 
 
-def without(held_out: Collection[tuple[str, ...]], treebank: Treebank, reason: str) -> Treebank:
+def without(held_out: Collection[tuple[str, ...]], block: Block, reason: str) -> Treebank:
     """Leave out, and count, the sentences whose words are in `held_out` in the same order and spelling."""
+    treebank = block()
     kept = [sentence for sentence in treebank.sentences if sentence.words not in held_out]
     return Treebank(kept, treebank.excluded + Counter({reason: len(treebank.sentences) - len(kept)}))
-
-
-def joined(treebanks: Iterable[Treebank]) -> Treebank:
-    """Join several treebanks into one."""
-    whole = Treebank([], Counter())
-    for treebank in treebanks:
-        whole.sentences.extend(treebank.sentences)
-        whole.excluded.update(treebank.excluded)
-    return whole
 
 
 # --- files and folders -------------------------------------------------------------------------------------------
@@ -230,23 +247,26 @@ def splits_of_folder(folder: Path) -> dict[str, Reader]:
             f"{folder}: this folder holds no *-ud-train.conllu, *-ud-dev.conllu or *-ud-test.conllu, no train.sdp "
             f"and the like, and no bracketed trees or CoNLL-X in files named so or in sections 00 to 24"
         )
-    return {split: partial(read_files, paths) for split, paths in found.items() if paths}
+    return {split: partial(files_blocks, paths) for split, paths in found.items() if paths}
 
 
-def read_files(paths: Iterable[Path], strict: bool) -> Treebank:
-    return joined(read_file(path, strict) for path in paths)
+def files_blocks(paths: Iterable[Path], strict: bool) -> Iterator[Block]:
+    """The blocks of several files, one after the other."""
+    return (block for path in paths for block in file_blocks(path, strict))
 
 
-def read_file(path: Path, strict: bool) -> Treebank:
-    """Read a file in the format that its suffix names."""
+def file_blocks(path: Path, strict: bool) -> Iterator[Block]:
+    """The blocks of a file in the format that its suffix names; those of some formats are whole files."""
     suffix = path.suffix.lower()
     if suffix in CONLLX:
-        return read_conllx(path, strict)
+        return iter([partial(read_conllx, path, strict)])
     if suffix.startswith(".conll"):
-        return read_conllu(path, strict)
+        return conllu_blocks(path, strict)
     if suffix == ".sdp":
-        return read_sdp(path, strict)
-    return read_brackets(path, strict) if suffix in (".mrg", ".ptb", ".brackets") else read_text(path, strict)
+        return iter([partial(read_sdp, path, strict)])
+    if suffix in (".mrg", ".ptb", ".brackets"):
+        return iter([partial(read_brackets, path, strict)])
+    return (partial(read_lines, path, strict, *piece) for piece in pieces(path, b"\n"))
 
 
 def read_brackets(path: Path, strict: bool) -> Treebank:
@@ -256,11 +276,10 @@ def read_brackets(path: Path, strict: bool) -> Treebank:
     return brackets.read_brackets(path, strict)
 
 
-def read_text(path: Path, strict: bool) -> Treebank:
-    """Read raw text, one sentence per line; the sentences have no trees."""
+def read_lines(path: Path, strict: bool, first: int, data: bytes) -> Treebank:
+    """Raw text, one sentence per line, from line `first` of a file on; the sentences have no trees."""
     sentences, excluded = [], Counter()
-    lines = read_bytes(path).removesuffix(b"\n").split(b"\n")
-    for number, line in enumerate(progress(lines, f"reading {path.name}", "line"), start=1):
+    for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), start=first):
         sent_id = f"{path.stem}-{number}"
         try:
             text = decode(line).strip()
@@ -303,17 +322,15 @@ def bllip_folder() -> Path:
     return Path(folder)
 
 
-def read_bllip(folder: Path, split: str, strict: bool = True) -> Treebank:
-    """Read a split of BLLIP-LG from a copy of LDC2000T43: bracketed trees, heads None."""
+def bllip_blocks(folder: Path, split: str, strict: bool = True) -> Iterator[Block]:
+    """The sections of a split of BLLIP-LG in a copy of LDC2000T43: bracketed trees, heads None."""
     files = bllip_files(folder)
     if missing := [section for section in BLLIP_SECTIONS[split] if section not in files]:
         some = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
         raise UserError(f"bllip: {folder} lacks {len(missing)} of the sections of {split}: {some}")
     limit = BLLIP_TREES_PER_SECTION[split]
-    return joined(
-        first_trees(files[section], limit, strict)
-        for section in progress(BLLIP_SECTIONS[split], f"BLLIP {split}", "section")
-    )
+    for section in progress(BLLIP_SECTIONS[split], f"BLLIP {split}", "section"):
+        yield partial(first_trees, files[section], limit, strict)
 
 
 def bllip_files(folder: Path) -> dict[str, list[Path]]:

@@ -23,9 +23,11 @@ CoNLL-U and is read, but it is not a tree: see `trees_only`.
     Counter({'multi-root': 1, 'no tree': 1})
 """
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from sys import intern
 from typing import NamedTuple
@@ -51,6 +53,7 @@ from dtglib.data.projectivity import crossing_arcs, is_projective, projectivize
 Words = Sequence[str]
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+PIECE = 2**24  # bytes of a large file that are read at once: some 15,000 sentences of CoNLL-U
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +73,39 @@ class Sentence:
 
 
 class Treebank(NamedTuple):
-    sentences: list[Sentence]
+    sentences: list[Sentence]  # of a corpus that is too large for memory: see streamed.py
     excluded: Counter[str]  # reason -> how many sentences were left out for it
+
+
+# Consecutive sentences of a corpus, which are read when it is called.
+Block = Callable[[], Treebank]
+
+
+def joined(blocks: Iterable[Block]) -> Treebank:
+    """Read all blocks, and join them into one treebank."""
+    whole = Treebank([], Counter())
+    for block in blocks:
+        sentences, excluded = block()
+        whole.sentences.extend(sentences)
+        whole.excluded.update(excluded)
+    return whole
 
 
 def read_conllu(path: str | Path, strict: bool = True) -> Treebank:
     """All sentences of a file. A broken one is an error or, if not `strict`, left out and counted by its reason."""
-    path = Path(path)
-    data = read_bytes(path)
+    return joined(conllu_blocks(Path(path), strict))
+
+
+def conllu_blocks(path: Path, strict: bool) -> Iterator[Block]:
+    """The sentences of a file in blocks, so that it need not fit into memory."""
+    return (partial(_read, path, strict, *piece) for piece in pieces(path, b"\n\n"))
+
+
+def _read(path: Path, strict: bool, first: int, data: bytes) -> Treebank:
+    """The sentences of a piece of a file that begins with line `first`."""
     sentences: list[Sentence] = []
     excluded: Counter[str] = Counter()
-    for line, block in progress(_blocks(data), f"reading {path.name}", "sentence", total=data.count(b"\n\n")):
+    for line, block in _blocks(data, first):
         try:
             sentences.append(_sentence_from_block(block))
         except TreebankError as error:
@@ -92,18 +117,48 @@ def read_conllu(path: str | Path, strict: bool = True) -> Treebank:
 
 def read_bytes(path: Path) -> bytes:
     r"""The bytes of a file of sentences, with "\n" at the ends of lines and without a byte order mark."""
+    return b"".join(data for _, data in pieces(path, b"\n"))
+
+
+def pieces(path: Path, end: bytes) -> Iterator[tuple[int, bytes]]:
+    """The same bytes in pieces, each with the number of its first line. All but the last one end with `end`."""
+    line, rest, is_blank = 1, b"", True
+    for chunk in _chunks(path):
+        rest = (rest + chunk).replace(b"\r\n", b"\n")
+        cut = rest.rfind(end)
+        if cut >= 0:
+            piece, rest = rest[: cut + len(end)], rest[cut + len(end) :]
+            is_blank = is_blank and piece.isspace()
+            yield line, piece
+            line += piece.count(b"\n")
+    if is_blank and not rest.strip():
+        raise TreebankError(f"{path} is empty; fetch or make it again")
+    if rest:
+        yield line, rest
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    """The bytes of a file as they are, but without a byte order mark."""
+    with _explained(path), open(path, "rb") as file:
+        what, size = f"reading {path.name}", path.stat().st_size
+        with progress(None, what, "B", total=size, unit_scale=True) as bar:
+            chunk = file.read(len(BYTE_ORDER_MARK)).removeprefix(BYTE_ORDER_MARK) + file.read(PIECE)
+            while chunk:
+                yield chunk
+                bar.update(len(chunk))
+                chunk = file.read(PIECE)
+
+
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
     try:
-        data = path.read_bytes()
+        yield
     except (FileNotFoundError, NotADirectoryError):
         raise TreebankError(f"{path}: there is no such file") from None
     except IsADirectoryError:
         raise TreebankError(f"{path} is a folder; name one of the files in it") from None
     except PermissionError:
         raise TreebankError(f"{path}: no permission to read this file") from None
-    data = data.removeprefix(BYTE_ORDER_MARK).replace(b"\r\n", b"\n")
-    if not data.strip():
-        raise TreebankError(f"{path} is empty; fetch or make it again")
-    return data
 
 
 def decode(data: bytes) -> str:
@@ -115,9 +170,8 @@ def decode(data: bytes) -> str:
         raise TreebankError(what, "bad UTF-8", data.count(b"\n", 0, error.start)) from None
 
 
-def _blocks(data: bytes) -> Iterator[tuple[int, bytes]]:
+def _blocks(data: bytes, line: int) -> Iterator[tuple[int, bytes]]:
     """The sentences as bytes, each with the number of its first line; the empty line at its end is included."""
-    line = 1
     *ended, rest = data.split(b"\n\n")
     for block in [*(block + b"\n\n" for block in ended), rest]:
         sentence = block.lstrip(b"\n")

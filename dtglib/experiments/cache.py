@@ -44,7 +44,7 @@ from dtglib.basics.record import Row
 from dtglib.experiments.sharing import blocks_of, shares
 from dtglib.training.distributed import Processes, processes
 
-KINDS = ("models", "parsers", "scores", "trees")  # of results; a folder each in runs/
+KINDS = ("models", "parsers", "scores", "trees", "sequences")  # of results; a folder each in runs/
 CODE = "code"  # the key of the code's hash in an identity
 NUMBER = "#"  # the key of a row's number in a line
 CHECKSUM = "checksum"  # of the rest of a line, because a disk may lose a bit without an error

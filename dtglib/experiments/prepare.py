@@ -8,6 +8,8 @@ The folder's name is a hash of everything that the model depends on: its setting
 trains it. So nothing is trained twice, and an outdated model is never found.
 """
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,10 +19,12 @@ from dtglib.basics.code import code_of
 from dtglib.basics.config import as_dict
 from dtglib.basics.errors import UserError
 from dtglib.basics.released import cards, folder_named
-from dtglib.data.corpora import part_of
+from dtglib.data.corpora import load, part_of, stream
+from dtglib.data.streamed import by_blocks
 from dtglib.data.treebank import Treebank
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.experiments.cache import folder_of
+from dtglib.experiments.large import vocabulary_of, with_folder
 from dtglib.experiments.parsers import parser_named
 from dtglib.experiments.sentence_scores import spread
 from dtglib.experiments.settings import Settings
@@ -41,20 +45,19 @@ class TrainingCorpus(NamedTuple):
 
 def read_corpus(settings: Settings, share: float = 1.0) -> TrainingCorpus:
     """Read the train and dev parts, and make the vocabulary from the train part, or from a share of it."""
-    train_part, dev_part = (read_part(settings, part) for part in ("train", "dev"))
+    train_part, dev_part = (read_part(settings, part, stream) for part in ("train", "dev"))
     if share < 1:
         sentences = spread(train_part.sentences, max(1, round(share * len(train_part.sentences))))
         train_part = train_part._replace(sentences=sentences)
-    words = (sentence.words for sentence in train_part.sentences)
-    return TrainingCorpus(train_part, dev_part, Vocabulary.configured(settings.vocabulary, words))
+    return TrainingCorpus(train_part, dev_part, vocabulary_of(settings, train_part))
 
 
-def read_part(settings: Settings, part: str) -> Treebank:
+def read_part(settings: Settings, part: str, read: Callable[..., Treebank] = load) -> Treebank:
     """The train, dev or test part of a run's corpus, with the trees for training (see `parsed_by`, of heads)."""
-    treebank, parser = part_of(settings.corpus, part), settings.parsers.parsed_by
+    treebank, parser = part_of(settings.corpus, part, read), settings.parsers.parsed_by
     if parser is None or not settings.family.reads_heads:
         return treebank
-    return parsed(treebank, parser_named(parser, settings))
+    return by_blocks(treebank, partial(parsed, parser=parser_named(parser, settings)))
 
 
 class Prepared(NamedTuple):
@@ -72,8 +75,8 @@ def prepare(settings: Settings, corpus: TrainingCorpus | None = None) -> Prepare
     examples = []
     for part, sentences in (("train", corpus.train), ("dev", corpus.dev)):
         try:
-            longest = settings.train.longest
-            examples.append(settings.family.examples(settings.model, vocabulary, sentences, longest))
+            known = with_folder(settings, part, sentences, vocabulary, _code(settings))
+            examples.append(settings.family.examples(settings.model, vocabulary, known, settings.train.longest))
         except UserError as error:
             has_trees = any(sentence.heads is not None for sentence in sentences.sentences)
             is_without = settings.family.reads_heads and not has_trees
@@ -105,11 +108,15 @@ def identity_of(settings: Settings, prepared: Prepared) -> dict[str, Any]:
 
 def folder_for(settings: Settings, prepared: Prepared) -> Path:
     """The folder of the trained model, such as runs/models/dtg-1a2b3c4d5e6f."""
+    return folder_of("models", settings.family.name, identity_of(settings, prepared), _code(settings))
+
+
+def _code(settings: Settings) -> str:
+    """A hash of the code that makes a model and its training data."""
     family = settings.family
-    code = code_of(
+    return code_of(
         "training", train_network, module_of(settings.model.model), family.build, family.examples, family.training
     )
-    return folder_of("models", family.name, identity_of(settings, prepared), code)
 
 
 def is_released(settings: Settings) -> bool:

@@ -20,49 +20,44 @@ import numpy as np
 
 from dtglib.basics.errors import UserError
 from dtglib.data.vocabulary import PAD
-from dtglib.sequences.compile import NOTHING, Compiled, Sequences
+from dtglib.sequences.compile import NOTHING, Compiled, Sequences, Source
 
 ROW = 2048  # positions of a packed row: some 25 sentences, so that little is lost at its end
 POSITIONS = ("last", "settled", "head_first", "head_last", "end")
 
 
-def pad(sequences: Sequences, numbers: Sequence[int] | np.ndarray) -> Compiled:
+def pad(sequences: Source, numbers: Sequence[int] | np.ndarray) -> Compiled:
     """Put each of these sentences into a row of its own; every column has the shape (rows, longest)."""
-    numbers = np.asarray(numbers, np.int64)
-    lengths = np.diff(sequences.starts)[numbers]
-    width = int(lengths.max(initial=0))
-    return _place(sequences, numbers, np.arange(len(numbers)) * width, (len(numbers), width))
+    taken = sequences.chosen(np.asarray(numbers, np.int64))
+    width = int(taken.lengths.max(initial=0))
+    return _place(taken, np.arange(len(taken)) * width, (len(taken), width))
 
 
-def pack(sequences: Sequences, numbers: Sequence[int] | np.ndarray, width: int, least: int = 0) -> Compiled:
+def pack(sequences: Source, numbers: Sequence[int] | np.ndarray, width: int, least: int = 0) -> Compiled:
     """Pack these sentences in their order into rows of `width` positions, at least `least` of them."""
-    numbers = np.asarray(numbers, np.int64)
+    taken = sequences.chosen(np.asarray(numbers, np.int64))
     places, rows, free = [], 0, 0
-    for number, length in zip(numbers.tolist(), np.diff(sequences.starts)[numbers].tolist(), strict=True):
+    for number, length in zip(numbers, taken.lengths.tolist(), strict=True):
         if length > width:
             raise UserError(f"sentence {number + 1} has {length} positions, and a row has {width}; take wider rows")
         if length > free:
             rows, free = rows + 1, width
         places.append(rows * width - free)
         free -= length
-    return _place(sequences, numbers, np.array(places, np.int64), (max(rows, least), width))
+    return _place(taken, np.array(places, np.int64), (max(rows, least), width))
 
 
-def _place(sequences: Sequences, numbers: np.ndarray, places: np.ndarray, shape: tuple[int, int]) -> Compiled:
+def _place(sequences: Sequences, places: np.ndarray, shape: tuple[int, int]) -> Compiled:
     """Make a batch of this shape with each sentence at its place, counted over all rows; the rest is padding."""
-    if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(sequences):
-        raise IndexError(f"there are {len(sequences)} sentences, counted from 0; asked for {numbers.tolist()}")
-    lengths = np.diff(sequences.starts)[numbers]
-    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    source = np.repeat(sequences.starts[numbers], lengths) + within
-    target = np.repeat(places, lengths) + within
+    lengths = sequences.lengths
+    target = np.arange(sequences.starts[-1]) + np.repeat(places - sequences.starts[:-1], lengths)
     offset = np.repeat(places % max(shape[1], 1), lengths).astype(np.int32)
     columns = []
     for name, values in zip(Compiled._fields, sequences.vectors, strict=True):
-        column, taken = _padding(name, shape), values[source]
+        column = _padding(name, shape)
         if name in POSITIONS:
-            taken = np.where(taken == NOTHING, NOTHING, taken + offset)
-        column.reshape(-1)[target] = taken
+            values = np.where(values == NOTHING, NOTHING, values + offset)
+        column.reshape(-1)[target] = values
         columns.append(column)
     return Compiled(*columns)
 

@@ -28,11 +28,12 @@ The two lines that make masks and relative positions from the columns are in vis
 their own here: transitions/change.py says which words an action ends and which it settles.
 """
 
+import hashlib
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -74,6 +75,14 @@ class Compiled(NamedTuple):
         return len(self.token)
 
 
+@runtime_checkable
+class Source(Protocol):
+    """What batches are made of: `Sequences`, or those in files (stored.py)."""
+
+    def __len__(self) -> int: ...
+    def chosen(self, numbers: np.ndarray) -> "Sequences": ...
+
+
 @dataclass(frozen=True)
 class Sequences:
     """Many sentences: sentence s has the positions `starts[s]` up to `starts[s + 1]` of the columns."""
@@ -91,14 +100,39 @@ class Sequences:
         piece = slice(self.starts[number], self.starts[number + 1])
         return Compiled(*(column[piece] for column in self.vectors))
 
+    @property
+    def lengths(self) -> np.ndarray:
+        """The number of positions of each sentence."""
+        return np.diff(self.starts)
+
+    @property
+    def highest(self) -> int:
+        """The largest `top` of all positions."""
+        return int(self.vectors.top.max(initial=0))
+
+    @property
+    def checksum(self) -> str:
+        """A checksum of all columns."""
+        digest = hashlib.sha256(self.starts)
+        for column in self.vectors:
+            digest.update(np.ascontiguousarray(column))
+        return digest.hexdigest()[:12]
+
     def chosen(self, numbers: np.ndarray) -> "Sequences":
         """Return the sentences with these numbers, in this order."""
-        if np.array_equal(numbers, np.arange(len(self))):
+        require_within(numbers, len(self))
+        if len(numbers) == len(self) and np.array_equal(numbers, np.arange(len(self))):
             return self
-        lengths = np.diff(self.starts)[numbers]
+        lengths = self.starts[numbers + 1] - self.starts[numbers]
         starts = np.concatenate([[0], np.cumsum(lengths)])
         places = np.arange(starts[-1]) + np.repeat(self.starts[numbers] - starts[:-1], lengths)
         return Sequences(Compiled(*(column[places] for column in self.vectors)), starts)
+
+
+def require_within(numbers: np.ndarray, count: int) -> None:
+    """An IndexError unless there are sentences with all these numbers."""
+    if numbers.size and not 0 <= numbers.min() <= numbers.max() < count:
+        raise IndexError(f"there are {count} sentences, counted from 0; asked for {numbers.tolist()}")
 
 
 class TooFar(UserError):

@@ -17,23 +17,24 @@ FlexAttention, which skips the blocks between different sentences. Packed batche
 is compiled only once; only the number of positions that predict something differs.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from dtglib.basics.errors import UserError, shortened
-from dtglib.data.treebank import Treebank, TreebankError, trees_only
+from dtglib.data.streamed import Streamed
+from dtglib.data.treebank import Block, Treebank, TreebankError, trees_only
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.network.transformer import Batch, batch_of, farthest_in
 from dtglib.sequences.batches import by_length, in_rows, pack, pad, rows_of
-from dtglib.sequences.compile import NOTHING, Compiled, Sequences
+from dtglib.sequences.compile import NOTHING, Compiled, Sequences, Source
 from dtglib.sequences.readings import Reading, within_reach
+from dtglib.sequences.stored import Part, Stored, build
 from dtglib.sequences.structure import Flex, Structure, Vectors, dense, flex
 
 FARTHEST_STEP = 64
@@ -43,12 +44,12 @@ class Layout(NamedTuple):
     """How sentences are grouped into batches, how they are placed there, and the structure's form for attention."""
 
     plan: Callable[[np.ndarray, int, np.random.Generator], list[np.ndarray]]
-    place: Callable[[Sequences, Sequence[int] | np.ndarray, int], Compiled]
+    place: Callable[[Source, Sequence[int] | np.ndarray, int], Compiled]
     form: Callable[[Vectors], Structure | Flex]
     farthest: Callable[["Examples", Compiled], int]  # an upper bound of the relative positions in a batch
 
 
-def in_all_rows(sequences: Sequences, numbers: Sequence[int] | np.ndarray, positions: int) -> Compiled:
+def in_all_rows(sequences: Source, numbers: Sequence[int] | np.ndarray, positions: int) -> Compiled:
     """The sentences packed into as many rows as a full batch has; some rows may stay empty."""
     rows, width = rows_of(positions)
     return pack(sequences, numbers, width, least=rows)
@@ -72,8 +73,8 @@ def layout_for(device: torch.device) -> Layout:
 class Examples:
     """Compiled sentences and their names; counts of excluded ones by reason; the names of those that are too long."""
 
-    sequences: Sequences
-    names: list[str]
+    sequences: Sequences | Stored
+    names: Sequence[str]
     excluded: Counter[str]
     too_long: list[str]
 
@@ -85,35 +86,17 @@ class Examples:
 
         All models train on the same sentences, those with projective heads. Only if no sentence has heads, as in raw
         text and in files of brackets, is every sentence taken for which the reading has a tree, or that needs none.
+        If the sentences do not fit into memory, neither will the examples: they are then stored in files.
         """
-        if any(sentence.heads is not None for sentence in treebank.sentences):
-            treebank = trees_only(treebank)
-        if not treebank.sentences:
-            reasons = ", ".join(f"{count} {reason}" for reason, count in treebank.excluded.items()) or "it is empty"
-            raise UserError(f"no sentence is left for model {model}: {reasons}")
-        names, pairs, unread = [], [], Counter()
-        for sentence in treebank.sentences:
-            try:
-                pairs.append((sentence.words, reading.tree_of(vocabulary, sentence)))
-                names.append(sentence.id)
-            except TreebankError as error:
-                unread[error.reason] += 1
-        sequences, within = within_reach(reading, vocabulary, pairs)
-        if not len(within):
-            reasons = ", ".join(f"{count} {reason}" for reason, count in (treebank.excluded + unread).items())
-            far = f"in all {len(pairs)} sentences an arc reaches too far; make a vocabulary of larger reach"
-            raise UserError(far if pairs else f"no sentence is left for model {model}: {reasons}")
-        names = [names[number] for number in within]
-        too_far = Counter({"an arc that reaches too far": len(pairs) - len(within)}) + unread
-        fits = np.diff(sequences.starts) <= (longest or np.inf)
-        if not fits.any():
-            raise UserError(f"all {len(names)} sentences have more than {longest} positions; set longest higher")
-        return cls(
-            sequences.chosen(np.flatnonzero(fits)),
-            [name for name, fit in zip(names, fits, strict=True) if fit],
-            treebank.excluded + too_far + Counter({f"more than {longest} positions": int((~fits).sum())}),
-            [name for name, fit in zip(names, fits, strict=True) if not fit],
-        )
+        compiled = partial(_compiled, reading, vocabulary, longest)
+        if isinstance(treebank.sentences, Streamed):
+            found = _stored(compiled, treebank.sentences)
+        else:
+            has_heads = any(sentence.heads is not None for sentence in treebank.sentences)
+            found = compiled(trees_only(treebank) if has_heads else treebank)
+        if not len(found.sequences):
+            raise UserError(_why_nothing(model, found.excluded, longest))
+        return cls(*found)
 
     def __len__(self) -> int:
         return len(self.sequences)
@@ -126,10 +109,10 @@ class Examples:
         left_out = f"; left out: {', '.join(reasons)}{named}" if reasons else ""
         return f"{len(self)} sentences, {self.lengths.sum()} positions{left_out}"
 
-    @property
+    @cached_property
     def lengths(self) -> np.ndarray:
         """The number of positions of each sentence."""
-        return np.diff(self.sequences.starts)
+        return self.sequences.lengths
 
     @property
     def symbols(self) -> np.ndarray:
@@ -140,15 +123,12 @@ class Examples:
     @cached_property
     def farthest(self) -> int:
         """An upper bound of all relative positions; rounded up, so that held-out data mostly has the same one."""
-        return -(-farthest_in(self.sequences.vectors) // FARTHEST_STEP) * FARTHEST_STEP
+        return -(-self.sequences.highest // FARTHEST_STEP) * FARTHEST_STEP
 
     @property
     def checksum(self) -> str:
         """A checksum of all compiled sentences."""
-        digest = hashlib.sha256(self.sequences.starts)
-        for column in self.sequences.vectors:
-            digest.update(np.ascontiguousarray(column))
-        return digest.hexdigest()[:12]
+        return self.sequences.checksum
 
     def plan(self, positions: int, random: np.random.Generator, device: torch.device) -> list[np.ndarray]:
         """The batches of an epoch, each of at most `positions` positions."""
@@ -163,3 +143,60 @@ class Examples:
     def bias(self, batch: Compiled, device: torch.device) -> Any:
         """The `bias` of a batch; a subclass may make one."""
         return None
+
+
+# --- From sentences to sequences ---------------------------------------------------------------------------------
+
+TOO_FAR = "an arc that reaches too far"
+
+
+def _compiled(reading: Reading, vocabulary: Vocabulary, longest: int | None, treebank: Treebank) -> Part:
+    """The sentences that the reading can read and that are short enough; there may be none."""
+    names, pairs, unread = [], [], Counter()
+    for sentence in treebank.sentences:
+        try:
+            pairs.append((sentence.words, reading.tree_of(vocabulary, sentence)))
+            names.append(sentence.id)
+        except TreebankError as error:
+            unread[error.reason] += 1
+    sequences, within = within_reach(reading, vocabulary, pairs)
+    names = [names[number] for number in within]
+    fits = sequences.lengths <= (longest or np.inf)
+    too_long = [name for name, fit in zip(names, fits, strict=True) if not fit]
+    left_out = Counter({TOO_FAR: len(pairs) - len(within)}) + unread + Counter({_too_long(longest): len(too_long)})
+    kept = [name for name, fit in zip(names, fits, strict=True) if fit]
+    return Part(sequences.chosen(np.flatnonzero(fits)), kept, treebank.excluded + left_out, too_long)
+
+
+def _too_long(longest: int | None) -> str:
+    return f"more than {longest} positions"
+
+
+def _stored(compiled: Callable[[Treebank], Part], streamed: Streamed) -> Part:
+    """The same, compiled block by block into files. The first block decides whether the sentences have heads."""
+
+    @cache
+    def have_heads() -> bool:
+        return any(sentence.heads is not None for sentence in next(streamed.blocks())().sentences)
+
+    def part(block: Block) -> Part:
+        treebank = block()
+        if have_heads():
+            return compiled(trees_only(treebank))
+        if odd := [sentence.id for sentence in treebank.sentences if sentence.heads is not None]:
+            raise UserError(f"{streamed.name}: sentence {odd[0]!r} has heads, and the first ones have none; parse them")
+        return compiled(treebank)
+
+    stored = build(streamed.folder, streamed.identity, (partial(part, block) for block in streamed.blocks()))
+    return Part(stored, stored.names, stored.excluded, stored.too_long)
+
+
+def _why_nothing(model: str, excluded: Counter[str], longest: int | None) -> str:
+    """What to say if no sentence is left."""
+    if excluded[_too_long(longest)]:
+        return f"all {excluded[_too_long(longest)]} sentences have {_too_long(longest)}; set longest higher"
+    if excluded[TOO_FAR]:
+        far = f"in all {excluded[TOO_FAR]} sentences an arc reaches too far"
+        return f"{far}; make a vocabulary of larger reach"
+    reasons = ", ".join(f"{count} {reason}" for reason, count in excluded.items()) or "it is empty"
+    return f"no sentence is left for model {model}: {reasons}"

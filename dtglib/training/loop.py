@@ -25,7 +25,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -60,7 +60,7 @@ class Trainable(Protocol):
 class Data(Protocol):
     """Training data: numbered sentences that can be put into batches, from another thread if there is a GPU."""
 
-    names: list[str]
+    names: Sequence[str]
     lengths: np.ndarray
 
     def plan(self, positions: int, random: np.random.Generator, device: torch.device) -> list[np.ndarray]: ...

@@ -15,10 +15,21 @@ with their own trees (`german/`, bilingual.py), and challenge sets for translati
 """
 
 from dtglib.data.minilang.bilingual import sentence_pairs
-from dtglib.data.minilang.corpus import SPLITS, split
+from dtglib.data.minilang.corpus import SPLITS, in_blocks, size_of, split
 from dtglib.data.minilang.export import write
 from dtglib.data.minilang.german.challenge import challenge_sets
 from dtglib.data.minilang.recogniser import english
 from dtglib.data.minilang.templates import minimal_pairs, suites
 
-__all__ = ["SPLITS", "challenge_sets", "english", "minimal_pairs", "sentence_pairs", "split", "suites", "write"]
+__all__ = [
+    "SPLITS",
+    "challenge_sets",
+    "english",
+    "in_blocks",
+    "minimal_pairs",
+    "sentence_pairs",
+    "size_of",
+    "split",
+    "suites",
+    "write",
+]

@@ -13,6 +13,8 @@ every machine. Sentences are cached between processes (package_cache.py).
     >>> first, again = split("test", 3), split("test", 3)
     >>> first == again, first[0].text
     (True, 'Guests behind the castle attacked her pilot or many vases cracked.')
+    >>> [len(block) for block in in_blocks("test", 3)]
+    [3]
 """
 
 import contextlib
@@ -41,11 +43,23 @@ from dtglib.data.treebank import Sentence
 # The default number of sentences of each split.
 SPLITS = {"train": 20_000, "dev": 1_000, "test": 1_000, "attractor": 500, "depth": 500, "combination": 500}
 BY_CHECKSUM = ["train"] * 8 + ["dev", "test"]
+BLOCK = 2**14  # sentences that are in memory together if a split is read in blocks
 
 
 def split(name: str, sentences: int | None = None, seed: int = 0) -> list[Sentence]:
     """The sentences of a split: train, dev, test, or a hold-out (attractor, depth, combination)."""
     return first_sentences(_stream(name, seed), size_of(name, sentences))
+
+
+def in_blocks(name: str, sentences: int | None = None, seed: int = 0) -> Iterator[list[Sentence]]:
+    """The same sentences in blocks, of which this process keeps none."""
+    left, stream = size_of(name, sentences), _new_stream(name, seed)
+    while left:
+        block = first_sentences(stream, min(left, BLOCK))
+        stream.so_far = stream.sentences[len(block) :], stream.state
+        stream.dropped += len(block)
+        left -= len(block)
+        yield block
 
 
 def size_of(name: str, sentences: int | None) -> int:
@@ -62,10 +76,15 @@ class Stream:
     name: str  # "train-0"
     draw: "Callable[[Stream, tqdm], tuple[list[Sentence], tuple]]"  # draws the next block
     so_far: tuple[list[Sentence], tuple]
+    dropped: int = 0  # sentences before those
 
     @property
     def sentences(self) -> list[Sentence]:
         return self.so_far[0]
+
+    @property
+    def drawn(self) -> int:
+        return self.dropped + len(self.sentences)
 
     @property
     def state(self) -> tuple:
@@ -73,19 +92,23 @@ class Stream:
 
 
 def first_sentences(stream: Stream, count: int) -> list[Sentence]:
-    """The first sentences of a stream; more are drawn if it does not have so many yet."""
-    total = known = len(stream.sentences)
-    while total < count:
+    """The first sentences of a stream that are not dropped; more are drawn if it does not have so many yet."""
+    total = known = stream.drawn
+    while total < stream.dropped + count:
         total += block_after(total)
     with progress((), f"minilang {stream.name}", "sentence", total=total, initial=known) as bar:
         while len(stream.sentences) < count:
             _add_block(stream, bar)
-            bar.n = len(stream.sentences)
+            bar.n = stream.drawn
     return stream.sentences[:count]
 
 
 @cache
 def _stream(split: str, seed: int) -> Stream:
+    return _new_stream(split, seed)
+
+
+def _new_stream(split: str, seed: int) -> Stream:
     return Stream(f"{split}-{seed}", partial(_draw, split), ([], dice_of(split, seed).getstate()))
 
 
@@ -96,7 +119,7 @@ def block_after(known: int) -> int:
 
 def _add_block(stream: Stream, bar: tqdm) -> None:
     """Add the next block of a stream: from the cache if it is there, otherwise newly drawn."""
-    entry = f"minilang/{stream.name}-{len(stream.sentences)}"
+    entry = f"minilang/{stream.name}-{stream.drawn}"
     block = package_cache.read(entry)
     if block is None:
         with package_cache.alone(f"minilang/{stream.name}"):
@@ -113,7 +136,7 @@ def _draw(split: str, stream: Stream, bar: tqdm) -> tuple[list[Sentence], tuple]
     """Draw the next block of a split; also return the state of the random generator after it."""
     sandhi, chance = read_language().sandhi, random.Random()
     chance.setstate(stream.state)
-    first = len(stream.sentences)
+    first = stream.drawn
     sentences: list[Sentence] = []
     for drawn in islice(derivations(split, chance), block_after(first)):
         identifier = f"minilang-{stream.name}-{first + len(sentences) + 1}"

@@ -1,0 +1,91 @@
+"""The sentences of a corpus that is too large for memory: they are read block by block, anew in every pass.
+
+    treebank = stream("bllip", "train")                   corpora.py
+    for sentence in treebank.sentences: ...               some thousands of them are in memory at a time
+    treebank.sentences.mapped(parse)                      blocks are changed as they are read
+
+Whether sentences are streamed follows from their number alone: up to `MOST_IN_MEMORY` they are a list. Only what has
+to work for large corpora is written for both: vocabularies, symbols, and the compiled sequences of training
+(training/examples.py). Whatever else asks for a length or for a sentence by its number says what to do instead.
+
+    >>> from collections import Counter
+    >>> there = Sentence(("There", "is", "a", "difference"))
+    >>> streamed = Streamed("here, train", lambda: iter([lambda: Treebank([there] * 2, Counter())] * 3))
+    >>> sum(len(sentence.words) for sentence in streamed)
+    24
+    >>> sum(len(block().sentences) for block in first(5, streamed.blocks()))
+    5
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+from dtglib.basics.errors import UserError
+from dtglib.data.treebank import Block, Sentence, Treebank, joined
+
+MOST_IN_MEMORY = 100_000  # sentences; with all columns of a CoNLL-U file they take some 0.8 GB
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """Sentences in blocks; a block is read when it is called."""
+
+    name: str  # of the corpus and its split
+    blocks: Callable[[], Iterator[Block]]
+    # Where to put what is made of the sentences and does not fit into memory either, and what all that depends on.
+    folder: Path | None = None
+    identity: Mapping[str, Any] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[Sentence]:
+        return (sentence for block in self.blocks() for sentence in block().sentences)
+
+    def mapped(self, change: Callable[[Treebank], Treebank]) -> "Streamed":
+        """The same with every block changed, when it is read."""
+        return replace(self, blocks=lambda: (partial(_changed, change, block) for block in self.blocks()))
+
+    def __len__(self) -> NoReturn:
+        self._refuse()
+
+    def __getitem__(self, number: int | slice) -> NoReturn:
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise UserError(
+            f"{self.name}: has more than {MOST_IN_MEMORY} sentences, and this needs all of them in memory; set "
+            f"train_sentences to {MOST_IN_MEMORY} at most"
+        )
+
+
+def _changed(change: Callable[[Treebank], Treebank], block: Block) -> Treebank:
+    return change(block())
+
+
+def by_blocks(treebank: Treebank, change: Callable[[Treebank], Treebank]) -> Treebank:
+    """The treebank changed: now, or block by block when it is read."""
+    if isinstance(treebank.sentences, Streamed):
+        return treebank._replace(sentences=treebank.sentences.mapped(change))
+    return change(treebank)
+
+
+def as_many_as_fit(blocks: Iterable[Block]) -> Treebank | None:
+    """The sentences of all blocks; None if they are more than fit into memory. Then the rest is not read."""
+    read, count = [], 0
+    for block in blocks:
+        read.append(block())
+        count += len(read[-1].sentences)
+        if count > MOST_IN_MEMORY:
+            return None
+    return joined(partial(Treebank, *one) for one in read)
+
+
+def first(count: int, blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks of the first sentences; to count them, all blocks but those after them are read."""
+    for block in blocks:
+        sentences, excluded = block()
+        yield partial(Treebank, sentences[:count], excluded)
+        count -= len(sentences)
+        if count <= 0:
+            return
