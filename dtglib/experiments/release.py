@@ -212,12 +212,13 @@ def nats_of(network: nn.Module, data: Data, positions: int) -> float:
 
 
 def of_model(folder: Path, data: Data, positions: int) -> float:
-    """The nats of a language model, with its trees, per word and end of a sentence."""
+    """The nats of a language model, with its trees, per word and end of a sentence.
+
+    Ends are counted by sentences, because other symbols, such as brackets, may stand for them.
+    """
     model = load_model(folder)
-    words = model.vocabulary.starts_word[data.symbols].sum()
-    return nats_of(model, data, positions) / (
-        int(words) + len(data.names)
-    )  # some symbols, such as brackets, are an end, too
+    words = int(model.vocabulary.starts_word[data.symbols].sum())
+    return nats_of(model, data, positions) / (words + len(data.names))
 
 
 def of_parser(folder: Path, data: Data, positions: int) -> float:

@@ -143,6 +143,11 @@ class GraphExamples:
         return self.examples.names
 
     @property
+    def symbols(self) -> np.ndarray:
+        """All pieces, one after another."""
+        return self.examples.symbols
+
+    @property
     def lengths(self) -> np.ndarray:
         """The number of positions of each sentence."""
         return self.examples.lengths
