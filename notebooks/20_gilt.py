@@ -334,8 +334,8 @@ of_questions = {"index": ["question", "system"], "columns": "measure", "values":
 # **What it is worth.** Records of size `mini`, three seeds each: in the test suites GiLT-DP is before TXL (tokens) by
 # 14 points, significantly, and GiLT by 10, which three seeds that differ so much do not show. In perplexity TXL, which
 # has no arcs to predict, is level with both, or a little before them, as in the paper. Its order of graphs before trees
-# does not appear: no difference between GiLT and GiLT-DP is significant, neither in the suites (trees before graphs by 3
-# points) nor in minimal pairs. Pushdown is before GiLT in perplexity, as in the paper, and level in the suites. Where
+# does not appear: no difference between GiLT and GiLT-DP is significant, neither in the suites (trees before graphs by
+# 3 points) nor in minimal pairs. Pushdown is before GiLT in perplexity, as in the paper, and level in the suites. Where
 # other words stand between a subject and its verb (the circuit Agreement), GiLT is right in 28 % of the items, GiLT-DP
 # in 47, TXL in 3, and DTG in 98.
 #
