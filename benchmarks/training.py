@@ -21,6 +21,7 @@ from pathlib import Path
 import _common
 import numpy as np
 import torch
+from rates import report_rate
 
 from dtglib.basics.record import peak_memory, read_record
 from dtglib.data.corpora import UD_ENGLISH, load, ud_folder
@@ -66,17 +67,6 @@ def main() -> None:
         report("peak memory of all five models together", 0, lambda: None, gibibytes=peak_memory() / 2**30)
         report_padding(report)
         report_trainings(report)
-
-
-def report_rate(report, dtype: torch.dtype) -> float:
-    """Operations a second in the best of several large products, which is what this machine can do in PyTorch."""
-    rates = []
-    for size in (1024, 1536, 2048, 3072):
-        matrix = torch.randn(size, size).to(dtype)
-        rates += [2 * size**3 / _common.best(lambda m=matrix: m @ m) for _ in range(5)]
-    rate = max(rates)
-    report(f"large matrix products, {dtype}", 1, lambda: matrix @ matrix, giga_per_second=rate / 1e9)
-    return rate
 
 
 def forward_and_backward(model: Transformer, batch: Batch, dtype: torch.dtype) -> None:

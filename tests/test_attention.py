@@ -1,4 +1,4 @@
-"""Attention over a structure: the formula by hand, and three forms of it that agree in values and gradients.
+"""Attention over a structure: the formula by hand, and forms of it that agree in values and gradients.
 
 Everywhere two tensors agree "to 1e-5" if no entry differs by more than 1e-5 of the largest one.
 """
@@ -18,7 +18,7 @@ from dtglib.network import attention
 from dtglib.network.attention import NEAREST, attend, sinusoids
 from dtglib.sequences.batches import pack, pad
 from dtglib.sequences.readings import causal
-from dtglib.sequences.structure import Flex, Structure, Vectors, dense, flex, vectors_of
+from dtglib.sequences.structure import Flex, Pooled, Structure, Vectors, dense, flex, vectors_of
 from dtglib.transitions import SYSTEMS
 
 SENTENCES = random_sentences(5, 4, most_words=9, most_pieces=3)
@@ -172,6 +172,37 @@ def test_flex_is_naive_in_values(name, arrange, biased):
     inputs = random_inputs(v, biased)
     by_definition = applied(attention.naive, inputs, dense(v))
     assert difference(applied(attention.flex, inputs, as_flex(name, arrange)), by_definition) < FLOAT32
+
+
+def as_pool(inputs: Inputs, structure: Structure) -> tuple[Inputs, Pooled]:
+    """Each position by itself, with a list of what it sees among the positions of all rows."""
+    rows, size = structure.visible.shape[:2]
+    apart = [x.transpose(1, 2).flatten(0, 1)[:, :, None] for x in (inputs.qu, inputs.qw)]
+    pool = [x.transpose(1, 2).flatten(0, 1).transpose(0, 1)[None] for x in (inputs.k, inputs.v)]
+    visible, count = structure.visible.flatten(0, 1), structure.visible.sum(2).flatten()
+    # What is visible comes first, in a list as long as the longest one.
+    order = visible.int().argsort(dim=1, descending=True, stable=True)[:, : count.max()]
+    keys = order + torch.arange(rows).repeat_interleave(size)[:, None] * size
+    relpos = structure.relpos.flatten(0, 1).gather(1, order).where(torch.arange(count.max()) < count[:, None], 0)
+    bias = None
+    if inputs.bias is not None:
+        of_heads = inputs.bias.transpose(1, 2).flatten(0, 1)
+        bias = of_heads.gather(2, order[:, None].expand(-1, HEADS, -1))[:, :, None]
+    return Inputs(*apart, *pool, inputs.r, bias), Pooled(keys, relpos, count)
+
+
+@pytest.mark.parametrize("remembers", [False, True])
+@with_and_without_bias
+@in_every_structure
+def test_positions_that_read_a_pool_one_by_one_read_what_they_see(name, biased, remembers):
+    v = vectors(name)
+    inputs, structure = random_inputs(v, biased), dense(v)
+    memory = random_memory(v, 1) if remembers else None
+    expected = attention.naive(*inputs[:5], structure, inputs.bias, memory).transpose(1, 2).flatten(0, 1)[:, :, None]
+    inputs, structure = as_pool(inputs, structure)
+    assert difference(attend(*inputs[:5], structure, inputs.bias, memory), expected) < FLOAT32
+    of_rows = attention.shared(*inputs[:5], structure.shared, inputs.bias, memory)
+    assert difference(of_rows, expected) < FLOAT32
 
 
 @pytest.mark.parametrize("shape", [(1, HEADS), (4, 1), (1, 1)], ids=["of heads", "of rows", "of neither"])

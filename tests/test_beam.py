@@ -33,7 +33,7 @@ from dtglib.data.corpora import load
 from dtglib.data.vocabulary import UNKNOWN, Vocabulary
 from dtglib.decode import beam
 from dtglib.decode.beam import Found, Widths, in_parts, search
-from dtglib.decode.word_by_word import follow, search_beginnings
+from dtglib.decode.word_by_word import follow, search_beginnings, search_words
 from dtglib.evaluate.likelihood import score_words
 from dtglib.network.transformer import Transformer
 from dtglib.transitions.protocol import OPEN, why_no_tree
@@ -247,6 +247,32 @@ def test_a_wider_beam_seldom_finds_less(name, record_property):
     record_property("found less", int((middle < narrow - 1e-4).sum() + (wide < middle - 1e-4).sum()))
     assert np.isfinite(wide).all()
     assert wide.mean() > narrow.mean()
+
+
+@pytest.mark.parametrize("widths", [Widths(40, 3), Widths(6, 2), Widths(12, 12)])
+@in_every_model_with_trees
+def test_hypotheses_that_come_too_late_for_the_word_beam_are_not_followed(name, widths, monkeypatch):
+    """What is found does not change, whether words have one piece or several; some positions are never computed."""
+    sentences, costs = [["theirs", "the", "the", "is", "the"], ["is"] * 6], []
+
+    def once(model: Transformer) -> list:
+        stepper = model.stepper()
+        found = search_words(stepper, model.vocabulary, sentences, widths)
+        costs.append(stepper.positions)
+        return found
+
+    for kind in ("words", "pieces"):
+        model = small_model(name, vocabulary(kind))
+        with torch.no_grad():
+            model.output.bias[: len(vocabulary(kind).reserved)] -= 6  # so that further transitions cost much
+        found = once(model)
+        with monkeypatch.context() as context:
+            context.setattr(beam, "too_little", lambda arrived, wanted, widths: np.full(len(wanted.symbol), -np.inf))
+            everything = once(model)
+        for one, other in zip(found, everything, strict=True):
+            for mine, theirs in zip((*one.begun, *one[1:]), (*other.begun, *other[1:]), strict=True):
+                np.testing.assert_allclose(mine, theirs, atol=1e-5)
+    assert sum(costs[::2]) < sum(costs[1::2])
 
 
 # ---- Trees

@@ -27,6 +27,7 @@ from dtglib.network.output import (
     classes_of,
     legal_log_softmax,
 )
+from dtglib.network.prepared import prepared, some_of
 from dtglib.sequences.compile import NOTHING, Sequences, compile_trees
 from dtglib.transitions import START, SYSTEMS, Action, Kind, State, oracle, take
 from dtglib.transitions.rows import MAY_END
@@ -296,3 +297,28 @@ def test_under_bfloat16_the_probabilities_are_float32_and_sum_to_1(output):
         found = log_probs(output, v, legal_of(compile_trees(SYSTEMS["arc-standard"], v, trees())))
     assert found.dtype == torch.float32
     assert (found.double().exp().sum(1) - 1).abs().max() < 1e-6
+
+
+# ---- A few symbols
+
+
+@pytest.mark.parametrize("output", [Single, Factored, Whole])
+@in_both_vocabularies
+@in_every_system
+def test_a_search_that_asks_for_a_few_symbols_gets_what_the_distribution_says(name, kind, output):
+    """Positions within words and after transitions beside each other; all symbols are asked for somewhere."""
+    v = vocabulary(kind)
+    legal = legal_of(compile_trees(SYSTEMS[name], v, trees()))
+    module, embeddings = random_output(output, v)
+    x, asked = torch.randn(len(legal.may), WIDTH), torch.randint(len(v), (len(legal.may), 40))
+    assert len(asked.unique()) == len(v)
+    with torch.no_grad():
+        distributions = module(x, embeddings, legal).double()
+        found, of_kinds = prepared(module, embeddings).some(x, legal, asked)
+    expected = distributions.gather(1, asked)
+    torch.testing.assert_close(found.double(), expected, atol=1e-5, rtol=1e-5)
+    assert (expected > -torch.inf).any() and (expected == -torch.inf).any()
+    kinds = [torch.from_numpy(v.continues_word), torch.from_numpy(v.starts_word), torch.arange(len(v)) == END]
+    sums = torch.stack([distributions[:, kind].exp().sum(1).log() for kind in kinds], dim=1)
+    torch.testing.assert_close(of_kinds.double(), sums, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(some_of(distributions, asked, module.classes), (expected, sums))

@@ -10,7 +10,8 @@ and the search goes on with the word after it.
                                                  LEFTARC         goes on: GEN a, or RIGHTARC from ROOT
 
 A symbol that cannot lead to what is wanted takes no place: the arc from ROOT in arc-standard while words are still to
-come, or an opening bracket when they have all come.
+come, or an opening bracket when they have all come. Nor is a hypothesis followed that comes too late to change anything
+(`too_little`).
 
 log p(words so far) is the logarithm of the sum over the derivations that took the last word, before they are pruned to
 the word beam. It is a lower bound, and exact if nothing was pruned. Unlike the sum over trees it counts every
@@ -39,11 +40,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import torch
 
 from dtglib.basics.errors import require, require_probabilities
 from dtglib.data.vocabulary import END, PAD, Vocabulary
-from dtglib.decode.stepper import NO_ENTRIES, Entries, Searchable, Stepper, log_probs_and_sums, log_probs_of
+from dtglib.decode.stepper import Searchable, Stepper, log_probs_of
 from dtglib.transitions.protocol import OPEN
 
 Something = TypeVar("Something")
@@ -52,6 +52,8 @@ Something = TypeVar("Something")
 # cost: where `within` left few hypotheses of each sentence, 128 sentences at once took a quarter of the time that they
 # took in groups of eight. But nothing is dropped until a hypothesis has taken the word, so there must be room for all.
 HYPOTHESES, HYPOTHESES_WITHIN = 2**10, 2**14
+# A share of a sum that is lost in it, because log-probabilities are computed in float32.
+ROUNDING = 2**-24
 FEWEST, MOST = 8, 128  # sentences that are searched at once; a search that is interrupted loses no more than these
 
 
@@ -189,29 +191,11 @@ class Beam(NamedTuple):
         return self.of(stepper, np.flatnonzero(self.place == place))
 
 
-class Kinds(NamedTuple):
-    """The entries that go on with a word, start one, and end the sentence; none where nobody asks for them."""
-
-    continuing: Entries = NO_ENTRIES
-    starting: Entries = NO_ENTRIES
-    ending: Entries = NO_ENTRIES
-
-    @classmethod
-    def of(cls, vocabulary: Vocabulary) -> "Kinds":
-        """Those of a vocabulary."""
-        kinds = vocabulary.continues_word, vocabulary.starts_word, np.arange(len(vocabulary)) == END
-        return cls(*(torch.from_numpy(np.flatnonzero(kind)) for kind in kinds))
-
-
-ALL_ALIKE = Kinds()
-
-
 class Arrival(NamedTuple):
     """Derivations that have taken the wanted symbol of their place."""
 
     beam: Beam  # before the symbol is read; its log-probability is already included
-    # Of each place, if `Kinds` are given:
-    log_over: np.ndarray  # log p that the word before is over, given everything up to it
+    log_over: np.ndarray  # at each place: log p that the word before is over, given everything up to it
     log_before: np.ndarray  # log p of these derivations, but that any word (or the end) comes next
 
 
@@ -231,7 +215,7 @@ def check(widths: Widths) -> None:
         require(value is None or value >= least, f"{name} must be at least {least}, not {value}")
 
 
-def walk(stepper: Stepper, trie: Beginnings, widths: Widths, kinds: Kinds = ALL_ALIKE) -> Iterator[LevelTaken]:
+def walk(stepper: Stepper, trie: Beginnings, widths: Widths) -> Iterator[LevelTaken]:
     """Take the words of one level after the other."""
     check(widths)
     begun = stepper.join([stepper.init(len(trie.levels), source) for source in trie.sources])
@@ -241,35 +225,37 @@ def walk(stepper: Stepper, trie: Beginnings, widths: Widths, kinds: Kinds = ALL_
         place = np.repeat(np.arange(len(rows)), [len(mine) for mine in rows])
         beam = through.of(stepper, np.concatenate(rows))._replace(place=place)
         bounded = widths if widths.transitions is not None else widths._replace(transitions=stepper.most_silent(words))
-        wanted = np.array([pieces[0] if pieces else PAD for pieces in level.pieces])
-        arrival = _until(stepper, beam, wanted, bounded, kinds=kinds)
+        arrival = _until(stepper, beam, Wanted.of(level.pieces, 0), bounded)
         through, log_prefix = _through(stepper, level.pieces, arrival.beam, bounded)
         yield LevelTaken(level.pieces, log_prefix, arrival, through)
 
 
-def _until(
-    stepper: Stepper,
-    beam: Beam,
-    wanted: np.ndarray,
-    widths: Widths,
-    others: Sequence[Any] = (),
-    kinds: Kinds = ALL_ALIKE,
-) -> Arrival:
+class Wanted(NamedTuple):
+    """The symbol that is to be taken at each place."""
+
+    symbol: np.ndarray
+    ends_word: np.ndarray  # whether the word beam then keeps the best of those that have taken it; not at the end
+
+    @classmethod
+    def of(cls, words: Sequence[tuple[int, ...]], piece: int) -> "Wanted":
+        """This piece of each word, or its last one if it has fewer; <pad> where nothing is taken."""
+        symbols = [pieces[min(piece, len(pieces) - 1)] if pieces else PAD for pieces in words]
+        ends_word = [len(pieces) <= piece + 1 and pieces != (END,) for pieces in words]
+        return cls(np.array(symbols), np.array(ends_word))
+
+
+def _until(stepper: Stepper, beam: Beam, wanted: Wanted, widths: Widths, others: Sequence[Any] = ()) -> Arrival:
     """The derivations that can take the wanted symbol of their place next, with its log-probability added.
 
     Where <pad> is wanted, nothing is taken, and only log_over is found. `others` are states that are needed later on.
     """
-    arrived, live, ending = [], beam, Ending(len(wanted))
-    best = np.full(len(wanted), -np.inf)  # the best log p at each place of what has arrived
+    arrived, live, ending = [], beam, Ending(len(wanted.symbol))
+    best = np.full(len(wanted.symbol), -np.inf)  # the best log p at each place of what has arrived
     for step in itertools.count():
         # One column for each silent symbol, and the last one for the wanted symbol.
-        wants = wanted[live.place]
+        wants = wanted.symbol[live.place]
         symbols = np.column_stack([np.tile(stepper.silent, (len(wants), 1)), wants])
-        # A word is continued at once, or, if silent symbols may stand in it, after one.
-        asked = kinds if step == 0 or stepper.in_words else kinds._replace(continuing=NO_ENTRIES)
-        found, of_kinds = (
-            log_p + live.log_p[:, None] for log_p in log_probs_and_sums(stepper, live.state, symbols, asked)
-        )
+        found, of_kinds = (log_p + live.log_p[:, None] for log_p in log_probs_of(stepper, live.state, symbols))
         ending.see(live.place, of_kinds, found[:, :-1])
         found[:, :-1][~_goes_on(stepper, live, wants, step, widths, found[:, :-1])] = -np.inf
         require_probabilities(found)
@@ -284,7 +270,7 @@ def _until(
         arrived.append(live.of(stepper, row[rows])._replace(log_p=value[rows]))
         any_word = np.where(wants == END, of_kinds[:, 2], of_kinds[:, 1])
         np.logaddexp.at(ending.before, place[rows], any_word[row[rows]])
-        (rows,) = np.nonzero(keep & ~arrives)
+        (rows,) = np.nonzero(keep & ~arrives & (value > too_little(arrived, wanted, widths)[place]))
         if not len(rows):
             break
         waiting = [*others, *(one.state for one in arrived)]
@@ -314,7 +300,7 @@ class Ending:
         self.over, self.goes_on, self.before = np.full((3, places), -np.inf)
 
     def see(self, place: np.ndarray, of_kinds: np.ndarray, silent: np.ndarray) -> None:
-        """Hypotheses, with log p of each and of one of `Kinds`, or of a silent symbol, after it."""
+        """Hypotheses, with log p of each and of another piece, a word or the end, or of a silent symbol, after it."""
         (rows,) = np.nonzero(of_kinds[:, 0] > -np.inf)
         is_over = np.logaddexp.reduce(np.concatenate([of_kinds[rows, 1:], silent[rows]], axis=1), axis=1)
         np.logaddexp.at(self.goes_on, place[rows], of_kinds[rows, 0])
@@ -352,13 +338,30 @@ def _through(
         over.append(beam.of(stepper, np.flatnonzero(is_over)))
         beam = beam.of(stepper, np.flatnonzero(~is_over))
         if stepper.in_words and len(beam.place):
-            wanted = np.array([pieces[min(piece + 1, len(pieces) - 1)] if pieces else PAD for pieces in words])
+            wanted = Wanted.of(words, piece + 1)
             beam = _until(stepper, beam, wanted, widths, [others.state for others in over]).beam
             continue
         symbols = np.array([words[place][piece + 1] for place in beam.place], np.int64)
-        beam = beam._replace(log_p=beam.log_p + log_probs_of(stepper, beam.state, symbols[:, None])[:, 0])
+        beam = beam._replace(log_p=beam.log_p + log_probs_of(stepper, beam.state, symbols[:, None])[0][:, 0])
         require_probabilities(beam.log_p)
     return together(stepper, [*over, beam]), log_prefix
+
+
+def too_little(arrived: Sequence[Beam], wanted: Wanted, widths: Widths) -> np.ndarray:
+    """Of each place a log p with which a hypothesis that has not arrived changes nothing that is found.
+
+    What comes of it is together no more probable than itself. So it changes nothing if the word beam is full of better
+    ones, and if its share in the sum is lost in rounding. Where the word goes on, those that have arrived may still
+    change their order.
+    """
+    place, log_p = (np.concatenate(column) for column in zip(*(one[1:] for one in arrived), strict=True))
+    order, places = np.lexsort((-log_p, place)), np.arange(len(wanted.symbol))
+    first = np.searchsorted(place[order], [*places, len(places)])
+    is_full = wanted.ends_word & (np.diff(first) >= widths.word_beam_width)
+    total, worst = np.full((2, len(places)), -np.inf)
+    np.logaddexp.at(total, place, log_p)
+    worst[is_full] = log_p[order[first[:-1][is_full] + widths.word_beam_width - 1]]
+    return np.minimum(worst, total + np.log(ROUNDING / widths.beam_width))
 
 
 def best_derivation(stepper: Stepper, beam: Beam) -> tuple[np.ndarray | None, float]:

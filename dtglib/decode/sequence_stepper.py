@@ -19,12 +19,14 @@ from torch import Tensor
 from dtglib.basics.errors import require
 from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import ROOT
+from dtglib.decode.freed_memory import keep_freed_memory
 from dtglib.decode.stack_rows import Cache, Looks, first_cache, joined, mark, with_room
-from dtglib.network.attention import gathered, sinusoids
+from dtglib.network.attention import NEAREST, sinusoids
 from dtglib.network.output import Legal
+from dtglib.network.prepared import some_of
 from dtglib.network.transformer import Around, Remembered, Transformer, rounded_up
 from dtglib.sequences.compile import NOTHING
-from dtglib.sequences.structure import Structure
+from dtglib.sequences.structure import Pooled
 from dtglib.transitions.batch import choose
 
 # How many positions are computed together. On a CPU, activations of more do not stay in the caches. The GPU's
@@ -53,10 +55,12 @@ class SequenceStepper(ABC):
     facts = 0  # how many integers `advance` notes about each position that a new one sees, for `bias`
 
     def __init__(self, model: Transformer) -> None:
+        keep_freed_memory()
         self.model, self.device = model, model.embedding.weight.device
         self.is_piece = model.vocabulary.starts_word | model.vocabulary.continues_word
         self.sources: list[Remembered | None] = []
         self.pool = Pool(model)
+        self.places, self.tables = torch.empty(0), []  # of relative positions: sinusoids, and each layer's keys
         self.positions = 0  # how many were computed
 
     # ---- What a kind of sequence adds
@@ -119,6 +123,13 @@ class SequenceStepper(ABC):
         return self.model.output(hypotheses.x, self.model.embedding.weight, self.legal(hypotheses))
 
     @torch.no_grad()
+    def some_log_probs(
+        self, hypotheses: Hypotheses, symbols: Int[Tensor, "rows A"]
+    ) -> tuple[Float[Tensor, "rows A"], Float[Tensor, "rows 3"]]:
+        """See decode/stepper.py; a stepper whose `log_probs` are those of the output layer can ask it for these."""
+        return some_of(self.log_probs(hypotheses), symbols, self.model.output.classes)
+
+    @torch.no_grad()
     def step(
         self, hypotheses: Hypotheses, rows: np.ndarray, symbols: np.ndarray, waiting: Sequence[Hypotheses] = ()
     ) -> Hypotheses:
@@ -129,7 +140,7 @@ class SequenceStepper(ABC):
         slots = self.pool.free([cache, *(others.cache for others in waiting)], int(copies.sum()))
         room = len(slots), cache.slot.shape[1] + 1
         facts = np.zeros((*room, self.facts), np.int32)
-        looks = Looks(*np.empty((4, len(slots)), np.int32), *np.empty((2, *room), np.int32), facts)
+        looks = Looks(*np.empty((4, len(slots)), np.int32), *np.zeros((2, *room), np.int32), facts)
         looks.slot[:] = slots
         self.advance(states, cache, symbols, first, looks)
         x = hypotheses.x[self._there(rows)]
@@ -166,19 +177,24 @@ class SequenceStepper(ABC):
         longest = int(looks.count.max())
         token, arc, slot, count = (torch.from_numpy(column).to(self.device) for column in looks[:4])
         seen, relpos, facts = (torch.from_numpy(rows[:, :longest].copy()).to(self.device) for rows in looks[4:])
-        hidden = torch.arange(longest, device=self.device) >= count[:, None]
-        seen, relpos, slot = seen.masked_fill(hidden, 0).long(), relpos.masked_fill(hidden, 0), slot.long()
         x = model.embed(token[:, None], arc[:, None])  # N 1 d
-        places = sinusoids(rounded_up(int(relpos.max())), x.shape[2], self.device)
-        structure, bias = Structure(~hidden[:, None], relpos[:, None]), self.bias(token, seen, facts)
-        around, states = Around(structure, places, model.u, model.w, bias, self._memory(source)), [x]
-        for block, keys, values in zip(model.blocks, pool.keys, pool.values, strict=True):
-            q, k, v, r = block.project(states[-1], around.places)
+        bias, memory = self.bias(token, seen, facts), self._memory(source)
+        self._reach(int(relpos.max()))
+        around = Around(Pooled(seen, relpos, count), self.places, model.u, model.w, bias, memory)
+        slot, states = slot.long(), [x]
+        for block, keys, values, r in zip(model.blocks, pool.keys, pool.values, self.tables, strict=True):
+            q, k, v = block.heads_of(states[-1])
             keys[slot], values[slot] = k[:, :, 0], v[:, :, 0]
-            k, v = gathered(keys, seen), gathered(values, seen)  # N H S D
-            states.append(block.finish(states[-1], block.attended(q, k, v, r, around)))
+            everywhere = (x.transpose(0, 1)[None] for x in (keys, values))  # 1 H S D
+            states.append(block.finish(states[-1], block.attended(q, *everywhere, r, around)))
         self.keep(slot, [x[:, 0] for x in states])
         return states[-1][:, 0]
+
+    def _reach(self, farthest: int) -> None:
+        """Have sinusoids of all relative positions up to this one, and what each layer makes of them."""
+        if farthest + 1 - NEAREST > len(self.places):
+            self.places = sinusoids(rounded_up(farthest), self.model.config.width, self.device)
+            self.tables = [block.table(self.places) for block in self.model.blocks]
 
     def keep(self, slot: Int[Tensor, " N"], states: list[Float[Tensor, "N d"]]) -> None:
         """Called with the slots of N new positions and with their vectors: the inputs, and those after each layer.

@@ -23,10 +23,12 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import ROOT, Vocabulary
 from dtglib.decode.sequence_stepper import Hypotheses, SequenceStepper
 from dtglib.decode.stack_rows import CONTINUE, Cache, Derivations, Looks, advance_growing, advance_stack
 from dtglib.network.output import Legal
+from dtglib.network.prepared import prepared
 from dtglib.network.transformer import Transformer
 from dtglib.sequences.compile import Arcs
 from dtglib.sequences.readings import StackReading
@@ -49,6 +51,7 @@ class StackStepper(SequenceStepper):
 
     def __init__(self, model: Transformer) -> None:
         super().__init__(model)
+        self.output = prepared(model.output, model.embedding.weight)
         self.reading: StackReading = model.reading
         self.arcs = Arcs.of(model.vocabulary)
         self.kinds, self.reaches = kinds_and_reaches(model.vocabulary, self.arcs)
@@ -57,6 +60,13 @@ class StackStepper(SequenceStepper):
     def start(self, most_words: int) -> Derivations:
         """Only ROOT is on the stack."""
         return Derivations(*start(1, most_words), np.full((1, most_words + 1), ROOT, np.int32))
+
+    @torch.no_grad()
+    def some_log_probs(
+        self, hypotheses: Hypotheses, symbols: Int[torch.Tensor, "rows A"]
+    ) -> tuple[Float[torch.Tensor, "rows A"], Float[torch.Tensor, "rows 3"]]:
+        """Those of the output layer."""
+        return self.output.some(hypotheses.x, self.legal(hypotheses), symbols)
 
     def legal(self, hypotheses: Hypotheses) -> Legal:
         """What the transition system allows."""

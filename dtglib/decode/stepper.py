@@ -18,10 +18,9 @@ import torch
 
 from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import Vocabulary
+from dtglib.network.prepared import KINDS
 
 AT_ONCE = {"cpu": 512, "cuda": 2**12}  # rows whose whole distributions are held in memory
-Entries = Int[torch.Tensor, " _"]  # of a vocabulary; several of them may have different lengths
-NO_ENTRIES = torch.empty(0, dtype=torch.long)
 
 
 @runtime_checkable
@@ -37,6 +36,11 @@ class Stepper(Protocol):
 
     def log_probs(self, state: Any) -> Float[torch.Tensor, "rows V"]:
         """The log-probability of every entry as the next symbol of every row; minus infinity where it is illegal."""
+
+    def some_log_probs(
+        self, state: Any, symbols: Int[torch.Tensor, "rows A"]
+    ) -> tuple[Float[torch.Tensor, "rows A"], Float[torch.Tensor, "rows 3"]]:
+        """Those of some entries; and of a piece that goes on with the word, of one that starts a word, of the end."""
 
     def leads_on(self, state: Any, to_end: np.ndarray) -> np.ndarray:
         """Whether a silent symbol can lead to what is wanted: booleans (rows, silent symbols).
@@ -72,24 +76,13 @@ class Searchable(Protocol):
     def stepper(self) -> Stepper: ...
 
 
-def log_probs_of(stepper: Stepper, state: Any, symbols: np.ndarray) -> np.ndarray:
-    """The log-probabilities of some symbols after each row of a state: `symbols` has a row of ids for each."""
-    return log_probs_and_sums(stepper, state, symbols, ())[0]
-
-
-def log_probs_and_sums(
-    stepper: Stepper, state: Any, symbols: np.ndarray, groups: Sequence[Entries]
-) -> tuple[np.ndarray, np.ndarray]:
-    """The same; and for each row and each group of entries the log-probability that one of them comes next."""
-    found, sums = np.empty(symbols.shape), np.empty((len(symbols), len(groups)))
+def log_probs_of(stepper: Stepper, state: Any, symbols: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`Stepper.some_log_probs` in double precision; `symbols` has a row of ids for each row of the state."""
+    found, of_kinds = np.empty(symbols.shape), np.empty((len(symbols), len(KINDS)))
     at_once = AT_ONCE[stepper.device.type]
     for first in range(0, len(symbols), at_once):
         rows = np.arange(first, min(first + at_once, len(symbols)))
-        log_probs = stepper.log_probs(stepper.choose(state, rows))
-        asked = torch.from_numpy(symbols[rows]).to(log_probs.device)
-        found[rows] = log_probs.gather(1, asked).double().cpu().numpy()
-        for number, entries in enumerate(groups):
-            sums[rows, number] = (
-                log_probs.index_select(1, entries.to(log_probs.device)).logsumexp(1).double().cpu().numpy()
-            )
-    return found, sums
+        part = state if len(rows) == len(symbols) else stepper.choose(state, rows)
+        some = stepper.some_log_probs(part, torch.from_numpy(symbols[rows]).to(stepper.device))
+        found[rows], of_kinds[rows] = (log_probs.double().cpu().numpy() for log_probs in some)
+    return found, of_kinds

@@ -31,7 +31,6 @@ from dtglib.data.vocabulary import END, Vocabulary
 from dtglib.decode.beam import (
     DEFAULT_WIDTHS,
     Beam,
-    Kinds,
     Widths,
     along,
     beginnings_of,
@@ -84,7 +83,7 @@ def search_beginnings(
     """Search beginnings of sentences, without their ends."""
     trie = beginnings_of([[*pieces, NOTHING_MORE] for pieces in pieces_of(vocabulary, beginnings)], sources)
     parts = [[] for _ in beginnings]
-    for number, taken, place in along(trie.paths, walk(stepper, trie, widths, Kinds.of(vocabulary))):
+    for number, taken, place in along(trie.paths, walk(stepper, trie, widths)):
         parts[number].append((taken.log_prefix[place], taken.arrival.log_over[place]))
     return list(map(_begun, parts))
 
@@ -101,7 +100,7 @@ def search_words(
     nothing = (Beam(stepper.init(1, source), np.zeros(1, int), np.zeros(1)) for source in trie.sources)
     at_first = [entropy_of_next(stepper, beam) for beam in nothing]
     rows = [[] for _ in sentences]
-    for number, taken, place in along(trie.paths, walk(stepper, trie, widths, Kinds.of(vocabulary))):
+    for number, taken, place in along(trie.paths, walk(stepper, trie, widths)):
         is_end = taken.pieces[place] == (END,)
         beam = (taken.arrival.beam if is_end else taken.through).at(stepper, place)
         next_entropy = np.nan if is_end or not len(beam.log_p) else entropy_of_next(stepper, beam)
@@ -123,7 +122,7 @@ def follow(
 ) -> Iterator[SoFar]:
     """Search one sentence, and yield what is found after each word, and at its end."""
     (pieces,) = pieces_of(vocabulary, [words])
-    for taken in walk(stepper, beginnings_of([[*pieces, (END,)]]), widths, Kinds.of(vocabulary)):
+    for taken in walk(stepper, beginnings_of([[*pieces, (END,)]]), widths):
         beam = taken.arrival.beam if taken.pieces == [(END,)] else taken.through
         visible = stepper.visible(beam.state, int(beam.log_p.argmax())) if len(beam.log_p) else None
         log_over = float(taken.arrival.log_over[0])

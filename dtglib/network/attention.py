@@ -9,15 +9,15 @@ positions are seen and how far away they are; nothing in this module depends on 
 
 There are three forms with one signature. `naive` is the formula in loops. `dense` stores all scores; it runs on
 CPUs. `flex` gives the two rules of the structure to FlexAttention, which on CUDA skips the blocks where nothing is
-visible and stores no T x T tensor (on a CPU PyTorch has no backward pass for it). A fourth, `shared`, first gathers
-keys and values and then continues as `dense`. All take
+visible and stores no T x T tensor (on a CPU PyTorch has no backward pass for it). `shared` first gathers keys and
+values and then continues as `dense`; `pooled` reads them where they stand, a position at a time. All take
 
     qu, qw    (B, H, T, D)    q + u and q + w
-    k         (B, H, S, D)    of the S positions that may be seen: mostly the same T positions
+    k         (B, H, S, D)    of the S positions that may be seen: mostly the same T positions. A pool has one row
     v         (B, H, S, E)    mostly as wide as the keys
     r         (H, R, D)       row n belongs to the relative position n + NEAREST
     structure                 who sees whom, and how far away
-    bias      (B, H, T, L)    a model's own addition to the scores; L is S, or for `shared` the number of gathered keys
+    bias      (B, H, T, L)    a model's own addition to the scores; L is S, or the number of keys in each row's list
     memory                    further keys and values, such as those of an encoder: see `Memory`
 
 and return (B, H, T, E). If all keys are equal and no relative position is preferred, attention averages the values
@@ -40,15 +40,14 @@ from torch.nn import functional
 from torch.nn.attention.flex_attention import AuxRequest, flex_attention
 
 from dtglib.basics.shapes import Bool, Float, Int
-from dtglib.sequences.structure import Flex, Shared, Structure
+from dtglib.network.looks import NEAREST, look
+from dtglib.sequences.structure import Flex, Pooled, Shared, Structure
 
-NEAREST = -1  # the smallest relative position: that of the dependent, as a COMPOSE position sees it
-
-AnyStructure = Structure | Shared | Flex
+AnyStructure = Structure | Shared | Pooled | Flex
 
 Heads = Float[Tensor, "B H T D"]
-Keys = Float[Tensor, "B H S D"]
-Values = Float[Tensor, "B H S E"]
+Keys = Float[Tensor, "#B H S D"]
+Values = Float[Tensor, "#B H S E"]
 Attended = Float[Tensor, "B H T E"]
 Table = Float[Tensor, "H R D"]
 Bias = Float[Tensor, "#B #H T L"]
@@ -175,6 +174,28 @@ def gathered(rows: Float[Tensor, "N H D"], which: Int[Tensor, "B S"]) -> Float[T
     return rows.flatten(0, 1).index_select(0, of_heads.flatten()).unflatten(0, of_heads.shape)
 
 
+def pooled(
+    qu: Heads,
+    qw: Heads,
+    k: Keys,
+    v: Values,
+    r: Table,
+    structure: Pooled,
+    bias: Bias | None = None,
+    memory: Memory | None = None,
+) -> Attended:
+    """`shared` for single positions, without copies of keys and values where a processor's own loops can read them."""
+    if qu.is_cuda or k.dtype != qu.dtype or k.dtype != r.dtype or memory is not None:
+        return shared(qu, qw, k, v, r, structure.shared, bias, memory)
+    keys, values = (x.transpose(1, 2).flatten(0, 1) for x in (k, v))
+    found = v.new_empty(len(qu), v.shape[1], 1, v.shape[3])
+    if bias is not None:
+        bias = bias.expand(*qu.shape[:3], structure.keys.shape[1])[:, :, 0].contiguous().numpy()
+    tensors = qu[:, :, 0], qw[:, :, 0], keys, values, r.transpose(0, 1)
+    look(*(x.contiguous().numpy() for x in (*tensors, *structure)), bias, found[:, :, 0].numpy())
+    return found
+
+
 def flex(
     qu: Heads,
     qw: Heads,
@@ -217,4 +238,4 @@ def _compiled_flex_attention() -> Callable[..., Tensor]:
     return torch.compile(flex_attention)
 
 
-FORMS = {Structure: dense, Shared: shared, Flex: flex}
+FORMS = {Structure: dense, Shared: shared, Pooled: pooled, Flex: flex}

@@ -208,10 +208,17 @@ class Block(nn.Module):
 
     def project(self, x: Float[Tensor, "B T d"], places: Float[Tensor, "R d"]) -> tuple[Heads, Heads, Heads, Table]:
         """Queries, keys and values of the positions, and the keys of the relative positions."""
+        return *self.heads_of(x), self.table(places)
+
+    def heads_of(self, x: Float[Tensor, "B T d"]) -> tuple[Heads, Heads, Heads]:
+        """Queries, keys and values."""
         B, T, d = x.shape
         q, k, v = self.qkv(x).view(B, T, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)  # each B H T D
-        r = self.places(places).view(-1, self.heads, d // self.heads).transpose(0, 1)  # H R D
-        return q, k, v, r
+        return q, k, v
+
+    def table(self, places: Float[Tensor, "R d"]) -> Table:
+        """The keys of relative positions."""
+        return self.places(places).unflatten(1, (self.heads, -1)).transpose(0, 1)
 
     def attended(self, q: Heads, k: Keys, v: Values, r: Table, around: Around) -> Attended:
         """The result of attention; keys and values may belong to other positions than the queries."""
@@ -240,14 +247,13 @@ class Block(nn.Module):
         """Keys and values of the batch's memory, made by the same linear maps as those of the sequence."""
         if given is None:
             return None
-        B, M, d = given.x.shape
-        _, k, v = self.qkv(given.x).view(B, M, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)  # each B H M D
+        _, k, v = self.heads_of(given.x)
         return Memory(k, v, given.there)
 
     def finish(self, x: Float[Tensor, "B T d"], attended: Heads) -> Float[Tensor, "B T d"]:
         """The rest of the layer after attention."""
         x = self.after_attention(x + self.dropout(self.out(attended.transpose(1, 2).flatten(2))))
-        return self.after_inner(x + self.dropout(self.down(self.up(x).relu())))
+        return self.after_inner(x + self.dropout(self.down(self.up(x).relu_())))
 
 
 class Transformer(Saved):

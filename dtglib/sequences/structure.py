@@ -32,8 +32,7 @@ from dtglib.sequences.visibility import distance, sees
 class Structure(NamedTuple):
     """What attention needs to know about a batch; a relative position has no meaning where nothing is visible.
 
-    The T positions look at S positions. These are the same positions, except in decode/stack_stepper.py, where only
-    new positions look.
+    The T positions look at S positions, which are mostly the same.
     """
 
     visible: Bool[Tensor, "B T S"]
@@ -49,6 +48,23 @@ class Shared(NamedTuple):
     visible: Bool[Tensor, "B T S"]
     relpos: Int[Tensor, "B T S"]
     keys: Int[Tensor, "B S"]
+
+
+class Pooled(NamedTuple):
+    """A structure of single positions: each sees some keys of a pool, the first `count[b]` of the list `keys[b]`.
+
+    The pool is the keys of all rows, as in `Shared`. decode/sequence_stepper.py makes these structures.
+    """
+
+    keys: Int[Tensor, "B S"]
+    relpos: Int[Tensor, "B S"]
+    count: Int[Tensor, " B"]
+
+    @property
+    def shared(self) -> Shared:
+        """The same as rows of one position each."""
+        visible = torch.arange(self.keys.shape[1], device=self.keys.device) < self.count[:, None]
+        return Shared(visible[:, None], self.relpos[:, None], self.keys)
 
 
 class Vectors(NamedTuple):

@@ -7,6 +7,7 @@ how many there may be is bounded by the rules (machine.py), not by the words.
 import numpy as np
 import torch
 
+from dtglib.basics.shapes import Float, Int
 from dtglib.decode.sequence_stepper import Hypotheses, SequenceStepper
 from dtglib.decode.stack_rows import Cache, Looks
 from dtglib.families.constituency.compile import brackets_of, rules_of
@@ -21,6 +22,7 @@ from dtglib.families.constituency.rows import (
     start,
 )
 from dtglib.network.output import Legal
+from dtglib.network.prepared import prepared
 from dtglib.network.transformer import Transformer
 from dtglib.transitions.rows import MAY_CONTINUE
 
@@ -30,6 +32,7 @@ class BracketStepper(SequenceStepper):
 
     def __init__(self, model: Transformer) -> None:
         super().__init__(model)
+        self.output = prepared(model.output, model.embedding.weight)
         self.composes = model.reading.composes
         self.opening, self.closing = brackets_of(model.vocabulary)
         self.rules = rules_of(model.vocabulary, model.reading.most_in_a_row)
@@ -43,6 +46,13 @@ class BracketStepper(SequenceStepper):
     def start(self, most_words: int) -> Brackets:
         """Nothing is written, and nothing is open."""
         return start(most_words, self.rules)
+
+    @torch.no_grad()
+    def some_log_probs(
+        self, hypotheses: Hypotheses, symbols: Int[torch.Tensor, "rows A"]
+    ) -> tuple[Float[torch.Tensor, "rows A"], Float[torch.Tensor, "rows 3"]]:
+        """Those of the output layer."""
+        return self.output.some(hypotheses.x, self.legal(hypotheses), symbols)
 
     def legal(self, hypotheses: Hypotheses) -> Legal:
         """What the machine allows."""

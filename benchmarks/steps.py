@@ -1,0 +1,123 @@
+"""What each step towards a faster beam search is worth: the same search with one of them undone, on one core.
+
+    python benchmarks/steps.py
+
+One sentence of 10 made-up words by DTG, as in beam.py: d 256, 6 layers, 8 heads, inner width 1024, 8,000 pieces, random
+weights. Searches with and without a step alternate, so that whatever else the machine does slows both; "slower" is how
+many times as long the search takes without it, and "more" how many times as many positions it computes. Then what was
+not done: the linear maps of a layer in bfloat16, with weights that are converted once, against float32.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from unittest.mock import patch
+
+import _common
+import numpy as np
+import torch
+from torch import nn
+
+from dtglib.decode import beam, stack_stepper
+from dtglib.decode.beam import Widths, search
+from dtglib.decode.sequence_stepper import SequenceStepper
+from dtglib.families.base import build
+from dtglib.network import attention
+from dtglib.network.prepared import Prepared
+from dtglib.network.transformer import Transformer, TransformerConfig
+from dtglib.sequences.structure import Pooled
+
+SIZE, WORDS = {"layers": 6, "width": 256, "heads": 8, "inner": 1024}, 10
+SEARCHES = (Widths(300, 300), Widths(100, 10), Widths(20, 20))
+POSITIONS = (32, 512)
+
+
+def gathering(qu, qw, k, v, r, structure, bias=None, memory=None):
+    """Attention with copies of keys and values, and with products of matrices."""
+    return attention.shared(qu, qw, k, v, r, structure.shared, bias, memory)
+
+
+def anew(stepper: SequenceStepper, farthest: int) -> None:
+    """Sinusoids, and what the layers make of them, at every call."""
+    stepper.places = torch.empty(0)
+    REACH(stepper, farthest)
+
+
+def nowhere(arrived, wanted, widths) -> np.ndarray:
+    """No hypothesis comes too late."""
+    return np.full(len(wanted.symbol), -np.inf)
+
+
+REACH = SequenceStepper._reach
+UNDONE: dict[str, Callable[[], AbstractContextManager]] = {
+    "attention reads keys where they stand": lambda: patch.dict(attention.FORMS, {Pooled: gathering}),
+    "relative positions are projected once": lambda: patch.object(SequenceStepper, "_reach", anew),
+    "no distributions over the vocabulary": lambda: patch.object(stack_stepper, "prepared", Prepared),
+    "what comes too late is not followed": lambda: patch.object(beam, "too_little", nowhere),
+}
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    vocabulary = _common.made_up_vocabulary()
+    model = build(TransformerConfig(**SIZE), vocabulary).eval()
+    words = _common.made_up_words(WORDS, random.Random(1))
+    with _common.benchmark("steps", "What is each step towards a faster beam search worth?") as report:
+        for widths in SEARCHES:
+            for step, undone in UNDONE.items():
+                report_step(report, model, words, widths, step, undone)
+        for positions in POSITIONS:
+            report_precision(report, model, positions)
+
+
+def report_step(
+    report: _common.Report,
+    model: Transformer,
+    words: list[str],
+    widths: Widths,
+    step: str,
+    undone: Callable[[], AbstractContextManager],
+) -> None:
+    """The search as it is, and without a step."""
+
+    def positions(way: Callable[[], AbstractContextManager]) -> int:
+        with way():
+            stepper = model.stepper()
+            search(stepper, model.vocabulary, [words], widths)
+        return stepper.positions
+
+    with_it, without = positions(nullcontext), positions(undone)
+    slower = ratio(lambda: positions(undone), lambda: positions(nullcontext))
+    beams = f"{widths.beam_width}/{widths.word_beam_width}"
+    more = {"step": step, "beam": beams, "slower": slower, "more": without / with_it}
+    report(f"{beams}: {step}", with_it, lambda: positions(nullcontext), **more)
+
+
+def ratio(one: Callable[[], object], other: Callable[[], object]) -> float:
+    """The time of one over that of the other, the best of several runs that alternate."""
+    runs = [(seconds_of(one), seconds_of(other)) for _ in range(_common.RUNS)]
+    return min(first for first, _ in runs) / min(second for _, second in runs)
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+@torch.no_grad()
+def report_precision(report: _common.Report, model: Transformer, positions: int) -> None:
+    """The linear maps of a layer in both precisions."""
+    block, forms = model.blocks[0], []
+    for dtype in (torch.bfloat16, torch.float32):
+        maps = [(one.weight.to(dtype), one.in_features) for one in block.modules() if isinstance(one, nn.Linear)]
+        x = {width: torch.randn(positions, width).to(dtype) for _, width in maps}
+        forms.append(lambda maps=maps, x=x: [nn.functional.linear(x[width], weight) for weight, width in maps])
+    step = f"linear maps of {positions} positions in bfloat16"
+    report(step, positions, forms[0], step=step, beam="none", slower=1 / ratio(*forms), more=1.0)
+
+
+if __name__ == "__main__":
+    main()

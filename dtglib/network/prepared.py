@@ -1,0 +1,99 @@
+"""Output layers as searches ask them: what is the log-probability of a few symbols, and of each kind of word?
+
+A search never looks at a whole distribution. It wants transitions, one word, and perhaps how probable it is that any
+word comes. For `Single` that takes one number for each class of entries besides the logits that are asked for:
+
+    log p(symbol)      =  its logit - log(sum over the legal classes of e^class)       e^class: the sum of its e^logit
+    log p(any word)    =  the class of starting pieces - the same
+
+and where no word can go on, which is after every transition, the logits of pieces that go on with one are not computed.
+The entries are sorted by class once, so that each class is a block of columns.
+
+    >>> from dtglib.data.vocabulary import Vocabulary
+    >>> vocabulary = Vocabulary.of_words([["There", "is", "a", "difference"]])
+    >>> legal = Legal(*torch.tensor([[MAY_GENERATE], [1], [1]]))        # a word, LEFTARC[1] and RIGHTARC[1]
+    >>> asked = torch.tensor([[vocabulary.transition("LEFTARC")]])
+    >>> output = prepared(Single(8, vocabulary), torch.zeros(len(vocabulary), 8))
+    >>> of_arc, of_classes = (log_p.exp() for log_p in output.some(torch.zeros(1, 8), legal, asked))
+    >>> [round(p, 4) for p in (*of_arc[0].tolist(), *of_classes[0].tolist())]                     # 1/7, 0, 5/7 and 0
+    [0.1429, 0.0, 0.7143, 0.0]
+"""
+
+import torch
+from torch import Tensor, nn
+
+from dtglib.basics.shapes import Float, Int
+from dtglib.data.vocabulary import END
+from dtglib.network.output import CONTINUES, ENDS, STARTS, Legal, Single, bars, open_classes
+from dtglib.transitions.rows import MAY_CONTINUE, MAY_GENERATE
+
+KINDS = (CONTINUES, STARTS, ENDS)  # what may follow a piece: one that goes on with its word, another word, the end
+
+
+def some_of(
+    log_probs: Float[Tensor, "N V"], symbols: Int[Tensor, "N A"], classes: Int[Tensor, " V"]
+) -> tuple[Float[Tensor, "N A"], Float[Tensor, "N 3"]]:
+    """Of whole distributions: the log-probabilities of some symbols, and of each of KINDS."""
+    entries = ((classes == kind).nonzero()[:, 0] for kind in KINDS)
+    return log_probs.gather(1, symbols), torch.stack([log_probs[:, each].logsumexp(1) for each in entries], dim=1)
+
+
+class Prepared:
+    """An output layer with its weights."""
+
+    def __init__(self, output: nn.Module, embeddings: Float[Tensor, "V d"]) -> None:
+        self.output, self.embeddings = output, embeddings
+
+    def some(
+        self, x: Float[Tensor, "N d"], legal: Legal, symbols: Int[Tensor, "N A"]
+    ) -> tuple[Float[Tensor, "N A"], Float[Tensor, "N 3"]]:
+        """The log-probabilities of some symbols, and of each of KINDS."""
+        return some_of(self.output(x, self.embeddings, legal), symbols, self.output.classes)
+
+
+class PreparedSingle(Prepared):
+    """The same for one softmax over all legal entries; the entries that are no words come first, then by KINDS."""
+
+    def __init__(self, output: Single, embeddings: Float[Tensor, "V d"]) -> None:
+        super().__init__(output, embeddings)
+        classes = output.classes
+        order = ((classes == STARTS) + 2 * (classes == CONTINUES)).argsort(stable=True)
+        self.weight, self.bias, self.classes = embeddings[order], output.bias[order], classes[order]
+        self.place = torch.empty_like(order).index_copy_(0, order, torch.arange(len(order), device=order.device))
+        self.others = len(order) - int((classes == STARTS).sum()) - int((classes == CONTINUES).sum())
+        self.words = len(order) - int((classes == CONTINUES).sum())
+
+    def some(
+        self, x: Float[Tensor, "N d"], legal: Legal, symbols: Int[Tensor, "N A"]
+    ) -> tuple[Float[Tensor, "N A"], Float[Tensor, "N 3"]]:
+        """Rows whose word may go on are computed apart from the others."""
+        goes_on = (legal.may & MAY_CONTINUE) != 0
+        dtype = torch.promote_types(x.dtype, torch.float32)
+        found = x.new_empty(symbols.shape, dtype=dtype), x.new_empty(len(x), len(KINDS), dtype=dtype)
+        for rows, columns in ((goes_on, len(self.weight)), (~goes_on, self.words)):
+            (rows,) = rows.nonzero(as_tuple=True)
+            if len(rows):
+                of_rows = self._some(x[rows], Legal(*(bits[rows] for bits in legal)), symbols[rows], columns)
+                for all_rows, some in zip(found, of_rows, strict=True):
+                    all_rows[rows] = some
+        return found
+
+    def _some(
+        self, x: Float[Tensor, "N d"], legal: Legal, symbols: Int[Tensor, "N A"], columns: int
+    ) -> tuple[Float[Tensor, "N A"], Float[Tensor, "N 3"]]:
+        """The same, with so many columns of logits."""
+        pairs = self.output.pairs
+        logits = nn.functional.linear(x, self.weight[:columns], self.bias[:columns])
+        others = logits[:, : self.others] + bars(legal, pairs, self.classes[: self.others])
+        may = (legal.may[:, None] & torch.tensor([MAY_CONTINUE, MAY_GENERATE], device=x.device)) != 0
+        of_words = [logits[:, self.words :], logits[:, self.others : self.words]]
+        of_words = torch.stack([block.logsumexp(1) for block in of_words], dim=1).where(may, -torch.inf)
+        total = torch.cat([others, of_words], dim=1).logsumexp(1, keepdim=True)
+        is_open = open_classes(legal, pairs).gather(1, self.output.classes[symbols])
+        chosen = logits.gather(1, self.place[symbols].clamp(max=columns - 1)).where(is_open, -torch.inf)
+        return chosen - total, torch.cat([of_words, others[:, self.place[END], None]], dim=1) - total
+
+
+def prepared(output: nn.Module, embeddings: Float[Tensor, "V d"]) -> Prepared:
+    """An output layer for a search."""
+    return (PreparedSingle if type(output) is Single else Prepared)(output, embeddings)
