@@ -105,6 +105,10 @@ plot.save(draw_parents(seen.symbols, seen.parent_keys), "40_parents")
 # with two layers of a graph network below the decoder; *- Labels* and *- Gates* leave parts of it out. **BiTran +
 # transitions**, which the paper does not have, tells what the graph adds to transitions. They are found if they have
 # been trained before; otherwise it is done now.
+#
+# All take the same batches and as many steps. But where only some prefixes of each target are drawn, as on a CPU they
+# must be (four of some 24 at `mini`), a step predicts fewer symbols than in Vanilla and Linearized. So the systems that
+# read whole prefixes have learnt less when the steps are over, and a lower score of theirs may be a matter of time.
 
 # %%
 corpus = read_corpus(first)

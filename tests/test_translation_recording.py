@@ -23,7 +23,7 @@ from dtglib.experiments.prepare import prepare, read_corpus, trained
 from dtglib.experiments.recording import record_evaluation
 from dtglib.experiments.settings import compared_at, read_size
 from dtglib.experiments.tables import measured_values, orderings
-from dtglib.experiments.translating import references_of, translation_of
+from dtglib.experiments.translating import public_for, references_of, translation_of
 from dtglib.experiments.translation_tables import (
     cells_of_tests,
     challenges_below,
@@ -34,7 +34,7 @@ from dtglib.experiments.translation_tables import (
     sign_tests,
     theirs,
 )
-from dtglib.families.base import family_of, load_model, papers
+from dtglib.families.base import Beam, family_of, load_model, papers
 from dtglib.families.translation.config import TranslationConfig
 from dtglib.families.translation.systems import SYSTEMS
 
@@ -213,6 +213,20 @@ def test_public_sets_have_sources_and_the_distances_of_the_files_that_name_them(
     assert found.items[0].translation == ("Ich", "hebe", "ihn", "auf", ".")
     assert lowered(found.items)[0].words == ("i", "pick", "7", "up", ".")
     assert lowered(found.items)[0].translation[0] == "ich"
+
+
+def test_public_sets_are_translated_in_the_case_of_the_corpus_and_scored_by_least_distance(repository):
+    german = [*3 * ["Ich hebe ihn auf ."], *3 * ["Er hebt ihn auf ."]]
+    write_set(repository / "data" / "challenge", "de_particle", german, [7, 8, 9, 12, 15, 20])
+    write_set(repository / "data" / "challenge", "de_particle3", german[:2], [9, 20])
+    ((name, found),) = public_for("multi30k:de-en").items()
+    assert name == "de_particle" and found.items[0].translation[0] == "ich"
+    settings = read_size("smoke", model="vanilla")
+    folder = trained(settings, prepare(settings, read_corpus(settings)))
+    rows = list(challenges.in_public(folder, {name: found}, Beam(2), 6))
+    assert [(row["distance from"], row["sentences"]) for row in rows] == [(1, 6), (2, 2), (3, 2)]
+    few = list(challenges.in_public(folder, {name: found}, Beam(2), 2))
+    assert [(row["distance from"], row["sentences"]) for row in few] == [(1, 2)], "of six, the first and the fourth"
 
 
 @pytest.mark.slow
