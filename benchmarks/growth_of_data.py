@@ -1,17 +1,19 @@
 """How time and memory grow with the training data, from generated sentences to steps of training; one core.
 
     python benchmarks/growth_of_data.py                    50,000, 110,000 and 200,000 sentences of minilang
-    python benchmarks/growth_of_data.py 100000 5000000     other numbers; 5 million have as many words as BLLIP-LG
+    python benchmarks/growth_of_data.py 110000 5000000     other numbers; 5 million have as many words as BLLIP-LG
 
-Up to 100,000 sentences everything is in memory, beyond it nothing is (data/streamed.py, sequences/stored.py). Every
-number of sentences has a process of its own, which takes every stage once: it draws the sentences, learns 800 pieces,
-compiles the columns of a DTG, opens them again as a training that goes on does, plans four epochs, makes batches, and
-takes steps with a small model (4 layers, width 128). Of each stage: seconds of the processor (other processes may want
-the core, too) and of the clock, and the peak of memory until its end. The last lines are projected to 5 million
-sentences: a line through the two largest numbers.
+Up to 100,000 sentences everything is in memory, beyond it nothing is (data/streamed.py, sequences/stored.py). 10,000
+different sentences are drawn and written again and again into a file of CoNLL-U. Every number of sentences has a
+process of its own, which takes every stage once: it reads the file and learns 800 pieces, compiles the columns of a
+DTG, opens them again as a training that goes on does, plans four epochs, makes batches, and takes steps with a small
+model (4 layers, width 128). Of each stage: seconds of the processor (other processes may want the core, too) and of the
+clock, and the peak of memory until its end. The last lines are projected to 5 million sentences: a line through the two
+largest numbers.
 """
 
 import argparse
+import itertools
 import json
 import os
 import subprocess
@@ -30,14 +32,15 @@ import torch
 from dtglib.basics.files import repository
 from dtglib.basics.record import peak_memory
 from dtglib.data import minilang
+from dtglib.data.treebank import write_conllu
 from dtglib.experiments.prepare import Prepared, prepare, read_corpus
 from dtglib.experiments.settings import Settings, read_settings
 from dtglib.training.schedule import all_steps
 
 COUNTS = (50_000, 110_000, 200_000)
-PROJECTED = 5_000_000
+DRAWN, PROJECTED = 10_000, 5_000_000
 STEPS = 50
-DRAW, BATCHES, TAKE = "draw sentences", f"{STEPS} batches", f"{STEPS} steps"  # stages that are not projected
+BATCHES, TAKE = f"{STEPS} batches", f"{STEPS} steps"  # stages that do not grow with the number of sentences
 CONFIG = repository() / "configs" / "mini.yaml"
 CPU = torch.device("cpu")
 
@@ -62,23 +65,29 @@ def main() -> None:
         measure(*options.counts, options.here)
         return
     question = "How do time and memory grow with the training data?"
-    with _common.benchmark("growth_of_data", question, [1]) as report, tempfile.TemporaryDirectory() as cache:
-        os.environ["XDG_CACHE_HOME"] = cache  # empty: what is drawn here is drawn once
-        counts = sorted(options.counts)
-        found = [report_stages(report, *pair) for pair in zip([0, *counts], counts, strict=False)]
+    with _common.benchmark("growth_of_data", question, [1]) as report:
+        found = [report_stages(report, count) for count in sorted(options.counts)]
         if len(found) > 1:
             report_projected(report, *found[-2:])
 
 
-def report_stages(report: _common.Report, known: int, count: int) -> list[Stage]:
-    """The stages of a new process for so many sentences, of which some have been drawn before."""
+def report_stages(report: _common.Report, count: int) -> list[Stage]:
+    """The stages of a new process for so many sentences."""
     with tempfile.TemporaryDirectory() as here:
-        command = [sys.executable, __file__, str(known), str(count), "--here", here]
+        write_corpus(Path(here, "corpus"), count)
+        command = [sys.executable, __file__, str(count), "--here", here]
         ran = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     stages = [Stage(**json.loads(line)) for line in ran.stdout.splitlines()]
     for stage in stages:
         report(f"{count} sentences: {stage.what}", stage.sentences, stage.seconds, stage=stage.what, **beside(stage))
     return stages
+
+
+def write_corpus(folder: Path, count: int) -> None:
+    """A treebank of so many sentences."""
+    drawn = minilang.split("train", DRAWN)
+    write_conllu(folder / "train.conllu", itertools.islice(itertools.cycle(drawn), count))
+    write_conllu(folder / "dev.conllu", minilang.split("dev", 100))
 
 
 def beside(stage: Stage) -> dict[str, float]:
@@ -88,9 +97,9 @@ def beside(stage: Stage) -> dict[str, float]:
 
 
 def report_projected(report: _common.Report, fewer: list[Stage], more: list[Stage]) -> None:
-    """What more sentences would take if the other stages go on growing like that."""
+    """What more sentences would take if the stages that grow go on like that."""
     for one, other in zip(fewer, more, strict=True):
-        if other.what not in (DRAW, BATCHES, TAKE):
+        if other.what not in (BATCHES, TAKE):
             times = (PROJECTED - one.sentences) / (other.sentences - one.sentences)
             taken = Stage(one.what, PROJECTED, *(a + times * (b - a) for a, b in zip(one[2:], other[2:], strict=True)))
             what = f"{PROJECTED} sentences, projected: {one.what}"
@@ -100,14 +109,13 @@ def report_projected(report: _common.Report, fewer: list[Stage], more: list[Stag
 # --- In a process of its own -------------------------------------------------------------------------------------
 
 
-def measure(known: int, count: int, here: Path) -> None:
+def measure(count: int, here: Path) -> None:
     """Take all stages, and print a line for each."""
     os.chdir(here)
     warm = settings_for(500)
     take_steps(prepare(warm), warm, 2)  # compiles kernels
     settings = settings_for(count)
-    stage(DRAW, count - known, lambda: sum(map(len, minilang.in_blocks("train", count))))
-    corpus = stage("read them, and learn pieces", count, lambda: read_corpus(settings))
+    corpus = stage("read the file, and learn pieces", count, lambda: read_corpus(settings))
     stage("compile", count, partial(prepare, settings, corpus))
     del corpus
     prepared = stage("prepare again", count, lambda: prepare(settings))
@@ -120,8 +128,8 @@ def measure(known: int, count: int, here: Path) -> None:
 
 def settings_for(count: int) -> Settings:
     """Those of size mini, with pieces as in the paper."""
-    overrides = {"train_sentences": count, "dev_sentences": 100, "vocabulary": "pieces", "pieces": 800, "model": "dtg"}
-    return read_settings(CONFIG, overrides)
+    of_data = {"corpus": "corpus", "train_sentences": count, "dev_sentences": None}
+    return read_settings(CONFIG, {**of_data, "vocabulary": "pieces", "pieces": 800, "model": "dtg"})
 
 
 def stage(what: str, sentences: int, work: Callable[[], Any]) -> Any:
