@@ -360,9 +360,9 @@ print(pd.DataFrame(rows).T.rename_axis(["", "set", "GPUs"]).map("{:.3g}".format)
 # some twelve minutes. The one core beside it needs 33 to prepare the sentences, most of them for arranging trees in
 # tries: there and for BLLIP's test set the processor is the limit, not the network; in float32 it is the network, with
 # some three hours. Several threads a GPU that prepare sentences would be the remedy. Eight GPUs divide all of this by
-# eight. On 64, in bfloat16, the longest part is that every process reads a gigabyte of weights from one disk, half a minute, and
-# BLLIP's test set has blocks for 47 of them only. The parser, the bytes that are sent and the rows that are written
-# take little.
+# eight. On 64, in bfloat16, the longest part is that every process reads a gigabyte of weights from one disk, half a
+# minute, and BLLIP's test set has blocks for 47 of them only. The parser, the bytes that are sent and the rows that are
+# written take little.
 #
 # bfloat16 moves log p of a sentence by 0.03 nats on average, and decided 2 of 490 minimal pairs otherwise. On these
 # cores a model as small as the one of size `mini` scores 1.3 times as fast with it.
