@@ -1,24 +1,28 @@
 """How time and memory grow with the training data, from generated sentences to steps of training; one core.
 
-    python benchmarks/growth_of_data.py                    50,000, 110,000 and 200,000 sentences of minilang
-    python benchmarks/growth_of_data.py 100000 5000000     other numbers; 5 million have as many words as BLLIP-LG
+    python benchmarks/growth_of_data.py                    50,000 and 200,000 sentences of minilang
+    python benchmarks/growth_of_data.py 5000000            as many words as BLLIP-LG has: hours
 
-Up to 100,000 sentences everything is in memory, beyond it nothing is (data/streamed.py, sequences/stored.py). Every
-number of sentences has a process of its own, which takes every stage once: it draws the sentences, learns 800 pieces,
-compiles the columns of a DTG, opens them again as a training that goes on does, plans four epochs, makes batches, and
-takes steps with a small model (4 layers, width 128). Of each stage: seconds of the processor (other processes may want
-the core, too) and of the clock, and the peak of memory until its end. The last lines are projected to 5 million
-sentences: a line through the two largest numbers.
+Up to 100,000 sentences everything is in memory, beyond it nothing is (data/streamed.py, sequences/stored.py). 10,000
+different sentences are drawn and written again and again into a file of CoNLL-U. Every number of sentences has a
+process of its own, which takes every stage once: it reads the file and learns 800 pieces, compiles the columns of a
+DTG, opens them again as a training that goes on does, plans four epochs, makes batches, and takes steps with a small
+model (4 layers, width 128). Of each stage: seconds of the processor (other processes may want the core, too) and of the
+clock, and the peak of memory until its end.
+
+Two stages keep something of every sentence in memory: pieces are learnt from all of the text, and the epochs are
+planned for all sentences. They are quick, so a last process takes them for 5 million sentences.
 """
 
 import argparse
+import itertools
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,14 +34,18 @@ import torch
 from dtglib.basics.files import repository
 from dtglib.basics.record import peak_memory
 from dtglib.data import minilang
+from dtglib.data.treebank import write_conllu
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.experiments.prepare import Prepared, prepare, read_corpus
 from dtglib.experiments.settings import Settings, read_settings
+from dtglib.sequences.batches import by_length
 from dtglib.training.schedule import all_steps
 
-COUNTS = (50_000, 110_000, 200_000)
-PROJECTED = 5_000_000
+COUNTS = (50_000, 200_000)
+DRAWN, MANY = 10_000, 5_000_000
 STEPS = 50
-DRAW, BATCHES, TAKE = "draw sentences", f"{STEPS} batches", f"{STEPS} steps"  # stages that are not projected
+PIECES = 800
+PLAN = "plan four epochs"
 CONFIG = repository() / "configs" / "mini.yaml"
 CPU = torch.device("cpu")
 
@@ -50,7 +58,7 @@ class Stage(NamedTuple):
     seconds: float  # of the processor
     clock_seconds: float
     gibibytes: float  # the peak of memory until its end
-    gibibytes_on_disk: float
+    on_disk: float  # gibibytes
 
 
 def main() -> None:
@@ -59,69 +67,76 @@ def main() -> None:
     parser.add_argument("--here", type=Path, help=argparse.SUPPRESS)  # a process for one number, in this folder
     options = parser.parse_args()
     if options.here:
-        measure(*options.counts, options.here)
+        os.chdir(options.here)
+        (all_stages if Path("corpus").exists() else stages_in_memory)(*options.counts)
         return
     question = "How do time and memory grow with the training data?"
-    with _common.benchmark("growth_of_data", question, [1]) as report, tempfile.TemporaryDirectory() as cache:
-        os.environ["XDG_CACHE_HOME"] = cache  # empty: what is drawn here is drawn once
-        counts = sorted(options.counts)
-        found = [report_stages(report, *pair) for pair in zip([0, *counts], counts, strict=False)]
-        if len(found) > 1:
-            report_projected(report, *found[-2:])
+    with _common.benchmark("growth_of_data", question, [1]) as report:
+        for count in options.counts:
+            with tempfile.TemporaryDirectory() as here:
+                write_corpus(Path(here, "corpus"), count)
+                report_stages(report, count, here)
+        with tempfile.TemporaryDirectory() as empty:
+            report_stages(report, MANY, empty)
 
 
-def report_stages(report: _common.Report, known: int, count: int) -> list[Stage]:
-    """The stages of a new process for so many sentences, of which some have been drawn before."""
-    with tempfile.TemporaryDirectory() as here:
-        command = [sys.executable, __file__, str(known), str(count), "--here", here]
-        ran = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+def report_stages(report: _common.Report, count: int, here: str) -> None:
+    """The stages of a new process for so many sentences; without a corpus, those that keep something in memory."""
+    ran = subprocess.run([sys.executable, __file__, str(count), "--here", here], check=True, stdout=subprocess.PIPE)
     stages = [Stage(**json.loads(line)) for line in ran.stdout.splitlines()]
     for stage in stages:
-        report(f"{count} sentences: {stage.what}", stage.sentences, stage.seconds, stage=stage.what, **beside(stage))
-    return stages
+        beside = {
+            "gibibytes": stage.gibibytes,
+            "gibibytes_on_disk": stage.on_disk,
+            "clock_seconds": stage.clock_seconds,
+        }
+        what = f"{count} sentences: {stage.what}"
+        report(what, stage.sentences, stage.seconds, stage=stage.what, sentences=count, **beside)
 
 
-def beside(stage: Stage) -> dict[str, float]:
-    """What is reported beside the seconds."""
-    names = ("clock_seconds", "gibibytes", "gibibytes_on_disk")
-    return {name: getattr(stage, name) for name in names}
-
-
-def report_projected(report: _common.Report, fewer: list[Stage], more: list[Stage]) -> None:
-    """What more sentences would take if the other stages go on growing like that."""
-    for one, other in zip(fewer, more, strict=True):
-        if other.what not in (DRAW, BATCHES, TAKE):
-            times = (PROJECTED - one.sentences) / (other.sentences - one.sentences)
-            taken = Stage(one.what, PROJECTED, *(a + times * (b - a) for a, b in zip(one[2:], other[2:], strict=True)))
-            what = f"{PROJECTED} sentences, projected: {one.what}"
-            report(what, PROJECTED, taken.seconds, stage=one.what, **beside(taken))
+def write_corpus(folder: Path, count: int) -> None:
+    """A treebank of so many sentences."""
+    drawn = minilang.split("train", DRAWN)
+    write_conllu(folder / "train.conllu", repeated(drawn, count))
+    write_conllu(folder / "dev.conllu", minilang.split("dev", 100))
 
 
 # --- In a process of its own -------------------------------------------------------------------------------------
 
 
-def measure(known: int, count: int, here: Path) -> None:
+def all_stages(count: int) -> None:
     """Take all stages, and print a line for each."""
-    os.chdir(here)
-    warm = settings_for(500)
+    warm = settings_for("minilang", 500)
     take_steps(prepare(warm), warm, 2)  # compiles kernels
-    settings = settings_for(count)
-    stage(DRAW, count - known, lambda: sum(map(len, minilang.in_blocks("train", count))))
-    corpus = stage("read them, and learn pieces", count, lambda: read_corpus(settings))
+    settings = settings_for("corpus", count)
+    corpus = stage("read the file, and learn pieces", count, lambda: read_corpus(settings))
     stage("compile", count, partial(prepare, settings, corpus))
     del corpus
     prepared = stage("prepare again", count, lambda: prepare(settings))
-    plan = stage("plan four epochs", count, lambda: plan_of(prepared, settings))
+    plan = stage(PLAN, count, lambda: all_steps(partial(prepared.train.plan, device=CPU), settings.train, seed=1))
     batches = [batch for step in plan[:STEPS] for batch in step.batches]
     sentences, size = sum(map(len, batches)), settings.train.batch_positions
-    stage(BATCHES, sentences, lambda: [prepared.train.batch(batch, size, CPU) for batch in batches])
-    stage(TAKE, sentences, lambda: take_steps(prepared, settings, STEPS))
+    stage(f"{STEPS} batches", sentences, lambda: [prepared.train.batch(batch, size, CPU) for batch in batches])
+    stage(f"{STEPS} steps", sentences, lambda: take_steps(prepared, settings, STEPS))
 
 
-def settings_for(count: int) -> Settings:
+def stages_in_memory(count: int) -> None:
+    """The stages that keep something of every sentence in memory, for as many as there may be."""
+    words = [sentence.words for sentence in minilang.split("train", DRAWN)]
+    stage("learn pieces", count, lambda: Vocabulary.train(repeated(words, count), PIECES))
+    lengths = np.fromiter(repeated(map(len, words), count), np.int32) * 3 + 1
+    stage(PLAN, count, lambda: all_steps(partial(by_length, lengths), settings_for("minilang", count).train, seed=1))
+
+
+def repeated(items: Iterable[Any], count: int) -> Iterator[Any]:
+    """So many items, from the first one again after the last."""
+    return itertools.islice(itertools.cycle(items), count)
+
+
+def settings_for(corpus: str, count: int) -> Settings:
     """Those of size mini, with pieces as in the paper."""
-    overrides = {"train_sentences": count, "dev_sentences": 100, "vocabulary": "pieces", "pieces": 800, "model": "dtg"}
-    return read_settings(CONFIG, overrides)
+    of_data = {"corpus": corpus, "train_sentences": count, "dev_sentences": 100}
+    return read_settings(CONFIG, {**of_data, "vocabulary": "pieces", "pieces": PIECES, "model": "dtg"})
 
 
 def stage(what: str, sentences: int, work: Callable[[], Any]) -> Any:
@@ -133,11 +148,6 @@ def stage(what: str, sentences: int, work: Callable[[], Any]) -> Any:
     taken = Stage(what, sentences, *seconds, peak_memory() / 2**30, on_disk / 2**30)
     print(json.dumps(taken._asdict()), flush=True)
     return found
-
-
-def plan_of(prepared: Prepared, settings: Settings) -> list:
-    """All steps of four epochs."""
-    return all_steps(lambda positions, random: prepared.train.plan(positions, random, CPU), settings.train, seed=1)
 
 
 def take_steps(prepared: Prepared, settings: Settings, count: int) -> None:

@@ -304,11 +304,19 @@ def test_files_are_streamed_in_pieces(repository, with_little_memory, monkeypatc
     assert found.names[29] == minilang.split("train", 30)[29].id
 
 
-def test_whoever_needs_all_sentences_in_memory_says_so(repository, with_little_memory):
-    wanted = r"minilang, train: has more than 10 sentences, and this needs all of them in memory; set train_sentences"
-    for needs in (lambda: read_corpus(settings(repository), 0.5), lambda: prepare(settings(repository, model="gilt"))):
+def test_whoever_needs_all_sentences_gets_them_in_memory(repository, with_little_memory):
+    whole = load("minilang", "train", 40)
+    assert read_corpus(settings(repository), 0.5).train.sentences == whole.sentences[::2]
+    graphs = prepare(settings(repository, model="gilt")).train
+    assert (len(graphs), graphs.names) == (40, [sentence.id for sentence in whole.sentences])
+
+
+def test_a_stream_has_no_length_and_says_what_to_do(with_little_memory):
+    sentences = stream("minilang", "train", 11).sentences
+    wanted = r"minilang, train: has more than 10 sentences, which are not in memory; set train_sentences to 10"
+    for asks in (len, lambda sentences: sentences[0], list):
         with pytest.raises(UserError, match=wanted):
-            needs()
+            asks(sentences)
 
 
 def test_a_corpus_that_fits_is_a_list(with_little_memory):

@@ -4,9 +4,9 @@
     for sentence in treebank.sentences: ...               some thousands of them are in memory at a time
     treebank.sentences.mapped(parse)                      blocks are changed as they are read
 
-Whether sentences are streamed follows from their number alone: up to `MOST_IN_MEMORY` they are a list. Only what has
-to work for large corpora is written for both: vocabularies, symbols, and the compiled sequences of training
-(training/examples.py). Whatever else asks for a length or for a sentence by its number says what to do instead.
+Whether sentences are streamed follows from their number alone: up to `MOST_IN_MEMORY` they are a list. Vocabularies and
+the compiled sequences of training (training/examples.py) are made of either. Whatever needs all sentences at once asks
+for them `in_memory`, however many they are; to ask a stream for its length or for a sentence by its number is an error.
 
     >>> from collections import Counter
     >>> there = Sentence(("There", "is", "a", "difference"))
@@ -54,8 +54,8 @@ class Streamed:
 
     def _refuse(self) -> NoReturn:
         raise UserError(
-            f"{self.name}: has more than {MOST_IN_MEMORY} sentences, and this needs all of them in memory; set "
-            f"train_sentences to {MOST_IN_MEMORY} at most"
+            f"{self.name}: has more than {MOST_IN_MEMORY} sentences, which are not in memory; set train_sentences to "
+            f"{MOST_IN_MEMORY} at most, or read them with `load`"
         )
 
 
@@ -68,6 +68,11 @@ def by_blocks(treebank: Treebank, change: Callable[[Treebank], Treebank]) -> Tre
     if isinstance(treebank.sentences, Streamed):
         return treebank._replace(sentences=treebank.sentences.mapped(change))
     return change(treebank)
+
+
+def in_memory(treebank: Treebank) -> Treebank:
+    """The treebank with a list of sentences, however many they are."""
+    return joined(treebank.sentences.blocks()) if isinstance(treebank.sentences, Streamed) else treebank
 
 
 def as_many_as_fit(blocks: Iterable[Block]) -> Treebank | None:

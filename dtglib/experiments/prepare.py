@@ -20,7 +20,7 @@ from dtglib.basics.config import as_dict
 from dtglib.basics.errors import UserError
 from dtglib.basics.released import cards, folder_named
 from dtglib.data.corpora import load, part_of, stream
-from dtglib.data.streamed import by_blocks
+from dtglib.data.streamed import by_blocks, in_memory
 from dtglib.data.treebank import Treebank
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.experiments.cache import folder_of
@@ -47,6 +47,7 @@ def read_corpus(settings: Settings, share: float = 1.0) -> TrainingCorpus:
     """Read the train and dev parts, and make the vocabulary from the train part, or from a share of it."""
     train_part, dev_part = (read_part(settings, part, stream) for part in ("train", "dev"))
     if share < 1:
+        train_part = in_memory(train_part)
         sentences = spread(train_part.sentences, max(1, round(share * len(train_part.sentences))))
         train_part = train_part._replace(sentences=sentences)
     return TrainingCorpus(train_part, dev_part, vocabulary_of(settings, train_part))
@@ -71,6 +72,8 @@ class Prepared(NamedTuple):
 def prepare(settings: Settings, corpus: TrainingCorpus | None = None) -> Prepared:
     """Convert the corpus into training data; it is read now if it is not given."""
     corpus = corpus or read_corpus(settings)
+    if not settings.family.streams:
+        corpus = corpus._replace(train=in_memory(corpus.train), dev=in_memory(corpus.dev))
     vocabulary = settings.family.vocabulary(settings.model, corpus.vocabulary, corpus.train)
     examples = []
     for part, sentences in (("train", corpus.train), ("dev", corpus.dev)):

@@ -77,6 +77,7 @@ def sequence_family(
         config=TransformerConfig,
         build=partial(network, reading=reading),
         examples=examples,
+        streams=True,
         likelihood=BOUND if reading.has_trees else EXACT,
         parses=reading.has_trees,
         is_baseline=is_baseline,

@@ -39,6 +39,7 @@ def _family(name: str, title: str, network: type[PushdownModel]) -> Family:
         config=TransformerConfig,
         build=network,
         examples=_examples,
+        streams=True,
         likelihood=BY_BEAM,
         symbols=lambda config, treebank: SYMBOLS,
         proposed_by="span_parser",
