@@ -18,9 +18,9 @@
 # %% [markdown]
 # # Grammar without a treebank: does a parser learn trees from hidden words?
 #
-# **In short:** on minilang, over four seeds, 59 % of the arcs of UDGN's best trees are the treebank's, in one direction or
-# the other, where the best trees that know nothing have 43. Hidden words it tells worse than a Transformer does. (At size
-# `smoke`, whose outputs stand here, a parser is trained for seconds and has found nothing.)
+# **In short:** on minilang, over four seeds, 59 % of the arcs of UDGN's best trees are the treebank's, in one direction
+# or the other, where the best trees that know nothing have 43. Hidden words it tells worse than a Transformer does. (At
+# size `smoke`, whose outputs stand here, a parser is trained for seconds and has found nothing.)
 #
 # Some words of a sentence are hidden, and a network tells them from the others. In UDGN each word may hear only of the
 # words that a parser joins it with, and nobody teaches this parser: it learns whatever helps to tell hidden words. Are
