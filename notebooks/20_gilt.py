@@ -86,9 +86,9 @@ plot.save(draw_tapes(grown.words, [*map(tuple, graph.arcs.tolist())], grown.pref
 #
 # ## The models
 #
-# They are found if they have been trained before; otherwise it is done now. At size `smoke` it is a tiny GiLT, which
-# sees 600 sentences, as long as none is released: the numbers of this size only show what is computed. The recorded
-# comparison of models of size `mini` is further down.
+# They are found if they have been trained before; otherwise it is done now. At size `smoke` they are the released ones,
+# GiLT and TXL (tokens), which were trained at size `mini`, and are asked about few items. The recorded comparison of
+# models over three seeds is further down.
 
 # %%
 settings = {name: read_size(size, model=name) for name in compared("gilt")}
@@ -126,9 +126,7 @@ pd.DataFrame({"graphs (GiLT)": about(graph_of), "trees (GiLT-DP)": about(tree_of
 #
 # By how many percentage points does each word (on the left) look more at a word before it (above), because of the
 # graph? That is the weight of attention with the graph term, less the weight without it, the mean over the heads of a
-# layer. Rows sum to 0: who looks more here looks less there. (What a value of a feature is represented by begins as
-# random numbers. So a GiLT that has hardly learnt, as that of `smoke`, moves its attention about as much as others
-# do.)
+# layer. Rows sum to 0: who looks more here looks less there.
 
 # %%
 found = gains(gilt, grown.words, graph).mean(1)  # over the heads
