@@ -25,7 +25,7 @@ DTGLIB = [sys.executable, "-m", "dtglib"]
 IMPORT_TORCH = [sys.executable, "-c", "import torch"]
 STRUCTURE = [*DTGLIB, "structure", "--system", "arc-eager", "--words", "There is a difference", "--heads", "2 0 4 2"]
 SURPRISAL = [*DTGLIB, "surprisal", "The keys to the cabinet are on the table ."]
-TRAIN_PART = [sys.executable, "-c", "from dtglib import minilang; minilang.split('train', 20_000)"]
+TRAIN_PART = [sys.executable, "-c", "from dtglib.data import minilang; minilang.split('train', 20_000)"]
 
 
 def main() -> None:

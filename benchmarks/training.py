@@ -28,12 +28,11 @@ from dtglib.data.corpora import UD_ENGLISH, load, ud_folder
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.experiments.prepare import prepare, train_into
 from dtglib.experiments.settings import read_size
-from dtglib.families.base import build, titles
+from dtglib.families.base import build, family, titles
 from dtglib.network.transformer import Batch, Transformer, TransformerConfig, batch_of
 from dtglib.sequences.batches import by_length, pad
 from dtglib.sequences.structure import dense
 from dtglib.training.distributed import has_bfloat16_units
-from dtglib.training.examples import Examples
 
 SENTENCES, WORDS = 16, 25
 SIZE = {"layers": 6, "width": 256, "heads": 8, "inner": 1024}
@@ -83,7 +82,7 @@ def report_padding(report) -> None:
         treebanks["ud-english"] = load("ud-english", "train")
     for name, treebank in treebanks.items():
         vocabulary = Vocabulary.of_words(sentence.words for sentence in treebank.sentences)
-        lengths = Examples.of("dtg", vocabulary, treebank).lengths
+        lengths = family("dtg").examples(TransformerConfig("dtg"), vocabulary, treebank, None).lengths
         for positions in (2048, 8192):
             plan = by_length(lengths, positions, np.random.default_rng(1))
             padded = sum(len(numbers) * lengths[numbers].max() for numbers in plan)
