@@ -21,7 +21,7 @@ from dtglib.experiments import release
 from dtglib.experiments.parsers import prepare_parser, read_parser
 from dtglib.experiments.prepare import prepare
 from dtglib.experiments.settings import read_size
-from dtglib.families.base import load_model
+from dtglib.families.base import load_model, titles
 from dtglib.network.saved import WEIGHTS_FILE
 from dtglib.network.weights import write_compact
 
@@ -160,9 +160,13 @@ TINY_RELEASES = ("parser-minilang", "dtg-minilang")
 NAMES = [*cards("model"), *cards("parser")]
 
 
-def test_all_together_are_at_most_30_megabytes():
-    files = [path for path in (repository() / "models").rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) <= 30e6
+def test_all_models_of_the_first_paper_are_at_most_30_megabytes_and_of_relatives_at_most_10():
+    sizes = {True: 0, False: 0}
+    for path in (repository() / "models").glob("*/*"):
+        name = path.parent.name.rsplit("-", 1)[0]
+        sizes[name in (*titles("dtg"), release.PARSER, release.WEAK_PARSER)] += path.stat().st_size
+    assert sizes[True] <= 30e6
+    assert sizes[False] <= 10e6
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -28,6 +28,7 @@ from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.families.base import Family, Likelihood
 from dtglib.families.sequence_model import SequenceModel
 from dtglib.network.output import Legal
+from dtglib.network.prepared import some_of
 from dtglib.network.transformer import (
     Around,
     Batch,
@@ -184,6 +185,9 @@ class Rereading:
         x = self.model(batch)[torch.arange(len(last), device=self.device), last]
         may = torch.from_numpy(compiled.may).to(self.device)[torch.arange(len(last)), last]
         return self.model.output(x, self.model.embedding.weight, Legal(may, may * 0, may * 0))
+
+    def some_log_probs(self, state: Rows, symbols: Tensor) -> tuple[Tensor, Tensor]:
+        return some_of(self.log_probs(state), symbols, self.model.output.classes)
 
     def leads_on(self, state: Rows, to_end: np.ndarray) -> np.ndarray:
         return np.ones((len(state.symbols), 1), bool)
