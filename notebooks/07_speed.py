@@ -184,8 +184,9 @@ print(measured("beam", ["model", "beam", "sentences", "count", "seconds_taken", 
 
 # %% [markdown]
 # What brought it there: the same search with one step undone takes so many times as long (*slower*), and computes so
-# many times as many positions (*more*). The largest step is that attention reads keys and values where they stand. To
-# copy them first, and to multiply them with matrices of one row, took longer than the linear maps of a layer.
+# many times as many positions (*more*). In runs on a busy machine, which are no record, the largest step was that
+# attention reads keys and values where they stand: to copy them first, and to multiply them with matrices of one row,
+# took longer than the linear maps of a layer.
 #
 # A hypothesis that has not taken the next word is given up when it can change nothing: all that comes of it is together
 # no more probable than itself, the word beam is full of better ones, and of their sum it is less than rounding takes.
@@ -193,7 +194,7 @@ print(measured("beam", ["model", "beam", "sentences", "count", "seconds_taken", 
 # not found: how probable the next word is after a transition can only be known by computing it.
 #
 # bfloat16 was tried, too, with weights that are converted once. Where a processor has the instructions for it but no
-# matrix units, it can be slower than float32, as the last lines say of the one that they were measured on. Where it is
+# matrix units, it was slower than float32. Where it is
 # faster, it moves log p of a sentence by more than we accept by default (see below). So searches compute in float32,
 # unless `torch.autocast` says otherwise, and there is no setting for it.
 
@@ -266,9 +267,9 @@ else:
 # ## More text than memory holds
 #
 # 42 million words (BLLIP-LG), or the 100 million of BabyLM, are compiled once into files, and read from there in every
-# batch. A process of its own took these stages for each number of sentences of minilang. Seconds are of the processor,
+# batch. A process of its own takes these stages for each number of sentences of minilang. Seconds are of the processor,
 # and memory is the peak until the end of the stage. Two stages keep something of every sentence in memory; a process
-# took these alone for 5 million sentences.
+# takes these alone for 5 million sentences.
 
 # %% tags=["table"]
 if RECORDS["growth_of_data"] is None:

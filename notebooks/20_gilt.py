@@ -19,9 +19,10 @@
 # # What does attention gain from a graph that grows with the sentence?
 #
 # **In short:** GiLT hides nothing and writes nothing between the words: it predicts the arcs of each word, and four
-# integers for every pair of words tell attention what the graph so far looks like. On minilang, over three seeds, that
-# is worth 10 points of the test suites with graphs and 14 with trees, and nothing in perplexity; attention that is
-# told of a graph stays far behind attention that a tree restricts (DTG) where a verb is far from its subject.
+# integers for every pair of words tell attention what the graph so far looks like. On minilang, over three seeds,
+# GiLT of trees is 14 points before a Transformer-XL in the test suites, and GiLT of graphs 10, which three seeds do not
+# show; in perplexity neither is before it. Where a verb is far from its subject, attention that is told of a graph
+# stays far behind attention that a tree restricts (DTG).
 #
 # The models of the other notebooks write a tree between the words, or hide what a tree has closed. **GiLT** reads
 # words alone, as a Transformer-XL does. Beside it a scorer reads its vectors and predicts, when a word comes, which

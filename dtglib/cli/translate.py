@@ -1,6 +1,5 @@
 """Commands of translators: translate, challenge, compare-translators.
 
-dtglib translate "Den Ball bringt der Vater ."               with the released translator of minilang
 dtglib translate --model my-translator "Den Ball bringt der Vater ." --trees
 dtglib translate --model my-translator minilang:de-en --split test
 dtglib challenge --model my-translator                       minilang's challenge sets, and the paper's 99 sentences

@@ -52,7 +52,7 @@ Something = TypeVar("Something")
 # cost: where `within` left few hypotheses of each sentence, 128 sentences at once took a quarter of the time that they
 # took in groups of eight. But nothing is dropped until a hypothesis has taken the word, so there must be room for all.
 HYPOTHESES, HYPOTHESES_WITHIN = 2**10, 2**14
-# A share of a sum that is lost in it, because log-probabilities are computed in float32.
+# A share of a sum that float32, in which log-probabilities are computed, does not resolve.
 ROUNDING = 2**-24
 FEWEST, MOST = 8, 128  # sentences that are searched at once; a search that is interrupted loses no more than these
 

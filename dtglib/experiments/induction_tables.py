@@ -39,9 +39,9 @@ def labels_beside_the_paper(table: str, direction: str, folder: Path | None = No
     shown = shown.reindex(list(LABELS))
     lines = newest_lines(folder, lambda line: line["part"] == "label of heads")
     ours = lines[(lines["direction"] == direction) & (lines["attention"] == BEFORE)] if len(lines) else lines
-    for (corpus, model), rows in ours.groupby(["corpus", "model"], sort=False) if len(ours) else ():
+    for (corpus, size, model), rows in ours.groupby(["corpus", "size", "model"], sort=False) if len(ours) else ():
         means = rows.groupby("label")["r"].mean()
-        shown[f"{corpus}, {title_of(model)}"] = [means.get(LABELS[name]) for name in shown.index]
+        shown[f"{corpus}, {size}, {title_of(model)}"] = [means.get(LABELS[name]) for name in shown.index]
     return shown
 
 
@@ -60,4 +60,5 @@ def similarity_beside_the_paper(folder: Path | None = None) -> pd.DataFrame:
 def recorded_learning(model: str, folder: Path | None = None) -> pd.DataFrame:
     """The evaluations during the trainings of a model, of the newest record that has some: a row for each and seed."""
     lines = newest_lines(folder, lambda line: line["part"] == "while learning" and line["model"] == model)
-    return lines[lines["corpus"] == lines["corpus"].iloc[0]] if len(lines) else lines
+    of_record = ["corpus", "size"]
+    return lines[(lines[of_record] == lines[of_record].iloc[0]).all(axis=1)] if len(lines) else lines

@@ -19,9 +19,7 @@ from dtglib.data.streamed import Streamed
 from dtglib.data.treebank import Treebank
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.experiments.cache import CODE, folder_of
-from dtglib.experiments.parsers import parser_named
 from dtglib.experiments.settings import Settings
-from dtglib.parsing.parser import known_as
 
 
 def vocabulary_of(settings: Settings, train: Treebank) -> Vocabulary:
@@ -44,13 +42,8 @@ def with_folder(settings: Settings, part: str, treebank: Treebank, vocabulary: V
     """The same treebank; if it is large, it has a folder for the sequences that this code compiles."""
     if not isinstance(treebank.sentences, Streamed):
         return treebank
-    parser = settings.parsers.parsed_by
-    made_by = {
-        "longest": settings.train.longest,
-        "checksum_of_vocabulary": vocabulary.fingerprint,
-        "parser": parser and known_as(parser_named(parser, settings)),
-    }
-    identity = _identity(settings, part) | as_dict(settings.model) | made_by
+    made_by = {"longest": settings.train.longest, "checksum_of_vocabulary": vocabulary.fingerprint}
+    identity = _identity(settings, part) | as_dict(settings.model) | made_by | dict(treebank.sentences.identity)
     folder = folder_of("sequences", f"{settings.family.name}-{part}", identity, code)
     sentences = replace(treebank.sentences, folder=folder, identity=identity | {CODE: code})
     return treebank._replace(sentences=sentences)

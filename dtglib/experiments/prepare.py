@@ -31,6 +31,7 @@ from dtglib.experiments.settings import Settings
 from dtglib.experiments.silver import parsed
 from dtglib.families.base import module_of
 from dtglib.network.saved import WEIGHTS_FILE
+from dtglib.parsing.parser import known_as
 from dtglib.training.loop import Data
 from dtglib.training.networks import train_network
 
@@ -58,7 +59,8 @@ def read_part(settings: Settings, part: str, read: Callable[..., Treebank] = loa
     treebank, parser = part_of(settings.corpus, part, read), settings.parsers.parsed_by
     if parser is None or not settings.family.reads_heads:
         return treebank
-    return by_blocks(treebank, partial(parsed, parser=parser_named(parser, settings)))
+    chosen = parser_named(parser, settings)
+    return by_blocks(treebank, partial(parsed, parser=chosen), {"parser": known_as(chosen)})
 
 
 class Prepared(NamedTuple):

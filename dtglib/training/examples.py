@@ -187,6 +187,8 @@ def _stored(compiled: Callable[[Treebank], Part], streamed: Streamed) -> Part:
             raise UserError(f"{streamed.name}: sentence {odd[0]!r} has heads, and the first ones have none; parse them")
         return compiled(treebank)
 
+    if streamed.folder is None:
+        raise UserError(f"{streamed.name}: its sequences do not fit into memory; prepare() gives them a folder")
     stored = build(streamed.folder, streamed.identity, (partial(part, block) for block in streamed.blocks()))
     return Part(stored, stored.names, stored.excluded, stored.too_long)
 
