@@ -250,7 +250,7 @@ def test_a_record_has_what_the_tables_show(repository):
         if (line["label"], line["model"]) == ("det", "udgn")
         and (line["direction"], line["attention"]) == ("child to parent", "before the mask")
     ]
-    assert labels.loc["det", "minilang, UDGN"] == pytest.approx(np.mean(det)) and len(det) == 2
+    assert labels.loc["det", "minilang, smoke, UDGN"] == pytest.approx(np.mean(det)) and len(det) == 2
     learning = recorded_learning("udgn", results)
     assert set(learning["seed"]) == {1, 2} and learning["UDA"].between(0, 1).all()
     assert recorded_learning("udgn", ROOT / "no-records").empty
