@@ -139,7 +139,7 @@ costs["of Vanilla's, as in the paper"] = [one / in_paper["vanilla"] for one in i
 costs.round(1)
 
 # %% [markdown]
-# Measured times against these numbers are in [benchmarks/translation.py](../benchmarks/translation.py); not recorded
+# Measured times against these numbers are in `benchmarks/translation.py`; not recorded
 # yet.
 #
 # ## How well do they translate?
