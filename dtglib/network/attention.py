@@ -191,8 +191,11 @@ def pooled(
     found = v.new_empty(len(qu), v.shape[1], 1, v.shape[3])
     if bias is not None:
         bias = bias.expand(*qu.shape[:3], structure.keys.shape[1])[:, :, 0].contiguous().numpy()
-    tensors = qu[:, :, 0], qw[:, :, 0], keys, values, r.transpose(0, 1)
-    look(*(x.contiguous().numpy() for x in (*tensors, *structure)), bias, found[:, :, 0].numpy())
+    queries, pool, looks, (table,) = (
+        tuple(x.contiguous().numpy() for x in some)
+        for some in ((qu[:, :, 0], qw[:, :, 0]), (keys, values), structure, (r.transpose(0, 1),))
+    )
+    look(queries, pool, table, looks, bias, found[:, :, 0].numpy())
     return found
 
 

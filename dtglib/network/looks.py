@@ -13,12 +13,13 @@ NEAREST = -1  # the smallest relative position: that of the dependent, as a COMP
 
 
 @njit(fastmath={"reassoc", "contract"})
-def look(qu, qw, keys, values, r, seen, relpos, count, bias, found):
-    """Write into `found` (B H E) what each position reads, given its queries (B H D) and what it sees.
+def look(queries, pool, r, looks, bias, found):
+    """Write into `found` (B H E) what each position reads, given its two queries (B H D) and what it sees.
 
-    `keys` and `values` are those of the pool (S H D) and `r` those of relative positions (R H D); `seen` and `relpos`
-    (B L) have `count` entries in each row. `bias` (B H L) is None if there is none.
+    `pool` has the keys and the values (S H D), and `r` the keys of relative positions (R H D). `looks` has the fields of
+    `Pooled`: which keys are seen and how far away (B L), and how many of them in each row. `bias` (B H L) may be None.
     """
+    (qu, qw), (keys, values), (seen, relpos, count) = queries, pool, looks
     weights, scale = np.empty(seen.shape[1], found.dtype), found.dtype.type(qu.shape[2] ** -0.5)
     for b in range(qu.shape[0]):
         for h in range(qu.shape[1]):
