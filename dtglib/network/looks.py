@@ -16,7 +16,7 @@ NEAREST = -1  # the smallest relative position: that of the dependent, as a COMP
 def look(queries, pool, r, looks, bias, found):
     """Write into `found` (B H E) what each position reads, given its two queries (B H D) and what it sees.
 
-    `pool` has the keys and the values (S H D), and `r` the keys of relative positions (R H D). `looks` has the fields of
+    `pool` has the keys and the values (S H D), and `r` the keys of relative positions (R H D). `looks` is what is in
     `Pooled`: which keys are seen and how far away (B L), and how many of them in each row. `bias` (B H L) may be None.
     """
     (qu, qw), (keys, values), (seen, relpos, count) = queries, pool, looks
