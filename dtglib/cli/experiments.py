@@ -26,6 +26,8 @@ def _evaluate_options(sub: argparse.ArgumentParser) -> None:
         "sentences, syntax, parsing (of graphs, too), induction, translation, ablations of these models (default: all)"
     )
     sub.add_argument("--about", nargs="+", default=[], metavar="WHAT", help=about)
+    questions = "some of the questions that ablations answer, such as parts (default: all)"
+    sub.add_argument("--questions", nargs="+", default=[], metavar="NAME", help=questions)
     sub.add_argument("--out", required=True, type=folder, metavar="DIR", help="a new folder, such as results/DATE-SIZE")
 
 
@@ -38,7 +40,7 @@ def evaluate(options: argparse.Namespace) -> None:
     with TemporaryDirectory() as unread:
         # The other processes compute the same rows, and the record is the first one's.
         out = options.out if is_first() else Path(unread)
-        record_evaluation(options.size, options.seeds, models, out, options.about)
+        record_evaluation(options.size, options.seeds, models, out, options.about, options.questions)
     print(f"{options.out}: recorded")
 
 

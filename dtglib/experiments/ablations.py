@@ -9,10 +9,12 @@ The questions and the variants that answer them are those of the model's family 
 unless another model is named.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+from dtglib.basics.errors import UserError
 from dtglib.basics.record import Row
 from dtglib.data.corpora import CorpusConfig, part_of
 from dtglib.evaluate.perplexity import SentenceScore
@@ -28,14 +30,17 @@ from dtglib.training.networks import best_on_dev
 QUESTIONS = family("dtg").questions
 
 
-def asked(settings: Settings) -> list[tuple[str, str, Variant]]:
-    """Every question with its variants; OWN is left out if the corpus has no trees."""
+def asked(settings: Settings, some: Sequence[str] = ()) -> list[tuple[str, str, Variant]]:
+    """Every question (or only some) with its variants; OWN is left out if the corpus has no trees."""
+    if odd := [question for question in some if question not in settings.family.questions]:
+        known = ", ".join(map(repr, settings.family.questions)) or "none"
+        raise UserError(f"{settings.family.title}: there is no question {odd[0]!r} about it; there is {known}")
     has_trees = _has_trees(settings.corpus)
     return [
         (question, name, variant)
         for question, variants in settings.family.questions.items()
         for name, variant in variants.items()
-        if has_trees or variant.parsed_by != OWN
+        if (not some or question in some) and (has_trees or variant.parsed_by != OWN)
     ]
 
 
@@ -46,9 +51,9 @@ def _has_trees(corpus: CorpusConfig) -> bool:
     return any(sentence.heads is not None for sentence in first)  # there may be no sentence
 
 
-def ablations(settings: Settings) -> list[Row]:
-    """A row of measurements for each variant of each question; a model may belong to several questions."""
-    rows = asked(settings)
+def ablations(settings: Settings, some: Sequence[str] = ()) -> list[Row]:
+    """A row of measurements for each variant of each question (or of some); a model may belong to several questions."""
+    rows = asked(settings, some)
     measured = {str(variant): measure(settings, variant) for _, _, variant in rows}
     return [{"question": question, "variant": name, **measured[str(variant)]} for question, name, variant in rows]
 

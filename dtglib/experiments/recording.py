@@ -38,7 +38,7 @@ from dtglib.basics.record import Run, read_record
 from dtglib.data.treebank import Sentence
 from dtglib.evaluate.rerank import reranked
 from dtglib.experiments import sentence_scores
-from dtglib.experiments.ablations import ablations
+from dtglib.experiments.ablations import ablations, asked
 from dtglib.experiments.induction import induction_of, learning_of, trivial_of
 from dtglib.experiments.parsers import is_ours, nats_per_word, proposer_of, proposers, read_parser
 from dtglib.experiments.prepare import prepare, read_corpus, trained
@@ -52,22 +52,33 @@ from dtglib.training.networks import best_on_dev
 
 
 def record_evaluation(
-    size: str, seeds: Sequence[int], names: Sequence[str], out: Path, about: Sequence[str] = ()
+    size: str,
+    seeds: Sequence[int],
+    names: Sequence[str],
+    out: Path,
+    about: Sequence[str] = (),
+    questions: Sequence[str] = (),
 ) -> None:
-    """Train (or find in the cache) and evaluate models of a size with every seed, and write a record."""
+    """Train (or find in the cache) and evaluate models of a size with every seed, and write a record.
+
+    Of the ablations those that answer `questions` are trained, or all of them.
+    """
     for name in names:
         family(name)  # an error if there is none
     if odd := [name for name in about if name not in ABOUT]:
         raise UserError(f"there is no evaluation {odd[0]!r}; there is {', '.join(ABOUT)}")
     settings, about = _shared(size, names), about or ABOUT
+    for name in names if questions else ():
+        asked(read_size(size, model=name), questions)  # an error if it has no such question
     config = {"size": size, **as_dict(*settings), "seed": list(seeds), "model": list(names), "about": list(about)}
+    config |= {"questions": list(questions)} if questions else {}
     ours = {name for name in as_dict(settings.parsers).values() if name and is_ours(name)}
     config |= {f"{name} parser": as_dict(*read_parser(name, settings)) for name in sorted(ours)}
     question = f"What do models of size {size} know of sentences, trees and syntax?"
     judged = bool({"syntax", ABLATIONS} & set(about))
     with Run(out, question, config, seeds=seeds, data=checksums_of(settings, judged)) as run:
         for seed in seeds:
-            for line in _of_seed(size, seed, names, about):
+            for line in _of_seed(size, seed, names, about, questions):
                 run.metric(seed=seed, **line)
 
 
@@ -79,7 +90,9 @@ def _shared(size: str, names: Sequence[str], **more: Any) -> Settings:
     return first
 
 
-def _of_seed(size: str, seed: int, names: Sequence[str], about: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _of_seed(
+    size: str, seed: int, names: Sequence[str], about: Sequence[str], questions: Sequence[str]
+) -> Iterator[dict[str, Any]]:
     """The lines of one seed; it determines the models, the parsers and the sampled trees."""
     settings = _shared(size, names, seed=seed)
     sentence_scores.test_sentences(settings)  # first, because a corpus without a test part is an error
@@ -94,7 +107,7 @@ def _of_seed(size: str, seed: int, names: Sequence[str], about: Sequence[str]) -
             yield from OF_MODELS[name](settings, models)
             continue
         for model in names:
-            for row in ablations(read_size(size, seed=seed, model=model)):
+            for row in ablations(read_size(size, seed=seed, model=model), questions):
                 yield {"part": "ablation", "model": model, **row}
 
 

@@ -17,7 +17,8 @@ rows. MLP2 begins with a normalisation and a linear map M. So the rows are centr
 
     M norm(x)  =  (sum of M (row - its mean)) / spread + bias,     spread^2 = mean square of the sum of (row - its mean)
 
-At d = 256 that leaves 0.39 of 0.92 million products for each cell. Cells are computed in parts; if there are many,
+The square of a sum is the sum of the products of its summands, each pair of which is multiplied once, too. At d = 256
+that leaves 0.39 of 0.92 million products for each cell. Cells are computed in parts; if there are many,
 their intermediate vectors are not kept, but computed again in the backward pass.
 
 Of W and S the published code uses the diagonals only, by a mistake in an einsum, and of pi it takes all 30 numbers as
@@ -115,21 +116,34 @@ class Side(nn.Module):
         summands = torch.cat([self.of_word(words), self.of_distance(places), *of_values]).float()
         centred = summands - summands.mean(1, keepdim=True)
         norm, first = self.of_cell[:2]
-        return Rows(centred, nn.functional.linear(centred, first.weight * norm.weight).float())
+        with torch.autocast(words.device.type, enabled=False):  # the products of a cell must not lose its spread
+            products = centred @ centred[len(words) :].T / centred.shape[1]
+        mapped = nn.functional.linear(centred, first.weight * norm.weight).float()
+        return Rows(mapped, centred.square().mean(1), products)
 
     def forward(self, rows: "Rows", which: Int[Tensor, "C n"]) -> Float[Tensor, "C d"]:
-        """The vectors of cells; `which` names the summands of each of them."""
+        """The vectors of cells; `which` names the summands of each of them, its word first."""
         norm, first, _, second = self.of_cell
-        square = nn.functional.embedding_bag(which, rows.centred, mode="sum").square().mean(1, keepdim=True)
         mapped = nn.functional.embedding_bag(which, rows.mapped, mode="sum")
-        return second(torch.addcmul(first(norm.bias), mapped, (square + norm.eps).rsqrt()).relu_())
+        spread = (rows.square(which)[:, None] + norm.eps).rsqrt()
+        return second(torch.addcmul(first(norm.bias), mapped, spread).relu_())
 
 
 class Rows(NamedTuple):
-    """The summands of the vectors that enter MLP2: centred, and after the normalisation's scale and the linear map."""
+    """The summands of the vectors that enter MLP2, of which the first are words; without their means."""
 
-    centred: Float[Tensor, "R D"]
-    mapped: Float[Tensor, "R D"]
+    mapped: Float[Tensor, "R D"]  # after the normalisation's scale and the linear map
+    squares: Float[Tensor, " R"]  # the mean square of each,
+    products: Float[Tensor, "R S"]  # and the mean product with each that is no word
+
+    def square(self, which: Int[Tensor, "C n"]) -> Float[Tensor, " C"]:
+        """The mean square of sums, each of a word and of others."""
+        words = self.products.shape[0] - self.products.shape[1]
+        one, other = torch.triu_indices(which.shape[1], which.shape[1], 1, device=which.device)
+        pairs = which[:, one] * self.products.shape[1] + which[:, other] - words
+        of_pairs = self.products.flatten().gather(0, pairs.flatten()).view(pairs.shape)
+        of_each = self.squares.gather(0, which.flatten()).view(which.shape)
+        return (of_each.sum(1) + 2 * of_pairs.sum(1)).clamp(min=0)
 
 
 def _two_layers(given: int, width: int) -> nn.Sequential:
