@@ -10,8 +10,8 @@ DTG, opens them again as a training that goes on does, plans four epochs, makes 
 model (4 layers, width 128). Of each stage: seconds of the processor (other processes may want the core, too) and of the
 clock, and the peak of memory until its end.
 
-Two stages keep something of every sentence in memory: pieces are learnt from all of the text, and the epochs are
-planned for all sentences. They are quick, so a last process takes them for 5 million sentences.
+One stage keeps something of every sentence in memory: the epochs are planned for all of them. It is quick, so a last
+process takes it for 5 million sentences.
 """
 
 import argparse
@@ -35,7 +35,6 @@ from dtglib.basics.files import repository
 from dtglib.basics.record import peak_memory
 from dtglib.data import minilang
 from dtglib.data.treebank import write_conllu
-from dtglib.data.vocabulary import Vocabulary
 from dtglib.experiments.prepare import Prepared, prepare, read_corpus
 from dtglib.experiments.settings import Settings, read_settings
 from dtglib.sequences.batches import by_length
@@ -68,7 +67,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.here:
         os.chdir(options.here)
-        (all_stages if Path("corpus").exists() else stages_in_memory)(*options.counts)
+        (all_stages if Path("corpus").exists() else plan_alone)(*options.counts)
         return
     question = "How do time and memory grow with the training data?"
     with _common.benchmark("growth_of_data", question, [1]) as report:
@@ -81,7 +80,7 @@ def main() -> None:
 
 
 def report_stages(report: _common.Report, count: int, here: str) -> None:
-    """The stages of a new process for so many sentences; without a corpus, those that keep something in memory."""
+    """The stages of a new process for so many sentences; without a corpus, the one that keeps something in memory."""
     ran = subprocess.run([sys.executable, __file__, str(count), "--here", here], check=True, stdout=subprocess.PIPE)
     stages = [Stage(**json.loads(line)) for line in ran.stdout.splitlines()]
     for stage in stages:
@@ -120,11 +119,10 @@ def all_stages(count: int) -> None:
     stage(f"{STEPS} steps", sentences, lambda: take_steps(prepared, settings, STEPS))
 
 
-def stages_in_memory(count: int) -> None:
-    """The stages that keep something of every sentence in memory, for as many as there may be."""
-    words = [sentence.words for sentence in minilang.split("train", DRAWN)]
-    stage("learn pieces", count, lambda: Vocabulary.train(repeated(words, count), PIECES))
-    lengths = np.fromiter(repeated(map(len, words), count), np.int32) * 3 + 1
+def plan_alone(count: int) -> None:
+    """The stage that keeps something of every sentence in memory, for as many as there may be."""
+    words = map(len, (sentence.words for sentence in minilang.split("train", DRAWN)))
+    lengths = np.fromiter(repeated(words, count), np.int32) * 3 + 1
     stage(PLAN, count, lambda: all_steps(partial(by_length, lengths), settings_for("minilang", count).train, seed=1))
 
 

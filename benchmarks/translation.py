@@ -29,7 +29,7 @@ from dtglib.data.corpora import load
 from dtglib.data.vocabulary import PAD, Vocabulary
 from dtglib.families.base import family
 from dtglib.families.translation.config import TranslationConfig
-from dtglib.families.translation.examples import PairBatch, padded
+from dtglib.families.translation.examples import Meanings, PairBatch, padded
 from dtglib.families.translation.network import Translator
 from dtglib.families.translation.operations import operations, shapes_of_step
 from dtglib.families.translation.prefixes import GO
@@ -76,7 +76,8 @@ def prepared(size: dict[str, int]) -> tuple[dict[str, Callable[[], None]], dict[
         network = Translator(config, vocabulary).train()
         works[name] = trained(network, partial(nats_of, network, batch))
         torch.manual_seed(1)
-        counts[name] = operations(config, len(vocabulary), shapes_of_step(config, batch)).total
+        labels = len(Meanings(vocabulary).labels)
+        counts[name] = operations(config, len(vocabulary), labels, shapes_of_step(config, batch)).total
     by_pytorch = Padded(TranslationConfig(dropout=0.0, **size), len(vocabulary))
     works[PYTORCH] = trained(by_pytorch, partial(by_pytorch, batches["vanilla"]))
     against = {name: count / counts["vanilla"] for name, count in counts.items()}

@@ -56,6 +56,7 @@ from dtglib.experiments.translation_tables import (
 )
 from dtglib.families.translation.config import TranslationConfig
 from dtglib.families.translation.describe import described
+from dtglib.families.translation.examples import Meanings
 from dtglib.families.translation.operations import operations, shapes_of_step
 from dtglib.pictures import plot
 from dtglib.pictures.translations import draw_growing, draw_parents
@@ -127,7 +128,8 @@ def cost(name, config):
     """The multiplications of a step over the first pairs."""
     data = prepared[name].train
     batch = data.batch(np.arange(min(64, len(data.names))), 0, torch.device("cpu"))
-    return operations(config, len(prepared[name].vocabulary), shapes_of_step(config, batch))
+    meanings = Meanings(prepared[name].vocabulary)
+    return operations(config, len(meanings.vocabulary), len(meanings.labels), shapes_of_step(config, batch))
 
 
 torch.manual_seed(1)

@@ -20,15 +20,15 @@ from dtglib.families.translation.operations import Shapes, operations, shapes_of
 from dtglib.families.translation.prefixes import Group
 from dtglib.families.translation.systems import SYSTEMS
 
-# One source of 3 words, a target of 2 symbols; width 2, inner width 3, two layers, 5 entries.
-D, INNER, ENTRIES = 2, 3, 5
+# One source of 3 words, a target of 2 symbols; width 2, inner width 3, two layers, 5 entries, 7 labels.
+D, INNER, ENTRIES, LABELS = 2, 3, 5, 7
 WHOLE = Shapes(1, 3, [Group(1, 2)], 0)
 PREFIXES = Shapes(1, 3, [Group(1, 1), Group(1, 2)], 2)  # a row of one position, a row of two, and two edges
 
 
 def counted(model: str, shapes: Shapes):
     config = TranslationConfig(model, layers=2, width=D, heads=1, inner=INNER, graph_layers=2)
-    return operations(config, ENTRIES, shapes)
+    return operations(config, ENTRIES, LABELS, shapes)
 
 
 def test_vanilla_by_hand():
@@ -53,9 +53,9 @@ def test_prefixes_by_hand():
 
 
 def test_edges_by_hand():
-    """Of 3 positions three maps and three gates; what each tells itself, and what each edge tells both its ends."""
+    """Of 3 positions three maps and three gates; what each tells itself, and each edge both its ends; and labels."""
     found, ungated = counted("gcn", PREFIXES), counted("gcn-no-gates", PREFIXES)
-    assert found.graph == 2 * (3 * 3 * (4 + 2) + 3 * 2 + 2 * 2 * 2)
+    assert found.graph == 2 * (3 * 3 * (4 + 2) + 3 * 2 + 2 * 2 * 2 + 3 * 7 * 2)
     assert ungated.graph == 2 * (3 * 3 * 4 + 3 * 2 + 2 * 2 * 2)
     assert found._replace(graph=0) == ungated._replace(graph=0) == counted("parent", PREFIXES)
 
@@ -82,7 +82,7 @@ def test_pytorch_counts_as_many(name, prefixes):
     expected = operations_by_pytorch(network, batch)
     torch.manual_seed(2)
     shapes = shapes_of_step(config, batch)
-    found = operations(config, len(vocabulary), shapes)
+    found = operations(config, len(vocabulary), len(network.meanings.labels), shapes)
     # What edges carry is multiplied number by number, which is no product of matrices.
     carried = config.graph_layers * (shapes.positions + 2 * shapes.edges) * 8 if SYSTEMS[name].graph else 0
     assert found.total - carried == expected

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from toys import PIECES, SENTENCES
 
 from dtglib.basics.errors import UserError
+from dtglib.data import vocabulary as vocabulary_module
 from dtglib.data.symbols import ARCS, arcs
 from dtglib.data.vocabulary import END, MARK, PAD, ROOT, UNKNOWN, Vocabulary, VocabularyConfig
 
@@ -174,6 +175,15 @@ def test_words_that_look_like_reserved_entries_are_trained_on_like_others(danger
     """SentencePiece cuts its training text in two wherever the name of a control piece occurs, so we define none."""
     model, other = (Vocabulary.train([*SENTENCES, *[[word]] * 9], PIECES) for word in (dangerous, harmless))
     assert len(model.encode([dangerous]).ids) == len(other.encode([harmless]).ids)
+
+
+def test_of_many_sentences_pieces_are_learnt_from_some_that_are_spread_evenly(monkeypatch):
+    rare = [["rarely"]] * len(SENTENCES)
+    mixed = [sentence for pair in zip(SENTENCES, rare, strict=True) for sentence in pair]
+    monkeypatch.setattr(vocabulary_module, "LEARNT_FROM", len(SENTENCES))
+    assert Vocabulary.train(mixed, PIECES) == Vocabulary.train(SENTENCES, PIECES), "every second one"
+    monkeypatch.setattr(vocabulary_module, "LEARNT_FROM", len(mixed))
+    assert Vocabulary.train(mixed, PIECES) != Vocabulary.train(SENTENCES, PIECES), "all of them"
 
 
 def test_a_sentence_with_a_sign_that_sentencepiece_reserves_is_not_lost():

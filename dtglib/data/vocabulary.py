@@ -33,7 +33,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 import sentencepiece
@@ -43,8 +43,12 @@ from dtglib.basics.errors import UserError, shortened
 from dtglib.basics.files import write_atomically
 from dtglib.data.symbols import ARCS, Symbols
 
+Something = TypeVar("Something")
+
 MARK = "▁"
 PAD, ROOT, END, UNKNOWN = range(4)
+
+LEARNT_FROM = 1_000_000  # sentences
 
 # SentencePiece drops every sentence with this sign from its training text, and reports it only in its log.
 _DROPPED_BY_SENTENCEPIECE = "\u2585"
@@ -101,8 +105,11 @@ class Vocabulary:
 
     @classmethod
     def train(cls, sentences: Iterable[Sequence[str]], pieces: int = 8000, symbols: Symbols = ARCS) -> "Vocabulary":
-        """Learn `pieces` pieces (the 256 bytes among them) from the words of the training sentences."""
-        return cls._of_model(_train_sentencepiece(sentences, pieces), symbols)
+        """Learn `pieces` pieces (the 256 bytes among them) from the words of the training sentences.
+
+        SentencePiece holds in memory what it learns from, so that it is given no more than LEARNT_FROM of them.
+        """
+        return cls._of_model(_train_sentencepiece(thinned(sentences, LEARNT_FROM), pieces), symbols)
 
     @classmethod
     def configured(cls, config: VocabularyConfig, sentences: Iterable[Sequence[str]]) -> "Vocabulary":
@@ -292,6 +299,21 @@ def _read_description(path: Path) -> dict:
     if reserved != expected or _FILE_OF_KIND.get(kind) != file:
         raise UserError(f"{path}: a vocabulary for other reserved ids than this version of dtglib has; build it anew")
     return about
+
+
+def thinned(items: Iterable[Something], most: int) -> list[Something]:
+    """All items, or, if they are more than `most`, at least half as many of them, spread evenly.
+
+    >>> thinned(range(4), 4), thinned(range(17), 4)
+    ([0, 1, 2, 3], [0, 8, 16])
+    """
+    kept, every = [], 1
+    for number, item in enumerate(items):
+        if number % every == 0:
+            kept.append(item)
+        if len(kept) > most:
+            kept, every = kept[::2], 2 * every
+    return kept
 
 
 def _train_sentencepiece(sentences: Iterable[Sequence[str]], pieces: int) -> bytes:

@@ -16,7 +16,7 @@ the origins of its edges, on whichever side they stand.
 import torch
 from torch import Tensor, nn
 
-from dtglib.basics.shapes import Bool, Float
+from dtglib.basics.shapes import Bool, Float, Int
 from dtglib.families.translation.config import TranslationConfig
 from dtglib.families.translation.prefixes import Graph, Rows
 from dtglib.families.translation.systems import Layers
@@ -38,26 +38,33 @@ class GraphLayer(nn.Module):
 
     def forward(self, h: Float[Tensor, "P d"], graph: Graph) -> Float[Tensor, "P d"]:
         own, to_parent, to_child = self.weights(h).chunk(DIRECTIONS, dim=1)
-        gates = [None] * DIRECTIONS if self.gates is None else self.gates(h).unbind(1)
-        nothing = torch.zeros(len(h), dtype=torch.long, device=h.device)
-        summed = self._told(own, gates[0], nothing)
+        gates = torch.full_like(h[:, :DIRECTIONS], torch.inf) if self.gates is None else self.gates(h)
+        itself = torch.arange(len(h), device=h.device)
+        g = self._opened(gates[:, 0], torch.zeros_like(itself))
+        summed, carried = own * g[:, None], [(itself, torch.zeros_like(itself), g)]
         for message, gate, teller, told in (
-            (to_parent, gates[1], graph.goal, graph.origin),
-            (to_child, gates[2], graph.origin, graph.goal),
+            (to_parent, gates[:, 1], graph.goal, graph.origin),
+            (to_child, gates[:, 2], graph.origin, graph.goal),
         ):
-            said = self._told(message[teller], None if gate is None else gate[teller], graph.label)
-            summed = summed.index_add(0, told, said.to(summed.dtype))
+            g = self._opened(gate.index_select(0, teller), graph.label)
+            summed = summed.index_add(0, told, message.index_select(0, teller) * g[:, None])
+            carried.append((told, graph.label, g))
+        if self.label is not None:
+            summed = summed + self._of_labels(*map(torch.cat, zip(*carried, strict=True)), len(h))
         return h + self.dropout(summed.relu())
 
-    def _told(self, message: Float[Tensor, "E d"], gate: Tensor | None, label: Tensor) -> Float[Tensor, "E d"]:
-        """What edges with these labels carry."""
-        if self.label is not None:
-            message = message + self.label[label]
-        if gate is None:
-            return message
+    def _opened(self, gate: Float[Tensor, " E"], label: Int[Tensor, " E"]) -> Float[Tensor, " E"]:
+        """How far the gates of edges with these labels are open."""
         if self.label_gate is not None:
-            gate = gate + self.label_gate[label]
-        return gate.sigmoid()[:, None] * message
+            gate = gate + self.label_gate.index_select(0, label)
+        return gate.float().sigmoid()
+
+    def _of_labels(
+        self, told: Int[Tensor, " E"], label: Int[Tensor, " E"], g: Float[Tensor, " E"], positions: int
+    ) -> Float[Tensor, "P d"]:
+        """What the labels of edges add. There are few, so that their gates are summed first, and not their vectors."""
+        by_label = g.new_zeros(positions * len(self.label)).index_add(0, told * len(self.label) + label, g)
+        return by_label.view(positions, -1) @ self.label
 
 
 def parents_of(rows: Rows) -> list[Bool[Tensor, "_ _ _"]]:

@@ -1,6 +1,6 @@
 """How many multiplications a training step of each system takes, counted from shapes: what prefixes and edges cost.
 
-    found = operations(TranslationConfig("parent"), 3000, shapes_of_step(config, batch))
+    found = operations(TranslationConfig("parent"), 3000, 27, shapes_of_step(config, batch))
     found.total, found._asdict()            the sum, and {"encoder": ..., "decoder": ..., "graph": ..., "output": ...}
 
 Products of matrices are counted, of which a step consists but for a few percent: n by m by d are n m d multiplications,
@@ -10,7 +10,8 @@ width, e the inner one, M the pieces of all sources (padding included), m of one
     encoder     a layer    M (4 d d + 2 d e) + 2 M m d
     decoder     a layer    2 d d for the key and the value of each position, and of each piece of a source;
                            4 d d + 2 d e + 2 L d + 2 m d for each position that is computed
-    graph       a layer    3 d d + d for each position, with gates 3 d more; 2 d for each edge (once in each direction)
+    graph       a layer    3 d d + d for each position, with gates 3 d more; 2 d for each edge (once in each direction);
+                           with labels d for each of them and each position
     output                 d V for each prediction, of V entries
 
 All positions are computed, but in the last layer of a system that reads whole prefixes only the last one of each row,
@@ -68,11 +69,12 @@ def shapes_of_step(config: TranslationConfig, batch: PairBatch) -> Shapes:
     return Shapes(*batch.source.shape, rows.groups, len(rows.graph.origin))
 
 
-def operations(config: TranslationConfig, entries: int, shapes: Shapes) -> Operations:
-    """What a batch takes forwards, with a vocabulary of so many entries."""
+def operations(config: TranslationConfig, entries: int, labels: int, shapes: Shapes) -> Operations:
+    """What a batch takes forwards, with a vocabulary of so many entries and labels of edges."""
     system, d = SYSTEMS[config.model], config.width
     layers = [False] * (config.layers - 1) + [system.whole_prefix]
     maps = DIRECTIONS * (d + bool(system.graph and system.graph.gates))
+    maps += labels if system.graph and system.graph.labels else 0
     carried = shapes.positions + 2 * shapes.edges  # by a position to itself, and by edges
     predictions = shapes.rows if system.whole_prefix else shapes.positions
     return Operations(
