@@ -1,12 +1,15 @@
 """GiLT's graphs and variants in records: what `dtglib evaluate` measures of them, and how tables find it."""
 
 import pytest
+import torch
 from running import ROOT
 from toys import tiny_repository
 
 from dtglib.basics.record import read_record
-from dtglib.experiments.ablations import asked
+from dtglib.experiments import ablations
+from dtglib.experiments.ablations import asked, trained_variant
 from dtglib.experiments.jobs import jobs_of
+from dtglib.experiments.prepare import prepare
 from dtglib.experiments.recording import record_evaluation
 from dtglib.experiments.settings import read_size
 from dtglib.experiments.tables import beside_the_paper, measured_values
@@ -31,6 +34,26 @@ def test_its_variants_are_those_of_the_paper_and_one_without_each_feature():
         left = variants["feature", f"without {name}"]["features"].split()
         assert {name, *left} == set(FEATURES) and name not in left
     assert not family("txl-tokens").questions
+
+
+def test_every_variant_learns_from_the_data_of_its_own_settings(monkeypatch):
+    """The tapes of FTR and CTR, and those with depths from ROOT, are others than those of RA."""
+    used = {}
+
+    def noted(chosen, prepared, folder):
+        used[chosen.model] = prepared
+
+    monkeypatch.setattr(ablations, "train_into", noted)
+    settings = read_size("smoke", model="gilt")
+    for _, _, variant in asked(settings):
+        trained_variant(settings, variant)
+    assert {"ra", "ftr", "ctr"} == {model.word for model in used} and {"paper", "root"} == {m.depth for m in used}
+    for model, prepared in used.items():
+        expected = prepare(settings._replace(model=model))
+        assert (prepared.train.checksum, prepared.dev.checksum) == (expected.train.checksum, expected.dev.checksum)
+        batch, own = (one.train.batch([0, 1], 100, torch.device("cpu")).batch for one in (prepared, expected))
+        assert torch.equal(batch.bias, own.bias)
+    assert len({prepared.train.checksum for prepared in used.values()}) == 4
 
 
 def test_graphs_are_measured_by_a_job_of_each_model_that_predicts_them():

@@ -59,7 +59,7 @@ def repository(tmp_path, monkeypatch, one_thread):
     monkeypatch.setenv("DTG_DATA", str(folder / "data"))
     for kept_by_size in ("_corpus", "_model"):
         getattr(dtglib.experiments.jobs, kept_by_size).cache_clear()
-    dtglib.experiments.ablations._prepared.cache_clear()
+    dtglib.experiments.ablations._corpus.cache_clear()
     return folder
 
 

@@ -20,7 +20,7 @@ from dtglib.data.corpora import CorpusConfig, part_of
 from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.experiments.induction import induction_of, of_induction
 from dtglib.experiments.parsers import parser_named
-from dtglib.experiments.prepare import Prepared, folder_for, prepare, read_corpus, train_into
+from dtglib.experiments.prepare import TrainingCorpus, folder_for, prepare, read_corpus, train_into
 from dtglib.experiments.sentence_scores import perplexity_row, scores_of, test_sentences
 from dtglib.experiments.settings import Settings, read_size
 from dtglib.experiments.syntax_scores import beam_scores, graphs_of, pairs_of, suites_of, widths_of
@@ -88,9 +88,10 @@ def _of_training(folder: Path) -> Row:
 def trained_variant(settings: Settings, variant: Variant) -> Path:
     """The folder of a variant, trained now unless it is in the cache."""
     chosen = settings_of(variant, settings)
-    # Training data depends only on the family and the parser, so neighbours in the list share it.
+    # Neighbours in the list share the corpus, which depends on the family and the parser alone. They do not share the
+    # data, which may depend on every setting of a model: GiLT's tapes do.
     reads = replace(settings.model, model=chosen.model.model)
-    prepared = _prepared(settings._replace(model=reads, parsers=chosen.parsers), variant.share)
+    prepared = prepare(chosen, _corpus(settings._replace(model=reads, parsers=chosen.parsers), variant.share))
     folder = folder_for(chosen, prepared)
     train_into(chosen, prepared, folder)
     return folder
@@ -109,8 +110,8 @@ def _scores(chosen: Settings, settings: Settings, variant: Variant, folder: Path
 
 
 @lru_cache(maxsize=1)  # a corpus may be large
-def _prepared(settings: Settings, share: float) -> Prepared:
-    return prepare(settings, read_corpus(settings, share))
+def _corpus(settings: Settings, share: float) -> TrainingCorpus:
+    return read_corpus(settings, share)
 
 
 def settings_of(variant: Variant, settings: Settings) -> Settings:

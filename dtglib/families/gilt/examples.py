@@ -171,8 +171,9 @@ class GraphExamples:
 
     @property
     def checksum(self) -> str:
-        """A checksum of all compiled sentences and graphs."""
-        digest = hashlib.sha256(self.examples.checksum.encode())
+        """A checksum of all compiled sentences and graphs, and of what the tape says of them."""
+        of_tape = self.config.word, self.config.depth
+        digest = hashlib.sha256(f"{self.examples.checksum} {of_tape}".encode())
         for graph in self.graphs:
             digest.update(np.ascontiguousarray(graph.arcs))
             digest.update(b"|")
