@@ -14,7 +14,7 @@ from torch import Tensor
 from toys import compiled, random_sentences
 from trees import THERE_IS_A_DIFFERENCE
 
-from dtglib.network import attention
+from dtglib.network import attention, looks
 from dtglib.network.attention import NEAREST, attend, sinusoids
 from dtglib.sequences.batches import pack, pad
 from dtglib.sequences.readings import causal
@@ -203,6 +203,28 @@ def test_positions_that_read_a_pool_one_by_one_read_what_they_see(name, biased, 
     assert difference(attend(*inputs[:5], structure, inputs.bias, memory), expected) < FLOAT32
     of_rows = attention.shared(*inputs[:5], structure.shared, inputs.bias, memory)
     assert difference(of_rows, expected) < FLOAT32
+
+
+@with_and_without_bias
+def test_threads_that_share_the_positions_change_nothing(biased, monkeypatch):
+    monkeypatch.setattr(looks, "FEWEST", 5)
+    v = vectors("arc-standard")
+    inputs, structure = as_pool(random_inputs(v, biased), dense(v))
+    shared_out = []
+    counted = looks.look_in_threads
+
+    def among(threads):
+        def look(*arguments):
+            shared_out.append(threads)
+            counted(*arguments[:-1], threads)
+
+        return look
+
+    found = []
+    for threads in (1, 2, 3, 1000):
+        monkeypatch.setattr(attention, "look_in_threads", among(threads))
+        found.append(attend(*inputs[:5], structure, inputs.bias, None))
+    assert shared_out == [1, 2, 3, 1000] and all(torch.equal(one, found[0]) for one in found)
 
 
 @pytest.mark.parametrize("shape", [(1, HEADS), (4, 1), (1, 1)], ids=["of heads", "of rows", "of neither"])

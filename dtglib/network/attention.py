@@ -40,7 +40,7 @@ from torch.nn import functional
 from torch.nn.attention.flex_attention import AuxRequest, flex_attention
 
 from dtglib.basics.shapes import Bool, Float, Int
-from dtglib.network.looks import NEAREST, look
+from dtglib.network.looks import NEAREST, look_in_threads
 from dtglib.sequences.structure import Flex, Pooled, Shared, Structure
 
 AnyStructure = Structure | Shared | Pooled | Flex
@@ -195,7 +195,7 @@ def pooled(
         tuple(x.contiguous().numpy() for x in some)
         for some in ((qu[:, :, 0], qw[:, :, 0]), (keys, values), structure, (r.transpose(0, 1),))
     )
-    look(queries, pool, table, looks, bias, found[:, :, 0].numpy())
+    look_in_threads(queries, pool, table, looks, bias, found[:, :, 0].numpy(), torch.get_num_threads())
     return found
 
 
