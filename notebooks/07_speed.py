@@ -34,23 +34,14 @@ size = "smoke"
 # %%
 import pandas as pd
 
-from dtglib.basics.files import repository
-from dtglib.basics.record import read_record
 from dtglib.pictures import plot
 
 pd.set_option("display.width", 160)
 pd.set_option("display.max_colwidth", 60)
 
-
-def latest(name):
-    """The latest record of a benchmark that came to its end, or None where there is none."""
-    folders = sorted((repository() / "benchmarks" / "records").glob(f"*-{name}"), reverse=True)
-    found = map(read_record, folders)
-    return next((one for one in found if one.about["status"] == "finished"), None)
-
-
-NAMES = ("growth", "training", "scoring", "beam", "steps", "within", "precision", "host", "growth_of_data", "cuda")
-RECORDS = {name: latest(name) for name in NAMES}
+NAMES = ("growth", "training", "scoring", "beam", "steps", "within", "precision", "rounding", "host")
+NAMES += ("growth_of_data", "cuda")
+RECORDS = {name: benchmark(name) for name in NAMES}
 
 # %% tags=["table"]
 for name, record in RECORDS.items():
@@ -177,7 +168,7 @@ plot.save(picture, "07_cache")
 def measured(name, columns):
     """The figures of a record that have all of these columns, as text."""
     rows = pd.DataFrame(RECORDS[name].metrics if RECORDS[name] else []).reindex(columns=columns).dropna()
-    return rows.round(2).to_string(index=False) if len(rows) else f"not measured: python benchmarks/{name}.py"
+    return rows.round(4).to_string(index=False) if len(rows) else f"not measured: python benchmarks/{name}.py"
 
 
 print(measured("beam", ["model", "beam", "sentences", "count", "seconds_taken", "a_sentence", "times", "slots"]))
@@ -193,13 +184,23 @@ print(measured("beam", ["model", "beam", "sentences", "count", "seconds_taken", 
 # That wins most where the word beam is narrow, and nothing where both beams are. Other exact bounds were looked for and
 # not found: how probable the next word is after a transition can only be known by computing it.
 #
-# bfloat16 was tried, too, with weights that are converted once. Where a processor has the instructions for it but no
-# matrix units, it was slower than float32. Where it is
-# faster, it moves log p of a sentence by more than we accept by default (see below). So searches compute in float32,
-# unless `torch.autocast` says otherwise, and there is no setting for it.
 
 # %% tags=["table"]
 print(measured("steps", ["beam", "step", "count", "slower", "more"]))
+
+# %% [markdown]
+# The last lines are of linear maps in bfloat16, with weights that are converted once. Where a processor has the
+# instructions for it but no matrix units, they were slower than in float32; where it has such units, several times as
+# fast. What would it change in searches of trained models? The difference of surprisals or log p, in nats a word; how
+# many items or pairs change sides; by how much the score of a suite (of pairs: of all) changes at most; and how many
+# times as fast the search would be:
+
+# %% tags=["table"]
+print(measured("rounding", ["what", "count", "mean_difference", "largest_difference", "changed", "score", "faster"]))
+
+# %% [markdown]
+# More than a thousandth of a nat a word is more than we accept by default, for what it wins. So searches compute in
+# float32, unless `torch.autocast` says otherwise, and there is no setting for it.
 
 # %% [markdown]
 # These models have random weights, which leave a search undecided. Of a trained one most hypotheses are far behind, and
@@ -268,8 +269,8 @@ else:
 #
 # 42 million words (BLLIP-LG), or the 100 million of BabyLM, are compiled once into files, and read from there in every
 # batch. A process of its own takes these stages for each number of sentences of minilang. Seconds are of the processor,
-# and memory is the peak until the end of the stage. Two stages keep something of every sentence in memory; a process
-# takes these alone for 5 million sentences.
+# and memory is the peak until the end of the stage. One stage keeps something of every sentence in memory; a process
+# takes it alone for 5 million sentences. (Pieces are learnt from a million sentences at most.)
 
 # %% tags=["table"]
 if RECORDS["growth_of_data"] is None:

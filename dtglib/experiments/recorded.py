@@ -1,4 +1,4 @@
-"""Lines of the records in results/, for tables that are no table of systems and measures (those are in tables.py).
+"""Lines of records, for tables that are no table of systems and measures (those are in tables.py).
 
 newest_lines(None, lambda line: line["part"] == "translation")      a row for each; corpus and size are the record's
 """
@@ -19,6 +19,12 @@ def records(folder: Path | None = None) -> Iterator[Record]:
     found = [read_record(path.parent) for path in folders]
     finished = [one for one in found if one.about["status"] == "finished"]
     return iter(sorted(finished, key=lambda one: one.about["started"], reverse=True))
+
+
+def benchmark(name: str) -> Record | None:
+    """The newest record of a benchmark that came to its end, or None where there is none."""
+    folders = sorted((repository() / "benchmarks" / "records").glob(f"*-{name}"), reverse=True)
+    return next((one for one in map(read_record, folders) if one.about["status"] == "finished"), None)
 
 
 def newest_lines(folder: Path | None, wanted: Callable[[Line], bool]) -> pd.DataFrame:
