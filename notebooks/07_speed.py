@@ -34,6 +34,7 @@ size = "smoke"
 # %%
 import pandas as pd
 
+from dtglib.experiments.recorded import benchmark
 from dtglib.pictures import plot
 
 pd.set_option("display.width", 160)
