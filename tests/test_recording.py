@@ -2,14 +2,16 @@
 
 import math
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from toys import tiny_repository
 
 from dtglib.basics.errors import UserError
-from dtglib.basics.record import Record, read_record
-from dtglib.experiments.ablations import QUESTIONS
+from dtglib.basics.record import Record, Run, read_record
+from dtglib.experiments.ablations import QUESTIONS, asked
+from dtglib.experiments.recorded import benchmark
 from dtglib.experiments.recording import record_evaluation
 from dtglib.experiments.sentence_scores import perplexity_row, scores_of
 from dtglib.experiments.sentence_scores import test_sentences as sentences_to_test
@@ -127,3 +129,26 @@ def test_what_is_learned_from_the_weak_parser_is_told_from_what_is_summed_over_i
     assert weak["folder"] == over_strong["folder"]
     assert weak["per word"] != over_strong["per word"]
     assert (weak["pairs"], weak["suites"]) == (over_strong["pairs"], over_strong["suites"]), "by the beam, not by trees"
+
+
+def test_only_some_questions_are_asked_and_one_that_there_is_not_is_named_before_anything_is_trained(repository):
+    settings = read_size("smoke", model="dtg")
+    assert {question for question, _, _ in asked(settings, ["output layer"])} == {"output layer"}
+    assert asked(settings) == asked(settings, list(QUESTIONS))
+    with pytest.raises(
+        UserError, match=r"DTG: there is no question 'colour' about it; there is 'arc representation', "
+    ):
+        record_evaluation("smoke", [1], ["dtg"], repository / "elsewhere", ["ablations"], ["colour"])
+    with pytest.raises(UserError, match=r"TXL \(tokens\): there is no question 'parser' about it; there is none"):
+        record_evaluation("smoke", [1], ["dtg", "txl-tokens"], repository / "elsewhere", ["ablations"], ["parser"])
+    assert not (repository / "elsewhere").exists()
+
+
+def test_the_newest_benchmark_that_came_to_its_end_is_found(repository):
+    records = repository / "benchmarks" / "records"
+    assert benchmark("beam") is None
+    for day, name in ((20, "beam"), (21, "beam"), (22, "beam"), (23, "other-beams")):
+        with suppress(KeyboardInterrupt), Run(records / f"2026-11-{day}-120000-{name}", "How fast?", {"day": day}):
+            if day == 22:
+                raise KeyboardInterrupt
+    assert benchmark("beam").config["day"] == 21
