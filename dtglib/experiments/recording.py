@@ -37,6 +37,7 @@ from dtglib.basics.config import as_dict
 from dtglib.basics.errors import UserError
 from dtglib.basics.record import Run, read_record
 from dtglib.data.treebank import Sentence
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.rerank import reranked
 from dtglib.experiments import sentence_scores
 from dtglib.experiments.ablations import ablations, asked
@@ -238,7 +239,7 @@ def _of_parser(
         yield {"part": "perplexity", "model": model, "parser": name, **sentence_scores.perplexity_row(scores)}
     for row in reranked(sentences, favourites(loaded, words), proposed, choices):
         yield {"part": "reranking", "parser": name, **row}
-    if "dtg" not in models:
+    if "dtg" not in models or Vocabulary.load(models["dtg"]).symbols.labels:
         return
     most = sentence_scores.TREES_IN_STUDY * trees
     study = sentence_scores.tightness_of(models["dtg"], sentence_scores.studied(settings), parser, most, seed)

@@ -168,9 +168,9 @@ WORDS = StackReading(words_alone, False, tokens)  # what TXL (tokens) reads
 def within_reach(
     reading: Reading, vocabulary: Vocabulary, trees: Sequence[WordsAndTree]
 ) -> tuple[Sequences, np.ndarray]:
-    """Compile the trees whose arcs are within the vocabulary's reach, and return their indices.
+    """Compile the trees whose arcs the vocabulary has, and return their indices.
 
-    Only arc-swift has arcs that can reach too far.
+    Only arc-swift has arcs that can reach too far; and a parser may find labels that the vocabulary lacks.
     """
     every = np.arange(len(trees))
     try:
