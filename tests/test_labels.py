@@ -18,10 +18,23 @@ from conftest import slow
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import SAME, by_enumeration
-from toys import ALL, DTG, EXAMPLE, SENTENCES, SYSTEM_OF, WORDS, in_every_model_with_trees, in_every_system, small_model
+from toys import (
+    ALL,
+    DTG,
+    EXAMPLE,
+    SENTENCES,
+    SYSTEM_OF,
+    TINY,
+    WORDS,
+    in_every_model_with_trees,
+    in_every_system,
+    saved_parser,
+    small_model,
+)
 from trees import THERE_IS_A_DIFFERENCE, Heads, projective_trees
 
 from dtglib.basics.errors import UserError
+from dtglib.cli.main import main
 from dtglib.data.corpora import load
 from dtglib.data.symbols import ARCS, arcs
 from dtglib.data.treebank import Sentence, Treebank
@@ -448,3 +461,56 @@ def test_a_row_of_parsing_has_las_where_labels_were_found():
     assert parsing_row([GOLD, GOLD], [*rows, nothing])["LAS"] == 0.4
     assert "LAS" not in parsing_row([GOLD], [{"tree": [2, 0, 4, 2, 2], "labels": None}])
     assert "LAS" not in parsing_row([Sentence(GOLD.words, GOLD.heads)], rows)
+
+
+# ---- From a config to what the commands say
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    """The folder of a labelled model that was trained for a moment; beside it, a parser."""
+    folder = tmp_path_factory.mktemp("trained")
+    (folder / "tiny.yaml").write_text(TINY + "labels: true\n")
+    assert main(["train", str(folder / "tiny.yaml"), "--out", str(folder / "model")]) == 0
+    saved_parser(folder / "parser")
+    return folder
+
+
+def said(capsys, *arguments: object) -> dict:
+    capsys.readouterr()
+    assert main([*map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_score_says_the_best_labelled_tree_and_less_than_a_search_finds(trained, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = "The teacher sees the dog ."
+    found = said(capsys, "score", text, "--model", trained / "model", "--parser", trained / "parser", "--trees", 20)
+    (one,) = found["sentences"]
+    assert [item.partition(":")[0].isdecimal() for item in one["best"].split()] == [True] * 6
+    (read,) = said(capsys, "surprisal", text, "--model", trained / "model", "--within", "none")["sentences"]
+    assert one["log_prob"] < -sum(read["surprisals"]) - read["end"]
+
+
+def test_pictures_and_samples_of_a_labelled_model(trained, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    model = ["--model", str(trained / "model")]
+    assert main(["surprisal", "The teacher sees .", *model, "--beam", "10", "--picture", "read.svg"]) == 0
+    assert (tmp_path / "read.svg").read_text().startswith("<?xml")
+    for one in said(capsys, "sample", "-n", 2, *model)["sentences"]:
+        heads = [item.partition(":")[0] for item in one["heads"].split()]
+        assert len(heads) == len(one["words"]) and heads.count("0") == 1
+
+
+def test_structure_shows_labels(capsys):
+    seen = said(
+        capsys, "structure", "--system", "arc-eager", "--words", "There is", "--heads", "2 0", "--labels", "expl root"
+    )
+    assert seen["actions"] == ["GEN", "GEN", "LEFTARC:expl", "RIGHTARC:root", "POP", "POP", "END"]
+    assert main(["structure", "--system", "arc-eager", "--words", "There is", "--heads", "2 0", "--labels", "x"]) == 2
+
+
+def test_a_wrong_model_is_refused_when_it_is_trained(trained, tmp_path, capsys):
+    config = str(trained / "tiny.yaml")
+    assert main(["train", config, "--model", "txl-tokens", "--out", str(tmp_path / "model")]) == 2
+    assert "TXL (tokens) draws no arcs that could have labels" in capsys.readouterr().err

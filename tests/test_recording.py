@@ -9,6 +9,7 @@ from toys import tiny_repository
 
 from dtglib.basics.errors import UserError
 from dtglib.basics.record import Record, read_record
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.experiments.ablations import QUESTIONS
 from dtglib.experiments.recording import record_evaluation
 from dtglib.experiments.sentence_scores import perplexity_row, scores_of
@@ -127,3 +128,15 @@ def test_what_is_learned_from_the_weak_parser_is_told_from_what_is_summed_over_i
     assert weak["folder"] == over_strong["folder"]
     assert weak["per word"] != over_strong["per word"]
     assert (weak["pairs"], weak["suites"]) == (over_strong["pairs"], over_strong["suites"]), "by the beam, not by trees"
+
+
+def test_the_variants_with_labels_and_without_are_also_searched_and_judged_as_parsers(record, repository):
+    plain, labelled = (line for line in lines(record, "ablation") if line["question"] == "labels")
+    (by_beam,) = (line for line in lines(record, "perplexity by beam") if line["model"] == "dtg")
+    (parsing,) = (line for line in lines(record, "parsing") if line["model"] == "dtg")
+    assert (plain["per word, by beam"], plain["UAS"]) == (by_beam["per word"], parsing["UAS"]) and "LAS" not in plain
+    assert labelled["per word, by beam"] > 1 and 0 <= labelled["LAS"] <= labelled["UAS"] <= 1
+    symbols = Vocabulary.load(repository / "runs" / "models" / labelled["folder"]).symbols
+    assert "nsubj" in symbols.labels and symbols.left == ("LEFTARC",)
+    others = [line for line in lines(record, "ablation") if line["question"] != "labels"]
+    assert not any("UAS" in line for line in others)
