@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from reference import SAME, by_enumeration
 from toys import (
     ALL,
+    CPU,
     DTG,
     EXAMPLE,
     SENTENCES,
@@ -46,7 +47,7 @@ from dtglib.evaluate.likelihood import score_trees
 from dtglib.evaluate.surprisal import moments
 from dtglib.evaluate.tightness import tightness
 from dtglib.experiments.syntax_scores import parsing_row
-from dtglib.families.base import family, family_of, load_model
+from dtglib.families.base import build, family, family_of, load_model
 from dtglib.network.output import Factored, Single, Whole, classes_of
 from dtglib.network.prepared import prepared
 from dtglib.network.transformer import Transformer, TransformerConfig, batch_of
@@ -193,7 +194,7 @@ def test_mistakes_in_labelled_trees_are_explained():
     system = SYSTEMS["arc-standard"]
     with pytest.raises(UserError, match="4 words, but a tree of 4 numbers; a head and a label are wanted for each"):
         compile_trees(system, LABELLED, [(EXAMPLE, THERE_IS_A_DIFFERENCE)])
-    with pytest.raises(UserError, match="numbers of 4 labels are from 0 on, not 4"):
+    with pytest.raises(UserError, match="numbers of a tree's labels are from 0 to 3 here, not 4"):
         compile_trees(system, LABELLED, [(EXAMPLE, (*THERE_IS_A_DIFFERENCE, 1, 3, 4, 2))])
     with pytest.raises(UserError, match="sentence 1: an arc has a label that the vocabulary lacks"):
         compile_trees(system, LABELLED, [(EXAMPLE, with_labels(LABELLED.symbols, (2, 0, 4, 2), "wxyz"))])
@@ -388,6 +389,26 @@ def test_a_labelled_model_is_saved_and_loaded(tmp_path: Path):
     again = load_model(tmp_path)
     assert again.config == model.config and again.vocabulary.symbols == LABELLED.symbols
     assert find(again.eval(), EXAMPLE).log_prob == pytest.approx(find(model.eval(), EXAMPLE).log_prob, abs=1e-5)
+
+
+def test_fifty_sentences_that_are_learnt_by_heart_are_parsed_with_all_their_labels():
+    kind, treebank = family("dtg"), load("minilang", "train", 50)
+    config = TransformerConfig(layers=2, width=32, heads=2, inner=64, labels=True)
+    shared = Vocabulary.of_words(sentence.words for sentence in treebank.sentences)
+    speaks = kind.vocabulary(config, shared, treebank)
+    batch = kind.examples(config, speaks, treebank, None).batch(np.arange(50), 10**6, CPU)
+    torch.manual_seed(1)
+    model = build(config, speaks)
+    optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+    for _ in range(60):
+        nats, _ = model.loss(batch)
+        optimizer.zero_grad()
+        nats.backward()
+        optimizer.step()
+    sentences = treebank.sentences[:10]
+    trees = [find(model.eval(), sentence.words, Widths(20, 20)).tree.tolist() for sentence in sentences]
+    rows = [{"tree": tree, "labels": labels_of(speaks.symbols, tree)} for tree in trees]
+    assert parsing_row(sentences, rows)["LAS"] > 0.95
 
 
 # ---- A parser's trees
