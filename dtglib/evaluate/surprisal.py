@@ -195,7 +195,7 @@ def moments(model: Searchable, words: Sequence[str], widths: Widths = DEFAULT_WI
     surprisal = of_whole_words(_differences([one.log_prob for one in found]), over)
     symbols = model.vocabulary.symbols
     as_lists = (
-        (None, []) if one.tree is None else (heads_of(symbols, one.tree).tolist(), one.visible.tolist())
+        (None, []) if one.tree is None else (heads_of(symbols, one.tree.tolist()), one.visible.tolist())
         for one in found
     )
     return [Moment(float(value), *lists) for value, lists in zip(surprisal, as_lists, strict=True)]
