@@ -87,6 +87,6 @@ def attached(
     return Attached(right, words, None if labels is None else both)
 
 
-def _equal(gold: Sequence[Any], other: Sequence[Any]) -> np.ndarray:
+def _equal(gold: Sequence[Any], other: Sequence[Any] | np.ndarray) -> np.ndarray:
     """Which words have in both what they have in the treebank."""
     return np.array([one == another for one, another in zip(gold, other, strict=True)])
