@@ -132,7 +132,7 @@ def by_definition(name: str, speaks: Vocabulary, ids: Tensor, counts: Row[int], 
 
 def plain_name(action: str) -> str:
     """LEFTARC2[1], the second copy of LEFTARC[1], is the transition LEFTARC."""
-    return re.sub(r"2(?=\[|$)", "", action).replace("[1]", "")
+    return re.sub(r"(?<=ARC)2", "", action).replace("[1]", "")
 
 
 def legal_bits(system, counts: Row[int], actions: Row[Action]) -> Legal:
@@ -215,6 +215,16 @@ def counts_in(moves: Row[Action | str]) -> list[int]:
     return counts
 
 
+def labelled(moves: Row[Action | str], labels: Row[str]) -> Iterator[tuple[Action | str, ...]]:
+    """The same moves with every choice of labels for their arcs; only themselves, if there are no labels."""
+
+    def choices(move: Action | str) -> list[Action | str]:
+        is_arc = isinstance(move, Action) and move.kind in (Kind.LEFTARC, Kind.RIGHTARC)
+        return [move._replace(label=label) for label in labels] if is_arc and labels else [move]
+
+    return product(*map(choices, moves))
+
+
 class Listed(NamedTuple):
     """What all legal sequences of actions together say of the first words of a sentence, for each number of words."""
 
@@ -222,6 +232,7 @@ class Listed(NamedTuple):
     log_prob: list[float]
     heads: list[Heads]  # of the best derivation
     log_derivation: list[float]
+    derivation: list[tuple[Action, ...]]
 
 
 @torch.no_grad()
@@ -232,7 +243,10 @@ def by_enumeration(model: Transformer, words: Row[str]) -> Listed:
     pieces = [stop - start for start, stop in encoded.spans]
     prefixes: list[dict[tuple, float]] = [{} for _ in encoded.ids]
     whole: list[dict[tuple, float]] = [{} for _ in words]
-    for moves in sequences_of_moves(system, len(words), in_pieces=False):
+    every = (
+        labelled(moves, speaks.symbols.labels) for moves in sequences_of_moves(system, len(words), in_pieces=False)
+    )
+    for moves in itertools.chain.from_iterable(every):
         counts = pieces[: moves.count(Action(Kind.GEN))]
         batch = by_definition(name, speaks, torch.tensor([encoded.ids[: sum(counts)]]), counts, moves)
         x = model(batch).flatten(0, 1)[batch.predicts]
@@ -255,6 +269,7 @@ def by_enumeration(model: Transformer, words: Row[str]) -> Listed:
         [total(derivations) for derivations in whole],
         [heads_of(name, moves) for moves in best],
         [derivations[moves] for derivations, moves in zip(whole, best, strict=True)],
+        best,
     )
 
 

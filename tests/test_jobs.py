@@ -67,7 +67,7 @@ def test_names_are_unique_and_every_need_is_a_job_and_there_is_no_circle(monkeyp
     assert needs["score dtg, strong"] == {"train dtg, seed 1", "train parser strong"}
     assert needs["score txl-tokens"] == {"train txl-tokens, seed 1"}
     assert needs["parse the treebank, weak"] == {"train parser weak"}
-    assert needs["ablation arcs=w"] == {"train parser strong"}
+    assert needs["ablation arcs=w"] == needs["ablation labels=True"] == {"train parser strong"}
 
 
 def test_every_seed_that_is_compared_has_its_models_and_what_they_know_of_syntax(repository):

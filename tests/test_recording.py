@@ -10,6 +10,7 @@ from toys import tiny_repository
 
 from dtglib.basics.errors import UserError
 from dtglib.basics.record import Record, Run, read_record
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.experiments.ablations import QUESTIONS, asked
 from dtglib.experiments.recorded import benchmark
 from dtglib.experiments.recording import record_evaluation
@@ -152,3 +153,15 @@ def test_the_newest_benchmark_that_came_to_its_end_is_found(repository):
             if day == 22:
                 raise KeyboardInterrupt
     assert benchmark("beam").config["day"] == 21
+
+
+def test_the_variants_with_labels_and_without_are_also_searched_and_judged_as_parsers(record, repository):
+    plain, labelled = (line for line in lines(record, "ablation") if line["question"] == "labels")
+    (by_beam,) = (line for line in lines(record, "perplexity by beam") if line["model"] == "dtg")
+    (parsing,) = (line for line in lines(record, "parsing") if line["model"] == "dtg")
+    assert (plain["per word, by beam"], plain["UAS"]) == (by_beam["per word"], parsing["UAS"]) and "LAS" not in plain
+    assert labelled["per word, by beam"] > 1 and 0 <= labelled["LAS"] <= labelled["UAS"] <= 1
+    symbols = Vocabulary.load(repository / "runs" / "models" / labelled["folder"]).symbols
+    assert "nsubj" in symbols.labels and symbols.left == ("LEFTARC",)
+    others = [line for line in lines(record, "ablation") if line["question"] != "labels"]
+    assert not any("UAS" in line for line in others)

@@ -68,6 +68,20 @@ def test_of_several_records_the_newest_counts_and_an_unfinished_one_does_not(fol
     assert mini[["seed", "value", "record"]].values.tolist() == [[1, 90.0, "2026-01-03-mini"]]
 
 
+def test_variants_that_were_searched_have_the_searchs_numbers_too(folder):
+    about = {"part": "ablation", "model": "dtg", "question": "labels", "seed": 1}
+    plain = {"variant": "unlabelled", "per word": 26.1, "per word, by beam": 26.9, "UAS": 0.98}
+    labelled = {"variant": "labelled", "per word": 27.5, "per word, by beam": 26.8, "UAS": 0.98, "LAS": 0.97}
+    write(folder, "2026-01-03-mini-labels", [about | plain, about | labelled])
+    values = measured_values(folder).query("question == 'labels'")
+    found = values.pivot_table(index="measure", columns="system", values="value")
+    assert found.loc["perplexity by beam"].to_dict() == {"unlabelled": 26.9, "labelled": 26.8}
+    assert found.loc["UAS by beam"].to_dict() == {"unlabelled": 98.0, "labelled": 98.0}
+    assert found.loc["LAS by beam"].dropna().to_dict() == {"labelled": 97.0}
+    said = [("labels", "perplexity by beam", "labelled", "unlabelled")]
+    assert orderings(values, said)["holds"].tolist() == [True], "less is better"
+
+
 def test_an_ordering_is_tested_over_the_seeds_that_both_have(folder):
     (row,) = orderings(measured_values(folder)).to_dict("records")
     assert (row["the paper says"], row["corpus"], row["holds"]) == ("TXL (trans) before DTG", "minilang, mini", True)

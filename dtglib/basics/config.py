@@ -109,9 +109,10 @@ def as_yaml(*configs: Any) -> str:
     return yaml.safe_dump(as_dict(*configs), sort_keys=False, allow_unicode=True)
 
 
-def fingerprint(*configs: Any) -> str:
-    """Twelve hexadecimal digits, the same for the same settings in whatever order."""
-    return hashlib.sha256(json.dumps(as_dict(*configs), sort_keys=True).encode()).hexdigest()[:12]
+def fingerprint(*configs: Any, without: Iterable[str] = ()) -> str:
+    """Twelve hexadecimal digits, the same for the same settings in whatever order; some may be left out."""
+    settings = {name: value for name, value in as_dict(*configs).items() if name not in without}
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _settings_of_file(path: Path) -> Iterator[tuple[str, _Setting]]:

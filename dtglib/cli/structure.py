@@ -1,6 +1,6 @@
 """The command about masks: structure.
 
-dtglib structure --system arc-eager --words "There is a difference" --heads "2 0 4 2"
+dtglib structure --system arc-eager --words "There is a difference" --heads "2 0 4 2" --labels "expl root det nsubj"
 dtglib structure --system brackets --tree "(S (NP There) (VP is (NP a difference)))"
 dtglib structure --system pushdown --tree "(S (NP There) (VP is (NP a difference)))"
 """
@@ -26,6 +26,7 @@ def _options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--words", metavar="WORDS", help='the sentence, as in "There is a difference"')
     heads = 'the head of each word, from 1; 0 is ROOT: "2 0 4 2"'
     sub.add_argument("--heads", metavar="HEADS", help=heads)
+    sub.add_argument("--labels", metavar="LABELS", help='of the words\' arcs: "expl root det nsubj" (default: none)')
     tree = 'words and constituents: "(S (NP There) (VP is (NP a difference)))"'
     sub.add_argument("--tree", metavar="TREE", help=tree)
     pieces = 'into how many pieces each word is cut: "1 1 1 2" (default: one)'
@@ -41,13 +42,14 @@ def structure(options: argparse.Namespace) -> None:
 
     pieces = None if options.pieces is None else numbers(options.pieces, "pieces")
     if options.tree is not None:
-        if options.words is not None or options.heads is not None:
-            raise UserError("--tree has words and constituents; leave out --words and --heads")
+        if any(given is not None for given in (options.words, options.heads, options.labels)):
+            raise UserError("--tree has words and constituents; leave out --words and --heads, and --labels")
         seen = _structure_named(options.system)(options.tree, pieces)
     elif options.words is None or options.heads is None:
         raise UserError("name a sentence with --words and --heads, or with --tree")
     else:
-        seen = show(options.system, options.words.split(), numbers(options.heads, "heads"), pieces)
+        labels = options.labels and options.labels.split()
+        seen = show(options.system, options.words.split(), numbers(options.heads, "heads"), pieces, labels)
     if options.json:
         print(json.dumps(as_json(seen)))
     elif options.svg:

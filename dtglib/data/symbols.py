@@ -2,9 +2,16 @@
 
 >>> arcs(2).entries
 ('<pad>', '<ROOT>', '<END>', '<unknown>', 'LEFTARC', 'RIGHTARC', 'POP', 'LEFTARC[2]', 'RIGHTARC[2]')
+
+If arcs have labels, each of them comes once for each label, side by side; so the id of an arc with a label is that of
+the arc with the first label, and the number of the label:
+
+>>> arcs(1, ("det", "nsubj")).entries[4:]
+('LEFTARC:det', 'LEFTARC:nsubj', 'RIGHTARC:det', 'RIGHTARC:nsubj', 'POP')
 """
 
 import itertools
+from collections.abc import Sequence
 from typing import NamedTuple
 
 MOST_PAIRS = 31  # of left and right symbols: which of them are legal is told by as many bits of an integer
@@ -17,14 +24,20 @@ class Symbols(NamedTuple):
     left: tuple[str, ...]
     right: tuple[str, ...]
     others: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()  # of left and right symbols
 
     @property
     def entries(self) -> tuple[str, ...]:
         """All reserved entries, whose ids are 0, 1, 2, ..."""
         # The first pair comes before the others, as it did when there were no more pairs than this one.
         pairs = list(itertools.chain.from_iterable(itertools.zip_longest(self.left, self.right)))
-        in_order = [*pairs[:2], *self.others, *pairs[2:]]
-        return ("<pad>", "<ROOT>", "<END>", "<unknown>", *filter(None, in_order))
+        labelled = [self.labelled(symbol) if symbol else () for symbol in pairs]
+        in_order = itertools.chain(*labelled[:2], self.others, *labelled[2:])
+        return ("<pad>", "<ROOT>", "<END>", "<unknown>", *in_order)
+
+    def labelled(self, symbol: str) -> tuple[str, ...]:
+        """The entries of a left or right symbol: one for each label, or only itself where there are no labels."""
+        return tuple(f"{symbol}:{label}" for label in self.labels) or (symbol,)
 
 
 # The largest k of arc-swift's LEFTARC[k] and RIGHTARC[k], which reach k deep into the stack. The deepest arc in the
@@ -32,10 +45,10 @@ class Symbols(NamedTuple):
 REACH = 31
 
 
-def arcs(reach: int) -> Symbols:
-    """The symbols of the transition systems; an entry has the same id, whatever the reach."""
+def arcs(reach: int, labels: Sequence[str] = ()) -> Symbols:
+    """The symbols of the transition systems; with the same labels an entry has the same id, whatever the reach."""
     left, right = ([arc, *(f"{arc}[{k}]" for k in range(2, reach + 1))] for arc in ("LEFTARC", "RIGHTARC"))
-    return Symbols(str(reach), tuple(left), tuple(right), ("POP",))
+    return Symbols(" ".join([str(reach), *labels]), tuple(left), tuple(right), ("POP",), tuple(labels))
 
 
 ARCS = arcs(REACH)

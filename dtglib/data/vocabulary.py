@@ -290,7 +290,8 @@ def _read_description(path: Path) -> dict:
     try:
         about = json.loads(_read_bytes(path))
         kind, file, reserved = about["kind"], about["file"], about["reserved"]
-        name, *lists = (about["symbols"][field] for field in Symbols._fields)
+        # Vocabularies that were saved before arcs could have labels say nothing of labels.
+        name, *lists = ({"labels": (), **about["symbols"]}[field] for field in Symbols._fields)
         about["symbols"] = Symbols(name, *map(tuple, lists))
         expected = {name: number for number, name in enumerate(about["symbols"].entries)}
         about["sha256"]

@@ -16,11 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dtglib.basics.jit import njit
-from dtglib.sequences.compile import NOTHING, arc_id
+from dtglib.sequences.compile import NOTHING
 from dtglib.transitions.batch import put_row, row_at
 from dtglib.transitions.change import BUFFER, NOWHERE, apply_action, go_on
 from dtglib.transitions.protocol import Kind
-from dtglib.transitions.rules import step_row
 
 CONTINUE = len(Kind)  # a move besides the kinds of transitions: the next piece of a word that has begun
 
@@ -35,7 +34,7 @@ class Cache(NamedTuple):
 
 
 class Derivations(NamedTuple):
-    """The columns of `States` in transitions/batch.py, and the tokens that arcs read again."""
+    """The columns of `States` in transitions/batch.py, the tokens that arcs read again, and labels."""
 
     stack: np.ndarray
     depth: np.ndarray
@@ -43,7 +42,8 @@ class Derivations(NamedTuple):
     heads: np.ndarray
     count: np.ndarray
     done: np.ndarray
-    token: np.ndarray  # (rows, most_words + 1): the last piece of each word
+    token: np.ndarray  # (rows, most_words + 1): the last piece of each word,
+    label: np.ndarray  # and the number of its arc's label; 0 if it has no arc yet, or arcs have no labels
 
 
 class Looks(NamedTuple):
@@ -100,22 +100,17 @@ def mark(taken, slot, filled):
 
 
 @njit
-def advance_stack(system, states, cache, moves, arcs, first, looks):
+def advance_stack(system, states, cache, moves, first, looks):
     """Take the move of every row: find what its new positions see, and what is visible from then on.
 
     `first` has the number of the first new position of every row.
     """
     for row in range(len(first)):
-        at, kind, reach = first[row], np.int64(moves.kind[row]), np.int64(moves.reach[row])
-        before = row_at(states, row)
-        is_word = kind == Kind.GEN or kind == CONTINUE
-        change = go_on(before) if kind == CONTINUE else apply_action(system, before, kind, reach)
-        put_row(states, row, change.after)
-        token, arc = NOTHING, NOTHING
+        at, change = first[row], _take(system, states, row, moves)
+        token, arc = _read_by(moves, row)
+        is_word = token != NOTHING
         if is_word:
-            token = states.token[row, states.count[row]] = moves.piece[row]
-        else:
-            arc = arc_id(arcs, kind, reach)
+            states.token[row, states.count[row]] = token
         is_arc = change.head_place != NOWHERE
         if is_arc:
             token = states.token[row, change.head]
@@ -132,19 +127,38 @@ def advance_stack(system, states, cache, moves, arcs, first, looks):
 
 
 @njit
-def advance_growing(system, states, cache, moves, arcs, first, looks):
+def advance_growing(system, states, cache, moves, first, looks):
     """Take the move of every row in a model that sees all earlier symbols, of which an arc is one."""
     for row in range(len(first)):
-        at, kind, reach = first[row], np.int64(moves.kind[row]), np.int64(moves.reach[row])
-        if kind != CONTINUE:
-            put_row(states, row, step_row(system, row_at(states, row), kind, reach))
-        is_word = kind == Kind.GEN or kind == CONTINUE
+        at = first[row]
+        _take(system, states, row, moves)
         for place in range(cache.filled[row]):
             looks.seen[at, place], looks.relpos[at, place] = cache.slot[row, place], cache.filled[row] - place
         looks.count[at] = cache.filled[row]
-        read_position(looks, at, moves.piece[row] if is_word else NOTHING, arc_id(arcs, kind, reach))
+        token, arc = _read_by(moves, row)
+        read_position(looks, at, token, arc)
         cache.slot[row, cache.filled[row]] = looks.slot[at]
         cache.filled[row] += 1
+
+
+@njit
+def _take(system, states, row, moves):
+    """Take the move of a row by the rules of the system, and note the label of an arc."""
+    before, kind = row_at(states, row), np.int64(moves.kind[row])
+    change = go_on(before) if kind == CONTINUE else apply_action(system, before, kind, np.int64(moves.reach[row]))
+    put_row(states, row, change.after)
+    if change.head_place != NOWHERE:
+        states.label[row, change.dependent] = moves.label[row]
+    return change
+
+
+@njit
+def _read_by(moves, row):
+    """Return the piece and the transition that a move reads: the symbol is one of the two."""
+    symbol = np.int64(moves.symbol[row])
+    if moves.kind[row] == Kind.GEN or moves.kind[row] == CONTINUE:
+        return symbol, NOTHING
+    return NOTHING, symbol
 
 
 @njit

@@ -32,18 +32,19 @@ from dtglib.network.prepared import prepared
 from dtglib.network.transformer import Transformer
 from dtglib.sequences.compile import Arcs
 from dtglib.sequences.readings import StackReading
-from dtglib.transitions.batch import States, closing, legal, start
+from dtglib.transitions.batch import States, choose, closing, legal, start
 from dtglib.transitions.protocol import Kind
 from dtglib.transitions.rows import MAY_CONTINUE, MOST_REACH
 from dtglib.transitions.rules import number_of
 
 
 class Moves(NamedTuple):
-    """The symbols of new rows, as the transition system knows them: for each its kind, reach and piece."""
+    """Symbols, each with what it is to the transition system."""
 
+    symbol: np.ndarray
     kind: np.ndarray
     reach: np.ndarray
-    piece: np.ndarray  # the symbol itself, if it is a piece
+    label: np.ndarray  # the number of an arc's label
 
 
 class StackStepper(SequenceStepper):
@@ -54,12 +55,13 @@ class StackStepper(SequenceStepper):
         self.output = prepared(model.output, model.embedding.weight)
         self.reading: StackReading = model.reading
         self.arcs = Arcs.of(model.vocabulary)
-        self.kinds, self.reaches = kinds_and_reaches(model.vocabulary, self.arcs)
-        self.silent = np.concatenate([self.arcs.left[1:], self.arcs.right[1:], [self.arcs.pop]])
+        self.moves = moves_of(model.vocabulary, self.arcs)
+        self.silent = np.concatenate([*map(self.arcs.with_all_labels, self.arcs[:2]), [self.arcs.pop]])
 
     def start(self, most_words: int) -> Derivations:
         """Only ROOT is on the stack."""
-        return Derivations(*start(1, most_words), np.full((1, most_words + 1), ROOT, np.int32))
+        token = np.full((1, most_words + 1), ROOT, np.int32)
+        return Derivations(*start(1, most_words), token, np.zeros_like(token))
 
     @torch.no_grad()
     def some_log_probs(
@@ -78,25 +80,26 @@ class StackStepper(SequenceStepper):
     def leads_on(self, hypotheses: Hypotheses, to_end: np.ndarray) -> np.ndarray:
         """No word follows some symbols, such as the arc from ROOT in arc-standard; the end may come after any."""
         may, left, right = closing(self.reading.system, states_of(hypotheses))
-        bits = np.arange(len(self.arcs.left) - 1)
+        bits = np.repeat(np.arange(len(self.arcs.left) - 1), self.arcs.of_each_reach)
         arcs = [(reaches[:, None] >> bits & 1).astype(bool) for reaches in (left, right)]
         return to_end[:, None] | ~np.column_stack([*arcs, may != 0])
 
     def copies(self, symbols: np.ndarray) -> np.ndarray:
         """Arcs are doubled where there is a stack."""
-        is_arc = (self.kinds[symbols] == Kind.LEFTARC) | (self.kinds[symbols] == Kind.RIGHTARC)
+        kinds = self.moves.kind[symbols]
+        is_arc = (kinds == Kind.LEFTARC) | (kinds == Kind.RIGHTARC)
         return np.where(is_arc & self.reading.pops, 2, 1)
 
     def advance(self, states: Derivations, cache: Cache, symbols: np.ndarray, first: np.ndarray, looks: Looks) -> None:
         """Take the symbol of every row."""
-        moves = Moves(self.kinds[symbols], self.reaches[symbols], symbols.astype(np.int32))
         advance = advance_stack if self.reading.pops else advance_growing
-        advance(number_of(self.reading.system), states, cache, moves, self.arcs, first, looks)
+        advance(number_of(self.reading.system), states, cache, choose(self.moves, symbols), first, looks)
 
     def tree(self, hypotheses: Hypotheses, row: int) -> np.ndarray:
-        """The heads of the words so far."""
+        """The heads of the words so far, and their labels if arcs have any (sequences/labelled.py)."""
         states = hypotheses.states
-        return states.heads[row, 1 : states.count[row] + 1].copy()
+        columns = (states.heads, states.label) if self.arcs.labels else (states.heads,)
+        return np.concatenate([column[row, 1 : states.count[row] + 1] for column in columns])
 
     def visible(self, hypotheses: Hypotheses, row: int) -> np.ndarray:
         """The words on the stack, each of which stands for its dependents too; all words where nothing is popped."""
@@ -116,10 +119,15 @@ def states_of(hypotheses: Hypotheses) -> States:
     return States(*hypotheses.states[: len(States._fields)])
 
 
-def kinds_and_reaches(vocabulary: Vocabulary, arcs: Arcs) -> tuple[np.ndarray, np.ndarray]:
-    """For every entry of the vocabulary the kind and the reach of its transition; other entries stand for the end."""
-    kinds, reaches = np.full(len(vocabulary), Kind.END, np.int32), np.ones(len(vocabulary), np.int32)
-    kinds[vocabulary.starts_word], kinds[vocabulary.continues_word] = Kind.GEN, CONTINUE
-    kinds[arcs.left[1:]], kinds[arcs.right[1:]], kinds[arcs.pop] = Kind.LEFTARC, Kind.RIGHTARC, Kind.POP
-    reaches[arcs.left[1:]] = reaches[arcs.right[1:]] = np.arange(1, len(arcs.left))
-    return kinds, reaches
+def moves_of(vocabulary: Vocabulary, arcs: Arcs) -> Moves:
+    """What every entry of the vocabulary is to the transition system; those that are nothing stand for the end."""
+    symbol = np.arange(len(vocabulary), dtype=np.int32)
+    kind, reach, label = np.full_like(symbol, Kind.END), np.ones_like(symbol), np.zeros_like(symbol)
+    kind[vocabulary.starts_word], kind[vocabulary.continues_word] = Kind.GEN, CONTINUE
+    kind[arcs.pop] = Kind.POP
+    for of_kind, first in ((Kind.LEFTARC, arcs.left), (Kind.RIGHTARC, arcs.right)):
+        ids = arcs.with_all_labels(first)
+        kind[ids] = of_kind
+        reach[ids] = np.repeat(np.arange(1, len(first)), arcs.of_each_reach)
+        label[ids] = np.tile(np.arange(arcs.of_each_reach), len(first) - 1)
+    return Moves(symbol, kind, reach, label)

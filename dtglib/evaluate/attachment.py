@@ -1,19 +1,23 @@
-"""Unlabelled attachment: the share of words that have the head that the treebank gives them.
+"""Attachment: the share of words that have the head that the treebank gives them, and that with the same label.
 
-    >>> sentence = Sentence(("There", "is", "a", "difference", "."), (2, 0, 4, 2, 2))
+    >>> labels = ("expl", "root", "det", "nsubj", "punct")
+    >>> sentence = Sentence(("There", "is", "a", "difference", "."), (2, 0, 4, 2, 2), labels)
     >>> attached([sentence], [(2, 0, 4, 2, 4)]).uas
     0.8
     >>> attached([sentence], [(2, 0, 4, 2, 4)], counts=is_no_punctuation).uas
     1.0
+    >>> attached([sentence], [(2, 0, 4, 2, 4)], labels=[("nsubj", "root", "det", "nsubj", "punct")]).las
+    0.6
 
 Papers leave punctuation out, as its heads are a matter of convention; UD's own evaluation counts it. Both are possible
 here. Unicode decides what is punctuation, as in supar. A doubt: the Penn Treebank's tokens `-LRB-` and two backquotes
-then count as words. A gold tree need not be projective, nor need it have a single root.
+then count as words. A gold tree need not be projective, nor need it have a single root. Labels are compared as they
+are, with their subtypes, which UD's own evaluation leaves out.
 """
 
 import unicodedata
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,12 +44,22 @@ class Attached(NamedTuple):
 
     right: np.ndarray
     words: np.ndarray
+    labelled: np.ndarray | None = None  # if labels were compared: the number of words with the right head and label
 
     @property
     def uas(self) -> float:
         """The unlabelled attachment score: the share of words with the right head, over all sentences together."""
+        return self._share(self.right)
+
+    @property
+    def las(self) -> float:
+        """The labelled attachment score: the share of words with the right head and the right label."""
+        require(self.labelled is not None, "without labels there is no labelled attachment score")
+        return self._share(self.labelled)
+
+    def _share(self, right: np.ndarray) -> float:
         require(self.words.sum(), "no word is left whose head could be counted")
-        return float(self.right.sum() / self.words.sum())
+        return float(right.sum() / self.words.sum())
 
     def interval(self, random: np.random.Generator) -> tuple[float, float]:
         """The 95 % bootstrap interval of the score."""
@@ -53,15 +67,26 @@ class Attached(NamedTuple):
 
 
 def attached(
-    sentences: Sequence[Sentence], trees: Sequence[HeadsOfWords], counts: Callable[[str], bool] = every_word
+    sentences: Sequence[Sentence],
+    trees: Sequence[HeadsOfWords],
+    counts: Callable[[str], bool] = every_word,
+    labels: Sequence[Sequence[str]] | None = None,
 ) -> Attached:
-    """Compare trees with those of the treebank, on the words for which `counts` is true."""
-    right, words = [], []
-    for sentence, heads in zip(sentences, trees, strict=True):
+    """Compare trees, and labels if given, with those of the treebank, on the words for which `counts` is true."""
+    found = []
+    for sentence, heads, of_arcs in zip(sentences, trees, labels or [None] * len(trees), strict=True):
         if sentence.heads is None:
             raise UserError(f"sentence {sentence.id!r} has no tree in the treebank to compare with")
-        counted = [counts(word) for word in sentence.words]
-        pairs = zip(sentence.heads, heads, counted, strict=True)
-        right.append(sum(gold == head for gold, head, is_counted in pairs if is_counted))
-        words.append(sum(counted))
-    return Attached(np.array(right), np.array(words))
+        if of_arcs is not None and sentence.labels is None:
+            raise UserError(f"sentence {sentence.id!r} has no labels in the treebank to compare with")
+        counted = np.array([counts(word) for word in sentence.words])
+        right = _equal(sentence.heads, heads) & counted
+        both = right & _equal(sentence.labels, of_arcs) if of_arcs is not None else right
+        found.append((right.sum(), counted.sum(), both.sum()))
+    right, words, both = np.array(found, int).reshape(-1, 3).T
+    return Attached(right, words, None if labels is None else both)
+
+
+def _equal(gold: Sequence[Any], other: Sequence[Any] | np.ndarray) -> np.ndarray:
+    """Which words have in both what they have in the treebank."""
+    return np.array([one == another for one, another in zip(gold, other, strict=True)])

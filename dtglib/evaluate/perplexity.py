@@ -29,7 +29,7 @@ from dtglib.network.transformer import Transformer
 
 
 class SentenceScore(NamedTuple):
-    """The score of one sentence; `best` is the most probable tree, or None if no tree is possible."""
+    """The score of one sentence; `best` is the most probable tree (in integers), or None if no tree is possible."""
 
     words: int
     pieces: int
@@ -40,7 +40,7 @@ class SentenceScore(NamedTuple):
 
 
 def by_trees(model: Transformer, sentences: Sequence[Words], trees: Iterable[np.ndarray]) -> Iterator[SentenceScore]:
-    """The bound of each sentence from its trees (rows of heads), and the most probable tree."""
+    """The bound of each sentence from its trees (a row of integers each), and the most probable tree."""
     scores = score_many(model, zip(sentences, trees, strict=True))
     for words, scored in zip(sentences, scores, strict=True):
         best = tuple(scored.best.tolist()) if scored.bound > -math.inf else None

@@ -42,6 +42,7 @@ from dtglib.data.vocabulary import UNKNOWN, Vocabulary
 from dtglib.decode.beam import DEFAULT_WIDTHS, Widths, in_parts
 from dtglib.decode.stepper import Searchable
 from dtglib.decode.word_by_word import Begun, Read, follow, search_beginnings, search_words
+from dtglib.sequences.labelled import heads_of
 
 UNITS = {"nats": 1.0, "bits": 1 / math.log(2)}
 END_OF_SENTENCE = "<END>"  # the name of the end of a sentence in tables
@@ -192,7 +193,11 @@ def moments(model: Searchable, words: Sequence[str], widths: Widths = DEFAULT_WI
     found = list(follow(model.stepper(), model.vocabulary, words, widths))
     over = np.abs([*(one.log_over for one in found[1:]), 0.0])  # nothing goes on after the end
     surprisal = of_whole_words(_differences([one.log_prob for one in found]), over)
-    as_lists = ((None, []) if one.tree is None else (one.tree.tolist(), one.visible.tolist()) for one in found)
+    symbols = model.vocabulary.symbols
+    as_lists = (
+        (None, []) if one.tree is None else (heads_of(symbols, one.tree.tolist()), one.visible.tolist())
+        for one in found
+    )
     return [Moment(float(value), *lists) for value, lists in zip(surprisal, as_lists, strict=True)]
 
 

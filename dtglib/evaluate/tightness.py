@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dtglib.basics.errors import require
 from dtglib.evaluate.likelihood import Estimate, all_trees, importance_estimate, score_trees
 from dtglib.network.transformer import Transformer
 from dtglib.parsing.projective import best_trees, different_samples, log_partition, samples
@@ -51,6 +52,11 @@ def tightness(
     all_of: int = 6,
 ) -> Tightness:
     """Bounds of up to `count` trees, an estimate from `count` draws, and, up to `all_of` words, the exact value."""
+    require(
+        not model.vocabulary.symbols.labels,
+        "bounds of a model whose arcs have labels are not compared: not even all trees with one label for each arc sum "
+        "to log p(words); take one without labels",
+    )
     best, sampled = best_trees(arc_scores, count), different_samples(arc_scores, count, random)
     drawn, log_q = _mixed_draws(arc_scores, count, random)
     heads = [best.heads, sampled.heads, drawn]

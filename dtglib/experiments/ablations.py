@@ -23,7 +23,7 @@ from dtglib.experiments.parsers import parser_named
 from dtglib.experiments.prepare import TrainingCorpus, folder_for, prepare, read_corpus, train_into
 from dtglib.experiments.sentence_scores import perplexity_row, scores_of, test_sentences
 from dtglib.experiments.settings import Settings, read_size
-from dtglib.experiments.syntax_scores import beam_scores, graphs_of, pairs_of, suites_of, widths_of
+from dtglib.experiments.syntax_scores import beam_scores, graphs_of, pairs_of, parsing_of, suites_of, widths_of
 from dtglib.families.base import OWN, Variant, family, papers
 from dtglib.training.networks import best_on_dev
 
@@ -68,7 +68,16 @@ def measure(settings: Settings, variant: Variant) -> Row:
         **predicted(settings, variant),
         "pairs": pairs_of(chosen, folder)["accuracy"],
         **dict(zip(("average of suites", "suites"), primary, strict=True)),
+        **(_by_search(chosen, folder) if variant.searched else {}),
     }
+
+
+def _by_search(chosen: Settings, folder: Path) -> Row:
+    """Perplexity and attachment by the beam search that scores sentences and parses them."""
+    by_beam = perplexity_row(beam_scores(folder, test_sentences(chosen), widths_of(chosen)))
+    of_trees = parsing_of(chosen, folder)
+    attachment = {name: of_trees[name] for name in ("UAS", "LAS") if name in of_trees}
+    return {"per word, by beam": by_beam["per word"], "impossible, by beam": by_beam["impossible"], **attachment}
 
 
 def predicted(settings: Settings, variant: Variant) -> Row:

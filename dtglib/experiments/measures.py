@@ -53,6 +53,11 @@ def _hidden(line: Line) -> float | None:
     return line["perplexity"] if line["part"] == "hidden words" else None
 
 
+def _none(line: Line) -> None:
+    """For what only variants are compared by."""
+    return None
+
+
 def _percent(key: str) -> Callable[[Line], float | None]:
     """A share in percent, if the line has it."""
     return lambda line: 100 * line[key] if line.get(key) is not None else None
@@ -107,9 +112,12 @@ OF_TASKS = (
 
 MEASURES = (
     Measure("perplexity", ("BLLIP-LG/PPL",), "a word", _perplexity, lambda line: line.get("per word")),
+    Measure("perplexity by beam", (), "a word", _none, lambda line: line.get("per word, by beam")),
     Measure("BLiMP", ("BLiMP/acc", "BLiMP10pct/acc"), "", _pairs, _percent("pairs")),
     Measure("SG", ("SG/score",), "", _suites, _percent("suites")),
     Measure("UAS", ("PTB-test/UAS",), "", _reranked),
+    Measure("UAS by beam", (), "", _none, _percent("UAS")),
+    Measure("LAS by beam", (), "", _none, _percent("LAS")),
     Measure("F1 of arcs", ("dependency/F1",), "", _graphs, _graphs),
     Measure("log joint", ("avg_log_joint_prob",), "", _log_joint, _log_joint, digits=2),
     Measure("arcs a sentence", ("avg_dependencies_per_sentence",), "", _arcs),
@@ -118,7 +126,7 @@ MEASURES = (
     *OF_TASKS,
     *map(_translated, ("BLEU", "chrF+")),
 )
-LOW = ("perplexity", "hidden words")  # measures of which less is better
+LOW = ("perplexity", "perplexity by beam", "hidden words")  # measures of which less is better
 
 MODELS = ""  # the `question` of rows that compare models rather than variants
 TUNED = "tuning"  # the `question` of rows that compare ways to tune a model

@@ -32,6 +32,7 @@ from dtglib.experiments.settings import Settings, embedded_corpus
 from dtglib.families.base import Family, family_of, load_model
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS
+from dtglib.sequences.labelled import labels_of
 from dtglib.training.distributed import device_at_hand
 from dtglib.transitions.protocol import OPEN
 
@@ -138,7 +139,7 @@ def suite_rows(folder: Path, tested: Sequence[suites.Suite], widths: Widths = DE
 
 
 def parses(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT_WIDTHS) -> list[Row]:
-    """A row per sentence: log p, and the tree and log p of the best derivation that the beam found."""
+    """A row per sentence: log p, and the tree, its labels and log p of the best derivation that the beam found."""
     words = [sentence.words for sentence in sentences]
 
     def load() -> Callable[[slice], Iterator[Row]]:
@@ -147,7 +148,8 @@ def parses(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT
         def rows_of(block: slice) -> Iterator[Row]:
             for one in search(model.stepper(), model.vocabulary, words[block], widths):
                 tree = None if one.tree is None else one.tree.tolist()
-                yield {"log_prob": one.log_prob, "tree": tree, "log_derivation": one.log_derivation}
+                labels = None if tree is None else labels_of(model.vocabulary.symbols, tree)
+                yield {"log_prob": one.log_prob, "tree": tree, "labels": labels, "log_derivation": one.log_derivation}
 
         return rows_of
 
@@ -174,14 +176,18 @@ def beam_scores(folder: Path, sentences: Sequence[Sentence], widths: Widths = DE
 def parsing_row(sentences: Sequence[Sentence], rows: Sequence[Row]) -> Row:
     """Attachment scores against the treebank; all words of a sentence for which no tree was found count as wrong.
 
-    Sentences without a tree in the treebank are left out; if none is left, there are no scores.
+    Sentences without a tree in the treebank are left out; if none is left, there are no scores. Labels are compared if
+    the model's arcs have some, and all trees of the treebank.
     """
     judged = [(sentence, row) for sentence, row in zip(sentences, rows, strict=True) if sentence.heads is not None]
     if not judged:
         return {"sentences": 0}
     sentences, rows = zip(*judged, strict=True)
-    trees = [row["tree"] or [OPEN] * len(sentence.words) for sentence, row in judged]
-    right = attached(sentences, trees)
+    trees = [(row["tree"] or [OPEN] * len(sentence.words))[: len(sentence.words)] for sentence, row in judged]
+    labels = None
+    if any(row.get("labels") for row in rows) and all(sentence.labels for sentence in sentences):
+        labels = [row["labels"] or [""] * len(sentence.words) for sentence, row in judged]
+    right = attached(sentences, trees, labels=labels)
     low, high = right.interval(np.random.default_rng(1))
     return {
         "sentences": len(rows),
@@ -189,6 +195,7 @@ def parsing_row(sentences: Sequence[Sentence], rows: Sequence[Row]) -> Row:
         "UAS, low": low,
         "UAS, high": high,
         "UAS without punctuation": attached(sentences, trees, is_no_punctuation).uas,
+        **({} if labels is None else {"LAS": right.las}),
         "without a tree": sum(row["tree"] is None for row in rows),
     }
 

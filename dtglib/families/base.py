@@ -123,13 +123,15 @@ class Variant(NamedTuple):
     """A model with a decision changed, in a study of what decisions are worth (experiments/ablations.py).
 
     The changes are fields of its config, the source of its training trees, the parser whose trees are summed over, and
-    the share of the training sentences, evenly spaced, from which it learns in as many steps.
+    the share of the training sentences, evenly spaced, from which it learns in as many steps. Variants whose sums over
+    a parser's trees cannot be compared are also `searched`: a beam search scores the sentences, and parses them.
     """
 
     model: dict[str, Any]
     parsed_by: str | None = None  # "strong", "weak", or OWN for the treebank's own trees; None: as in the settings
     summed_over: str = "strong"
     share: float = 1.0
+    searched: bool = False
 
 
 OWN = "own"
@@ -196,7 +198,10 @@ class Family:
 
     def vocabulary(self, config: Any, shared: Vocabulary, treebank: Treebank) -> Vocabulary:
         """The vocabulary of a network, given the one that the models of a corpus share."""
-        return self.speaks(config, shared, treebank).with_symbols(self.symbols(config, treebank))
+        symbols = self.symbols(config, treebank)
+        if getattr(config, "labels", False) and not symbols.labels:
+            raise UserError(f"{self.title} draws no arcs that could have labels; set labels to false, or take dtg")
+        return self.speaks(config, shared, treebank).with_symbols(symbols)
 
     @property
     def reads_heads(self) -> bool:

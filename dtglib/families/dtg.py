@@ -16,7 +16,7 @@ from dtglib.sequences.readings import on_a_stack
 
 PAPERS = (Paper("dtg", "09", ("txl-tokens", "txl-trans", "dtg", "dtg-eager", "dtg-swift")),)
 
-# The paper asks the first and the last of these (its Tables 4 and 5); the others concern what it leaves open.
+# The paper asks the first of these and that about parsers (its Tables 4 and 5); the others concern what it leaves open.
 QUESTIONS = {
     "arc representation": {"w+arc": BASE, "arc": Variant({"arcs": "arc"}), "w": Variant({"arcs": "w"})},
     "output layer": {
@@ -34,6 +34,10 @@ QUESTIONS = {
         "strong parser": Variant({}, parsed_by="strong"),
         "weak parser": Variant({}, parsed_by="weak", summed_over="weak"),
         "weak parser, but summed over the strong one's trees": Variant({}, parsed_by="weak"),
+    },
+    "labels": {
+        "unlabelled": Variant({}, searched=True),
+        "labelled": Variant({"labels": True}, searched=True),
     },
 }
 

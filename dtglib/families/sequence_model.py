@@ -3,13 +3,17 @@
     dtg = sequence_family("dtg", "DTG", on_a_stack("arc-standard"), "dtg")
 
 A reading (sequences/readings.py) turns sentences into sequences. If it uses trees, the sum over trees that a parser
-proposes is a lower bound of a sentence's probability; otherwise the probability is exact.
+proposes is a lower bound of a sentence's probability; otherwise the probability is exact. If arcs have labels, these
+are those of the training sentences, and a proposed tree is summed with one label for each arc, the parser's best; so
+the bound is looser, and models with and without labels are better compared by a beam search, which sums over labels.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from dtglib.basics.errors import require
+from dtglib.data.symbols import ARCS, Symbols, arcs
 from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode.beam import DEFAULT_WIDTHS, Widths, in_parts, search
@@ -19,6 +23,7 @@ from dtglib.decode.stepper import Searchable
 from dtglib.evaluate.perplexity import SentenceScore, by_trees, exactly
 from dtglib.families.base import Family, Likelihood
 from dtglib.network.transformer import Transformer, TransformerConfig
+from dtglib.sequences.labelled import heads_of, labels_of
 from dtglib.sequences.readings import Reading
 from dtglib.training.examples import Examples
 
@@ -57,6 +62,21 @@ EXACT = Likelihood("log p", is_exact=True, sums_over_trees=False, scores=_exact)
 BY_BEAM = Likelihood("log p, at least", is_exact=False, sums_over_trees=False, scores=_by_beam)
 
 
+def _symbols(reading: Reading, config: TransformerConfig, treebank: Treebank) -> Symbols:
+    """The arcs of the transition systems; with the labels of the treebank, those of the model's own system alone."""
+    if not (config.labels and reading.has_trees):
+        return ARCS
+    labels = {label for one in treebank.sentences if one.heads is not None for label in one.labels or ()}
+    require(labels, "no training sentence has labels; set labels to false, or parsed_by to a parser that finds some")
+    return arcs(reading.system.REACH, sorted(labels))
+
+
+def _shown(model: SequenceModel, words: Sequence[str], tree: Sequence[int]) -> list[int] | str:
+    """The heads, or "2:expl 0:root 4:det 2:nsubj"."""
+    heads, labels = heads_of(model.vocabulary.symbols, tree), labels_of(model.vocabulary.symbols, tree)
+    return list(heads) if labels is None else " ".join(map("{}:{}".format, heads, labels))
+
+
 def sequence_family(
     name: str,
     title: str,
@@ -79,6 +99,8 @@ def sequence_family(
         examples=examples,
         streams=True,
         likelihood=BOUND if reading.has_trees else EXACT,
+        symbols=partial(_symbols, reading),
         parses=reading.has_trees,
+        shown=_shown,
         is_baseline=is_baseline,
     )

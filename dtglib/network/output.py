@@ -29,7 +29,7 @@ from dtglib.data.vocabulary import END, PAD, Vocabulary
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE, MAY_POP
 
 # The classes. NEVER is that of entries that never come next. The k-th left symbol of the vocabulary, such as
-# LEFTARC[k], is FIRST_PAIR + 2(k - 1), and the k-th right one follows.
+# LEFTARC[k], is FIRST_PAIR + 2(k - 1), whatever its label, and the k-th right one follows.
 NEVER, STARTS, CONTINUES, ENDS, POPS, FIRST_PAIR = range(6)
 
 
@@ -50,7 +50,8 @@ def classes_of(vocabulary: Vocabulary) -> Int[Tensor, " V"]:
     ids, symbols = vocabulary.transition, vocabulary.symbols
     classes[list(map(ids, symbols.others))] = POPS
     for first, names in ((FIRST_PAIR, symbols.left), (FIRST_PAIR + 1, symbols.right)):
-        classes[list(map(ids, names))] = first + 2 * np.arange(len(names))
+        for number, name in enumerate(names):
+            classes[list(map(ids, symbols.labelled(name)))] = first + 2 * number
     return torch.from_numpy(classes)
 
 

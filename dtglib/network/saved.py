@@ -68,6 +68,9 @@ class Saved(nn.Module):
         return self.to(device).eval()
 
     def _meaning(self) -> dict[str, str]:
-        """Checksums of what the outputs depend on besides the weights; dropout, for training only, is left out."""
-        config = fingerprint(replace(self.config, dropout=0.0))
+        """Checksums of what the outputs depend on besides the weights.
+
+        Dropout, for training only, is left out, and whether arcs have labels, which the vocabulary tells.
+        """
+        config = fingerprint(replace(self.config, dropout=0.0), without=["labels"])
         return {"config": config, "vocabulary": self.vocabulary.fingerprint}

@@ -59,6 +59,7 @@ class TransformerConfig:
     """The name of the model's kind (see families/), how arcs are represented, and the sizes."""
 
     model: str = "dtg"
+    labels: bool = False  # whether arcs have labels: its vocabulary then has each arc once for each label
     arcs: Literal["w+arc", "arc", "w"] = "w+arc"
     output: Literal["single", "factored", "whole"] = "single"
     layers: int = 16

@@ -38,15 +38,15 @@ class Biaffine(nn.Module):
 
     def arc_scores(self, sentences: Sequence[Words]) -> list[np.ndarray]:
         """For each sentence, scores[h, d] is the score of the arc from h to d; 0 is ROOT."""
-        found: list = [None] * len(sentences)
-        for numbers, arcs, _ in self._scored(sentences, "scoring arcs"):
-            for number, scores in zip(numbers, arcs, strict=True):
-                found[number] = scores
-        return found
+        return [trees.scores for trees in self.distributions(sentences)]
 
     def distributions(self, sentences: Sequence[Words]) -> list[OverTrees]:
-        """For each sentence, the distribution over its trees."""
-        return list(map(OverTrees, self.arc_scores(sentences)))
+        """For each sentence, the distribution over its trees, and the best label of each arc."""
+        found: list = [None] * len(sentences)
+        for numbers, arcs, labels in self._scored(sentences, "scoring arcs"):
+            for number, scores, of_arc in zip(numbers, arcs, labels, strict=True):
+                found[number] = OverTrees(scores, of_arc, self.labels)
+        return found
 
     def parse(self, sentences: Sequence[Sentence]) -> list[Sentence]:
         """The sentences with their best projective trees, and the best label of each arc."""

@@ -39,10 +39,15 @@ ARC_RIGHT, ARC_LEFT, DONE_RIGHT, DONE_LEFT = range(4)
 
 
 class Trees(NamedTuple):
-    """Trees of one sentence, one per row, with their log-probabilities in the distribution over all trees."""
+    """Trees of one sentence, one per row, with their log-probabilities in the distribution over all trees.
+
+    If a parser labels arcs, each arc has the label that it finds best.
+    """
 
     heads: np.ndarray  # (trees, words)
     log_probs: np.ndarray
+    labels: np.ndarray | None = None  # (trees, words): the number of each arc's label
+    names: Sequence[str] = ()  # of the labels
     fills = "heads"  # the field of a sentence that such trees are for
 
     def written(self, words: Sequence[str]) -> list[list[int]]:
@@ -54,14 +59,23 @@ class OverTrees(NamedTuple):
     """The distribution over the trees of one sentence, as `propose` asks for it."""
 
     scores: np.ndarray
+    labels: np.ndarray | None = None  # labels[d, h]: the number of the best label of the arc from h to d
+    names: Sequence[str] = ()
 
     def best_trees(self, count: int) -> Trees:
         """See below."""
-        return best_trees(self.scores, count)
+        return self.labelled(best_trees(self.scores, count))
 
     def different_samples(self, count: int, random: np.random.Generator) -> Trees:
         """See below."""
-        return different_samples(self.scores, count, random)
+        return self.labelled(different_samples(self.scores, count, random))
+
+    def labelled(self, trees: Trees) -> Trees:
+        """The same trees with the best label of each arc."""
+        if self.labels is None:
+            return trees
+        words = np.arange(1, len(self.scores))
+        return trees._replace(labels=self.labels[words, trees.heads], names=self.names)
 
 
 def how_many(words: int) -> int:

@@ -40,6 +40,7 @@ import numpy as np
 from dtglib.basics.errors import UserError
 from dtglib.basics.jit import njit
 from dtglib.data.vocabulary import END, ROOT, Vocabulary
+from dtglib.sequences.labelled import NO_LABEL
 from dtglib.transitions.change import BUFFER, NOWHERE, apply_action, go_on
 from dtglib.transitions.protocol import OPEN, Kind, Tree, why_no_tree
 from dtglib.transitions.rows import MAY_CONTINUE, MOST_REACH, first_without_tree, row_after, row_of
@@ -136,7 +137,10 @@ def require_within(numbers: np.ndarray, count: int) -> None:
 
 
 class TooFar(UserError):
-    """Some trees need arcs that reach further than those of the vocabulary; `sentences` are their numbers, from 0."""
+    """Some trees need arcs that reach further than those of the vocabulary, or have other labels.
+
+    `sentences` are their numbers, from 0.
+    """
 
     def __init__(self, message: str, sentences: np.ndarray) -> None:
         super().__init__(message)
@@ -144,72 +148,114 @@ class TooFar(UserError):
 
 
 class Arcs(NamedTuple):
-    """The ids of the transitions in a vocabulary; index k of the arrays is LEFTARC[k] and RIGHTARC[k]."""
+    """The ids of the transitions in a vocabulary; index k of the arrays is LEFTARC[k] and RIGHTARC[k].
+
+    If arcs have labels, these are the ids with the first label, and those with the others follow.
+    """
 
     left: np.ndarray
     right: np.ndarray
     pop: int
+    labels: int = 0  # how many there are
 
     @classmethod
     def of(cls, vocabulary: Vocabulary) -> "Arcs":
+        symbols = vocabulary.symbols
+
         def ids(name: str) -> np.ndarray:
             reaches = range(2, vocabulary.reach + 1)
             names = [name, *(f"{name}[{reach}]" for reach in reaches)]
-            return np.array([NOTHING, *map(vocabulary.transition, names)], np.int32)
+            first = [vocabulary.transition(symbols.labelled(name)[0]) for name in names]
+            return np.array([NOTHING, *first], np.int32)
 
-        return cls(ids("LEFTARC"), ids("RIGHTARC"), vocabulary.transition("POP"))
+        return cls(ids("LEFTARC"), ids("RIGHTARC"), vocabulary.transition("POP"), len(symbols.labels))
+
+    @property
+    def of_each_reach(self) -> int:
+        """How many arcs there are of each reach and direction: one for each label, or one without."""
+        return max(self.labels, 1)
+
+    def with_all_labels(self, first: np.ndarray) -> np.ndarray:
+        """The ids of all arcs in one direction, by their reach and then by their label."""
+        return (first[1:, None] + np.arange(self.of_each_reach, dtype=np.int32)).reshape(-1)
 
 
 def compile_trees(
     system: ModuleType, vocabulary: Vocabulary, sentences: Iterable[tuple[Sequence[str], Sequence[int] | None]]
 ) -> Sequences:
-    """Compile (words, heads) pairs: the oracle's actions of each tree, folded."""
+    """Compile words and trees: the oracle's actions of each tree, folded.
+
+    A tree is its heads, and if the vocabulary's arcs have labels, the numbers of these follow (labelled.py).
+    """
+    arcs = Arcs.of(vocabulary)
     trees, ids, pieces = [], [], []
     last_words = None
-    for number, (words, heads) in enumerate(sentences, start=1):
-        if heads is None:
+    for number, (words, tree) in enumerate(sentences, start=1):
+        if tree is None:
             raise UserError(f"sentence {number}: has no tree; parse it first")
-        if len(words) != len(heads):
-            raise UserError(f"sentence {number}: {len(words)} words, but {len(heads)} heads")
+        if arcs.labels and len(tree) != 2 * len(words):
+            what = "a head and a label are wanted for each word"
+            raise UserError(f"sentence {number}: {len(words)} words, but a tree of {len(tree)} numbers; {what}")
+        if not arcs.labels and len(tree) != len(words):
+            raise UserError(f"sentence {number}: {len(words)} words, but {len(tree)} heads")
         # Hundreds of trees of the same sentence may follow one another.
         if (these := tuple(words)) != last_words:
             last_words, encoded = these, vocabulary.encode(these)
             pieces_of_words = [stop - start for start, stop in encoded.spans]
-        trees.append(heads)
+        trees.append(tree)
         ids += encoded.ids
         pieces += pieces_of_words
-    lengths = np.array(list(map(len, trees)), np.int64)
-    heads = np.fromiter(itertools.chain.from_iterable(trees), np.int64, count=int(lengths.sum()))
+    lengths = _words_in(trees, arcs)
+    heads, labels = _end_to_end(trees, arcs)
     if (bad := first_without_tree(heads, lengths)) >= 0:
-        raise UserError(f"sentence {bad + 1}: {why_no_tree(trees[bad])}")
-    return compile_arrays(system, Arcs.of(vocabulary), trees, np.array(ids, np.int32), np.array(pieces, np.int32))
+        raise UserError(f"sentence {bad + 1}: {why_no_tree(trees[bad][: lengths[bad]])}")
+    if not NO_LABEL <= labels.min(initial=0) <= labels.max(initial=0) < arcs.of_each_reach:
+        raise UserError(f"the numbers of a tree's labels are from 0 to {arcs.labels - 1} here, not {labels.max()}")
+    return compile_arrays(system, arcs, trees, np.array(ids, np.int32), np.array(pieces, np.int32))
+
+
+def _words_in(trees: Sequence[Sequence[int]], arcs: Arcs) -> np.ndarray:
+    """The number of words of each tree."""
+    return np.array(list(map(len, trees)), np.int64) // (2 if arcs.labels else 1)
+
+
+def _end_to_end(trees: Sequence[Sequence[int]], arcs: Arcs) -> tuple[np.ndarray, np.ndarray]:
+    """The heads and the numbers of the labels of all words; all numbers are 0 if arcs have no labels."""
+    words = _words_in(trees, arcs)
+    numbers = np.fromiter(itertools.chain.from_iterable(trees), np.int64, count=sum(map(len, trees)))
+    if not arcs.labels:
+        return numbers, np.zeros_like(numbers)
+    is_head = np.repeat(np.tile([True, False], len(words)), np.repeat(words, 2))
+    return numbers[is_head], numbers[~is_head]
 
 
 def compile_arrays(
     system: ModuleType, arcs: Arcs, trees: Sequence[Sequence[int]], ids: np.ndarray, pieces: np.ndarray
 ) -> Sequences:
     """Compile trees that are known to be valid, of words that are already cut into pieces."""
-    lengths = np.array([len(heads) + 1 for heads in trees], np.int64)
+    lengths = _words_in(trees, arcs) + 1
     if len(pieces) != lengths.sum() - len(trees) or len(ids) != pieces.sum():
         raise ValueError(f"{len(ids)} ids for {pieces.sum()} pieces of {len(pieces)} words do not fit the trees")
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     # Entry 0 of each tree is ROOT's.
-    heads = np.full(offsets[-1], OPEN, np.int32)
+    heads, labels = np.full(offsets[-1], OPEN, np.int32), np.zeros(offsets[-1], np.int32)
     is_word = np.ones(offsets[-1], bool)
     is_word[offsets[:-1]] = False
-    heads[is_word] = np.fromiter(itertools.chain.from_iterable(trees), np.int32, count=int(offsets[-1]) - len(trees))
+    heads[is_word], labels[is_word] = _end_to_end(trees, arcs)
     # Each word has its pieces and an arc of two positions, and may be popped; so may ROOT.
     out = np.empty((len(Compiled._fields), int(len(ids) + 3 * offsets[-1])), np.int32)
     starts = np.zeros(len(trees) + 1, np.int64)
-    too_far = _compile_all(number_of(system), _Sentences(heads, offsets, ids, pieces), arcs, out, starts)
+    too_far = _compile_all(number_of(system), _Sentences(heads, labels, offsets, ids, pieces), arcs, out, starts)
     if too_far.any():
-        reach = min(len(arcs.left) - 1, MOST_REACH)
-        way_out = "leave it out" if reach == MOST_REACH else "leave it out, or make a vocabulary with a larger reach"
-        first = too_far.argmax() + 1
-        raise TooFar(
-            f"sentence {first}: {system.NAME} needs an arc that reaches further than [{reach}]; {way_out}",
-            np.flatnonzero(too_far),
-        )
+        first = too_far.argmax()
+        if (labels[offsets[first] : offsets[first + 1]] == NO_LABEL).any():
+            what, way_out = "an arc has a label that the vocabulary lacks", "leave it out"
+        else:
+            reach = min(len(arcs.left) - 1, MOST_REACH)
+            what = f"{system.NAME} needs an arc that reaches further than [{reach}]"
+            larger = "" if reach == MOST_REACH else ", or make a vocabulary with a larger reach"
+            way_out = f"leave it out{larger}"
+        raise TooFar(f"sentence {first + 1}: {what}; {way_out}", np.flatnonzero(too_far))
     return Sequences(Compiled(*out[:, : starts[-1]]), starts)
 
 
@@ -223,6 +269,7 @@ class _Sentences(NamedTuple):
     """Trees of words in pieces, end to end."""
 
     heads: np.ndarray  # of each word; entry 0 of each sentence belongs to ROOT
+    labels: np.ndarray  # the numbers of the labels, likewise
     starts: np.ndarray  # sentence s has the entries `starts[s]` up to `starts[s + 1]` of `heads`
     ids: np.ndarray  # of the pieces of all words
     pieces: np.ndarray  # the number of pieces of each word
@@ -230,6 +277,7 @@ class _Sentences(NamedTuple):
 
 class _Sentence(NamedTuple):
     tree: Tree  # of arrays
+    labels: np.ndarray
     ids: np.ndarray
     pieces: np.ndarray
 
@@ -243,7 +291,7 @@ class _Spans(NamedTuple):
 
 @njit(nogil=True)
 def _compile_all(system, sentences, arcs, out, starts):
-    """Compile every sentence; return which sentences need an arc that is too long, and so have no positions."""
+    """Compile every sentence; return which need an arc that the vocabulary lacks, and so have no positions."""
     longest = 0
     for s in range(len(sentences.starts) - 1):
         longest = max(longest, sentences.starts[s + 1] - sentences.starts[s])
@@ -253,12 +301,13 @@ def _compile_all(system, sentences, arcs, out, starts):
     first_id, first_word = 0, 0
     for s in range(len(sentences.starts) - 1):
         tree = Tree(sentences.heads[sentences.starts[s] : sentences.starts[s + 1]], leftmost, rightmost)
+        labels = sentences.labels[sentences.starts[s] : sentences.starts[s + 1]]
         _find_dependents(tree)
         pieces = sentences.pieces[first_word : first_word + len(tree.heads) - 1]
         ids = sentences.ids[first_id : first_id + pieces.sum()]
         stack[0], heads[0] = 0, OPEN
         row = row_of(stack, 1, 0, heads, 0)
-        length = _compile_one(system, _Sentence(tree, ids, pieces), arcs, row, spans, out[:, starts[s] :])
+        length = _compile_one(system, _Sentence(tree, labels, ids, pieces), arcs, row, spans, out[:, starts[s] :])
         too_far[s] = length < 0
         starts[s + 1] = starts[s] + max(length, 0)
         first_id += len(ids)
@@ -279,7 +328,7 @@ def _find_dependents(tree):
 
 @njit
 def _compile_one(system, sentence, arcs, row, spans, out):
-    """Fold the oracle's actions of one tree into `out`; return the number of positions, or -1 if an arc is too long."""
+    """Fold the oracle's actions of one tree into `out`; return the number of positions, or -1 if it lacks an arc."""
     most_reach = min(len(arcs.left) - 1, MOST_REACH)
     at = _begin(out, spans, row)
     asking, generated = at - 1, at - 1
@@ -293,6 +342,9 @@ def _compile_one(system, sentence, arcs, row, spans, out):
         if reach > most_reach:
             return -1
         change = apply_action(system, row, kind.value, reach)
+        label = sentence.labels[change.dependent]
+        if label == NO_LABEL:
+            return -1
         asking = at
         if kind == Kind.GEN:
             end_of_word = generated + sentence.pieces[row.count]
@@ -301,7 +353,8 @@ def _compile_one(system, sentence, arcs, row, spans, out):
         elif kind == Kind.POP:
             at = _pop(out, at, spans, row, change, arcs.pop)
         else:
-            at = _attach(out, at, spans, row, change, arc_id(arcs, kind, reach))
+            arc = (arcs.left if kind == Kind.LEFTARC else arcs.right)[reach] + label
+            at = _attach(out, at, spans, row, change, arc)
             asking += 1
         row = row_after(row, change.after)
     for i in range(at):
@@ -309,16 +362,6 @@ def _compile_one(system, sentence, arcs, row, spans, out):
         out[LAST, i] = min(out[LAST, i], at - 1)
         out[SETTLED, i] = min(out[SETTLED, i], at)
     return at
-
-
-@njit
-def arc_id(arcs, kind, reach):
-    """Return the id of an arc or of POP, NOTHING for other actions."""
-    if kind == Kind.LEFTARC:
-        return arcs.left[reach]
-    if kind == Kind.RIGHTARC:
-        return arcs.right[reach]
-    return arcs.pop if kind == Kind.POP else NOTHING
 
 
 @njit

@@ -15,6 +15,7 @@ from dtglib.basics.errors import UserError, require
 from dtglib.data.symbols import arcs
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.sequences.compile import NOTHING, STACK, Arcs, Compiled, compile_arrays
+from dtglib.sequences.labelled import with_labels
 from dtglib.sequences.readings import transitions
 from dtglib.sequences.visibility import distance, sees
 from dtglib.transitions import SYSTEMS, oracle
@@ -37,18 +38,26 @@ class Described(NamedTuple):
     pairs: Mapping[str, np.ndarray] = {}  # what else a model knows of what is seen, such as depths; like relpos
 
 
-def show(system: str, words: Sequence[str], heads: Sequence[int], pieces: Sequence[int] | None = None) -> Described:
+def show(
+    system: str,
+    words: Sequence[str],
+    heads: Sequence[int],
+    pieces: Sequence[int] | None = None,
+    labels: Sequence[str] | None = None,
+) -> Described:
     """Compile a sentence and its tree; `pieces` says into how many pieces each word is cut (default: one)."""
     require(system in SYSTEMS, f"there is no transition system {system!r}; there are {', '.join(SYSTEMS)}")
     require(len(heads) == len(words), f"{len(words)} words, but {len(heads)} heads; one is wanted for each word")
+    require(not labels or len(labels) == len(words), "one label is wanted for each word")
     pieces = pieces_for(words, pieces)
     as_tree(heads)  # raises an error if this is no tree
-    vocabulary = Vocabulary.of_words([words], arcs(max(2, len(words))))
+    vocabulary = Vocabulary.of_words([words], arcs(max(2, len(words)), sorted(set(labels or ()))))
+    tree = with_labels(vocabulary.symbols, heads, labels or ())
     names = dict(enumerate(vocabulary.entries))
     ids = np.arange(len(vocabulary), len(vocabulary) + sum(pieces), dtype=np.int32)
     names |= dict(zip(ids.tolist(), piece_names(words, pieces), strict=True))
-    sequences = compile_arrays(SYSTEMS[system], Arcs.of(vocabulary), [heads], ids, np.array(pieces, np.int32))
-    return described(oracle(SYSTEMS[system], heads), sequences.sentence(0), names)
+    sequences = compile_arrays(SYSTEMS[system], Arcs.of(vocabulary), [tree], ids, np.array(pieces, np.int32))
+    return described(oracle(SYSTEMS[system], heads, labels), sequences.sentence(0), names)
 
 
 def pieces_for(words: Sequence[str], given: Sequence[int] | None) -> Sequence[int]:
@@ -104,9 +113,9 @@ def _input_name(vectors: Compiled, names: Mapping[int, str] | Sequence[str], i: 
         return names[token]
     if token == NOTHING:
         return names[arc]
-    direction, bracket, reach = names[arc].partition("[")
+    direction, rest = re.fullmatch("([A-Z]+)(.*)", names[arc]).groups()  # [2] and a label
     copy = "2" if vectors.kind[i] == STACK else ""  # the paper calls the second copy of LEFTARC LEFTARC2
-    return f"{direction}{copy}{bracket}{reach} + {names[token]}"
+    return f"{direction}{copy}{rest} + {names[token]}"
 
 
 def as_json(seen: Described) -> dict[str, Any]:

@@ -84,9 +84,10 @@ def simulate(system_name: str, actions: Sequence[Action], pieces: Sequence[int])
         elif action.kind is not Kind.END:
             head, others = arc(stack, buffer, action, len(played))
             reach = f"[{action.reach}]" if system_name == "arc-swift" else ""
-            taken = Input(f"{action.kind.name}{reach}", head.word, last_piece[head.word])
+            label = f":{action.label}" if action.label is not None else ""
+            taken = Input(f"{action.kind.name}{reach}{label}", head.word, last_piece[head.word])
             played.append(_compose_position(len(played), head, others, taken))
-            look_at_the_stack(taken._replace(action=f"{action.kind.name}2{reach}"), following)
+            look_at_the_stack(taken._replace(action=f"{action.kind.name}2{reach}{label}"), following)
     return _as_naive(played)
 
 

@@ -26,6 +26,7 @@ from dtglib.basics.errors import UserError
 from dtglib.data.treebank import Sentence, TreebankError, why_no_projective_tree
 from dtglib.data.vocabulary import END, ROOT, Vocabulary
 from dtglib.sequences.compile import COMPOSE, NOTHING, STACK, Compiled, Sequences, TooFar, compile_trees
+from dtglib.sequences.labelled import NO_LABEL, numbers_of, with_labels
 from dtglib.transitions import SYSTEMS
 from dtglib.transitions import words as words_alone
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE
@@ -122,16 +123,33 @@ class StackReading(NamedTuple):
         return self.system is not words_alone
 
     def tree_of(self, vocabulary: Vocabulary, sentence: Sentence) -> Sequence[int] | None:
-        """The heads."""
+        """The heads, and the labels if the vocabulary's arcs have any."""
         if self.has_trees and sentence.heads is None:
             raise TreebankError(f"sentence {sentence.id!r} has no heads", why_no_projective_tree(sentence))
-        return sentence.heads
+        if not self.has_trees or not vocabulary.symbols.labels:
+            return sentence.heads
+        if sentence.labels is None:
+            raise TreebankError(f"sentence {sentence.id!r} has no labels", "no labels")
+        if odd := set(sentence.labels).difference(vocabulary.symbols.labels):
+            what = f"sentence {sentence.id!r} has the label {min(odd)!r}, which is not in the training part"
+            raise TreebankError(what, "a label that is not in the training part")
+        return with_labels(vocabulary.symbols, sentence.heads, sentence.labels)
 
     def trees_of(self, vocabulary: Vocabulary, proposed: Any) -> np.ndarray:
-        """The heads."""
+        """The heads, and if the vocabulary's arcs have labels, those that the parser finds best for its arcs.
+
+        So each tree has one labelling, and a sum over such trees lacks what the model gives to all others. A tree with
+        a label that the vocabulary lacks is impossible.
+        """
         if proposed.fills != "heads":
             raise UserError("this model sums over dependency trees, and its parser proposes constituents; take another")
-        return proposed.heads
+        if not vocabulary.symbols.labels:
+            return proposed.heads
+        numbers = numbers_of(vocabulary.symbols, proposed.names)
+        if not (numbers != NO_LABEL).any():
+            way_out = "take one that was trained on a treebank with these labels"
+            raise UserError(f"this model sums over labelled trees, and its parser finds none of its labels; {way_out}")
+        return np.concatenate([proposed.heads, numbers[proposed.labels]], axis=1)
 
 
 def on_a_stack(system: str) -> StackReading:
@@ -150,9 +168,9 @@ WORDS = StackReading(words_alone, False, tokens)  # what TXL (tokens) reads
 def within_reach(
     reading: Reading, vocabulary: Vocabulary, trees: Sequence[WordsAndTree]
 ) -> tuple[Sequences, np.ndarray]:
-    """Compile the trees whose arcs are within the vocabulary's reach, and return their indices.
+    """Compile the trees whose arcs the vocabulary has, and return their indices.
 
-    Only arc-swift has arcs that can reach too far.
+    Only arc-swift has arcs that can reach too far; and a parser may find labels that the vocabulary lacks.
     """
     every = np.arange(len(trees))
     try:

@@ -10,8 +10,29 @@ Read first: protocol.py, then arc_standard.py.
 """
 
 from dtglib.transitions import arc_eager, arc_hybrid, arc_standard, arc_swift
-from dtglib.transitions.protocol import START, Action, IllegalAction, Kind, State, oracle, replay, take
+from dtglib.transitions.protocol import (
+    START,
+    Action,
+    IllegalAction,
+    Kind,
+    State,
+    oracle,
+    replay,
+    replay_labelled,
+    take,
+)
 
 SYSTEMS = {system.NAME: system for system in (arc_standard, arc_hybrid, arc_eager, arc_swift)}
 
-__all__ = ["START", "SYSTEMS", "Action", "IllegalAction", "Kind", "State", "oracle", "replay", "take"]
+__all__ = [
+    "START",
+    "SYSTEMS",
+    "Action",
+    "IllegalAction",
+    "Kind",
+    "State",
+    "oracle",
+    "replay",
+    "replay_labelled",
+    "take",
+]

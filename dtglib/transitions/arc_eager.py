@@ -31,6 +31,7 @@ from dtglib.transitions.protocol import (
 from dtglib.transitions.rows import MAY_END, MAY_GENERATE, MAY_POP, generate_in_buffer
 
 NAME = "arc-eager"
+REACH = 1  # of its longest arcs
 
 
 def legal(state: State) -> tuple[Action, ...]:

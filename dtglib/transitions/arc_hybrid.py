@@ -27,6 +27,7 @@ from dtglib.transitions.protocol import (
 from dtglib.transitions.rows import MAY_END, MAY_GENERATE, generate_in_buffer
 
 NAME = "arc-hybrid"
+REACH = 1  # of its longest arcs
 
 
 def legal(state: State) -> tuple[Action, ...]:

@@ -25,6 +25,7 @@ from dtglib.transitions.protocol import (
 from dtglib.transitions.rows import MAY_END, MAY_GENERATE, generate_on_stack
 
 NAME = "arc-standard"
+REACH = 1  # of its longest arcs
 
 
 def legal(state: State) -> tuple[Action, ...]:

@@ -17,6 +17,7 @@ from dtglib.transitions.protocol import END, GEN, OPEN, Action, Kind, State, Tre
 from dtglib.transitions.rows import MAY_END, MAY_GENERATE, MOST_REACH, generate_in_buffer
 
 NAME = "arc-swift"
+REACH = MOST_REACH  # of its longest arcs
 
 
 def legal(state: State) -> tuple[Action, ...]:

@@ -31,7 +31,8 @@ class Change(NamedTuple):
     low: int  # words at places from `low` to below `high` end:
     high: int  # they are not seen any more
     head: int  # of an arc: the head word,
-    head_place: int  # and its place before the action
+    head_place: int  # its place before the action,
+    dependent: int  # and the other word
     place: int  # the place of the new word, or, after an arc, of the composed head
     top: int  # the height of the topmost word after the action; the word of the buffer counts as topmost
 
@@ -39,23 +40,23 @@ class Change(NamedTuple):
 @njit
 def apply_action(system, row, kind, reach):
     """Take an action; the arrays of the row are changed in place."""
-    low, high, head, head_place = row.depth, row.depth, 0, NOWHERE
+    low, high, head, head_place, dependent = row.depth, row.depth, 0, NOWHERE, 0
     if kind == Kind.POP:
         low, high = row.depth - 1, BUFFER
     elif kind == Kind.LEFTARC or kind == Kind.RIGHTARC:
         top = height_of_top(row)
         low, high = top - reach, BUFFER + 1
+        lower, topmost = row.stack[low], row.front if row.front else row.stack[top]
         if kind == Kind.RIGHTARC:
-            head, head_place = row.stack[low], low
-        elif row.front:
-            head, head_place = row.front, BUFFER
+            head, head_place, dependent = lower, low, topmost
         else:
-            head, head_place = row.stack[top], top
+            head, head_place, dependent = topmost, BUFFER if row.front else top, lower
     depth, front, count = step_row(system, row, kind, reach)
     has_settled = row.front > 0 and depth > 0 and row.stack[depth - 1] == row.front
     settled = depth - 1 if has_settled else NOWHERE
     place = BUFFER if front else low
-    return Change((depth, front, count), settled, low, high, head, head_place, place, depth - 1 + (front > 0))
+    top_after = depth - 1 + (front > 0)
+    return Change((depth, front, count), settled, low, high, head, head_place, dependent, place, top_after)
 
 
 @njit
@@ -63,7 +64,7 @@ def go_on(row):
     """Return the change that a further piece of the topmost word makes: it stands where its word does."""
     top = height_of_top(row)
     place = BUFFER if row.front else top
-    return Change((row.depth, row.front, row.count), NOWHERE, top, top, 0, NOWHERE, place, top)
+    return Change((row.depth, row.front, row.count), NOWHERE, top, top, 0, NOWHERE, 0, place, top)
 
 
 @njit

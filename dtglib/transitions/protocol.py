@@ -13,9 +13,16 @@ A system is a module with three functions that define it, and three more that do
     wanted(state, tree)       the action that the oracle takes on its way to a tree
     legal_row, step_row, wanted_row        the same for numba, on rows of integers (rows.py)
 
+and with two constants, its NAME and its REACH: how far its arcs reach at most.
+
 In every system an arc joins the topmost word and the one `reach` words below it. The topmost word is the front of the
 buffer where a system has one that holds a word, else the top of the stack. LEFTARC makes the topmost word the head,
 RIGHTARC the lower one; only arc-swift reaches further than 1.
+
+An arc may have a label. No system looks at it: what is legal, and what a transition does, is the same for all labels.
+With labels the tree above is written by
+
+    GEN GEN LEFTARC:expl GEN GEN LEFTARC:det RIGHTARC:nsubj RIGHTARC:root END
 """
 
 from collections.abc import Sequence
@@ -42,9 +49,15 @@ class Action(NamedTuple):
 
     kind: Kind
     reach: int = 1
+    label: str | None = None  # of an arc
 
     def __str__(self) -> str:
-        return self.kind.name if self.reach == 1 else f"{self.kind.name}[{self.reach}]"
+        name = self.kind.name if self.reach == 1 else f"{self.kind.name}[{self.reach}]"
+        return name if self.label is None else f"{name}:{self.label}"
+
+    @property
+    def is_arc(self) -> bool:
+        return self.kind in (Kind.LEFTARC, Kind.RIGHTARC)
 
 
 GEN, LEFTARC, RIGHTARC, POP, END = map(Action, Kind)
@@ -86,8 +99,8 @@ def with_head(heads: tuple[int, ...], dependent: int, head: int) -> tuple[int, .
 
 
 def take(system: ModuleType, state: State, action: Action) -> State:
-    """Check an action, then `step`."""
-    if action not in system.legal(state):
+    """Check an action, then `step`. An arc may have any label."""
+    if (action._replace(label=None) if action.is_arc else action) not in system.legal(state):
         legal = ", ".join(map(str, system.legal(state))) or "none"
         raise IllegalAction(f"{system.NAME}: {action} is not legal in {state}; legal are {legal}")
     return system.step(state, action)
@@ -143,20 +156,30 @@ def why_no_tree(heads: Sequence[int]) -> str | None:
     return None
 
 
-def oracle(system: ModuleType, heads: Sequence[int]) -> list[Action]:
+def oracle(system: ModuleType, heads: Sequence[int], labels: Sequence[str] | None = None) -> list[Action]:
     """Return the actions that write a tree, with the preference LEFTARC/RIGHTARC > GEN > POP (paper, section 2)."""
     tree, state, actions = as_tree(heads), START, []
     while not state.done:
-        actions.append(system.wanted(state, tree))
-        state = take(system, state, actions[-1])
+        action = system.wanted(state, tree)
+        if labels is not None and action.is_arc:
+            action = action._replace(label=labels[operands(state, action)[1] - 1])
+        actions.append(action)
+        state = take(system, state, action)
     return actions
 
 
 def replay(system: ModuleType, actions: Sequence[Action]) -> tuple[int, ...]:
     """Return the heads of the tree that a sequence of actions writes."""
-    state = START
+    return replay_labelled(system, actions)[0]
+
+
+def replay_labelled(system: ModuleType, actions: Sequence[Action]) -> tuple[tuple[int, ...], tuple[str | None, ...]]:
+    """Return the heads of the tree that a sequence of actions writes, and the labels of the words' arcs."""
+    state, labels = START, {}
     for action in actions:
-        state = take(system, state, action)
+        before, state = state, take(system, state, action)
+        if action.is_arc:
+            labels[operands(before, action)[1]] = action.label
     if not state.done:
         raise IllegalAction(f"{system.NAME}: the actions stop before END, in {state}")
-    return state.heads
+    return state.heads, tuple(labels[word] for word in range(1, len(state.heads) + 1))
