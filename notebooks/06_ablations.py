@@ -125,8 +125,8 @@ compared("parser")
 # With labels there is a symbol for each arc and label, such as `LEFTARC:nsubj`, so that a tree has many labellings. A
 # parser proposes only one for each tree, its best, and what the model gives to all others is missing from the sum; nats
 # *with the tree* include the labels. A beam search sums over trees and labels, so that perplexities "by beam" can be
-# compared. It also parses: UAS is the percentage of words with the right head, LAS that of words with the right head
-# and the right label.
+# compared, although labellings of one tree compete for places in the beam, and the bound is looser. It also parses: UAS
+# is the percentage of words with the right head, LAS that of words with the right head and the right label.
 
 # %% tags=["table"]
 of_labels = rows[rows["question"] == "labels"].set_index("variant")

@@ -529,6 +529,7 @@ def test_structure_shows_labels(capsys):
     )
     assert seen["actions"] == ["GEN", "GEN", "LEFTARC:expl", "RIGHTARC:root", "POP", "POP", "END"]
     assert main(["structure", "--system", "arc-eager", "--words", "There is", "--heads", "2 0", "--labels", "x"]) == 2
+    assert main(["structure", "--system", "arc-eager", "--words", "There is", "--heads", "2 0", "--labels", ""]) == 2
 
 
 def test_a_wrong_model_is_refused_when_it_is_trained(trained, tmp_path, capsys):

@@ -148,7 +148,7 @@ def test_only_some_questions_are_asked_and_one_that_there_is_not_is_named_before
 def test_the_newest_benchmark_that_came_to_its_end_is_found(repository):
     records = repository / "benchmarks" / "records"
     assert benchmark("beam") is None
-    for day, name in ((20, "beam"), (21, "beam"), (22, "beam"), (23, "other-beams")):
+    for day, name in ((20, "beam"), (21, "beam"), (22, "beam"), (23, "other-beam")):
         with suppress(KeyboardInterrupt), Run(records / f"2026-11-{day}-120000-{name}", "How fast?", {"day": day}):
             if day == 22:
                 raise KeyboardInterrupt

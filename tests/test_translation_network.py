@@ -279,6 +279,17 @@ def test_open_gates_are_no_gates_and_labels_that_say_nothing_are_no_labels():
         torch.testing.assert_close(full(h, edges), plain(h, edges))
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+@in_every_graph_network
+def test_a_graph_layer_computes_in_other_precisions(name, dtype):
+    of, edges, h = layer(name), graph((0, 1, 1), (1, 2, 2), (4, 3, 3)), torch.randn(5, 16)
+    with torch.no_grad():
+        expected, found = of(h, edges), of.to(dtype)(h.to(dtype), edges)
+        with torch.autocast("cpu", torch.bfloat16):
+            in_bfloat16 = of.float()(h, edges)
+    assert torch.allclose(found.float(), expected, atol=0.05) and torch.allclose(in_bfloat16, expected, atol=0.05)
+
+
 def test_labels_are_heard():
     of, h = layer("gcn"), torch.randn(5, 16)
     with torch.no_grad():

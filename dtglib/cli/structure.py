@@ -48,7 +48,7 @@ def structure(options: argparse.Namespace) -> None:
     elif options.words is None or options.heads is None:
         raise UserError("name a sentence with --words and --heads, or with --tree")
     else:
-        labels = options.labels and options.labels.split()
+        labels = None if options.labels is None else options.labels.split()
         seen = show(options.system, options.words.split(), numbers(options.heads, "heads"), pieces, labels)
     if options.json:
         print(json.dumps(as_json(seen)))

@@ -48,7 +48,7 @@ REACH = 31
 def arcs(reach: int, labels: Sequence[str] = ()) -> Symbols:
     """The symbols of the transition systems; with the same labels an entry has the same id, whatever the reach."""
     left, right = ([arc, *(f"{arc}[{k}]" for k in range(2, reach + 1))] for arc in ("LEFTARC", "RIGHTARC"))
-    return Symbols(" ".join([str(reach), *labels]), tuple(left), tuple(right), ("POP",), tuple(labels))
+    return Symbols("\t".join([str(reach), *labels]), tuple(left), tuple(right), ("POP",), tuple(labels))
 
 
 ARCS = arcs(REACH)

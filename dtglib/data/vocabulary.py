@@ -109,7 +109,7 @@ class Vocabulary:
 
         SentencePiece holds in memory what it learns from, so that it is given no more than LEARNT_FROM of them.
         """
-        return cls._of_model(_train_sentencepiece(thinned(sentences, LEARNT_FROM), pieces), symbols)
+        return cls._of_model(_train_sentencepiece(sentences, pieces), symbols)
 
     @classmethod
     def configured(cls, config: VocabularyConfig, sentences: Iterable[Sequence[str]]) -> "Vocabulary":
@@ -320,10 +320,11 @@ def thinned(items: Iterable[Something], most: int) -> list[Something]:
 def _train_sentencepiece(sentences: Iterable[Sequence[str]], pieces: int) -> bytes:
     """A unigram model with ids 0 for unknown, 1 to 256 for the bytes, then the pieces; the result is reproducible."""
     lines = (MARK + MARK.join(words).replace(_DROPPED_BY_SENTENCEPIECE, MARK) for words in sentences if words)
+    lines = thinned(lines, LEARNT_FROM)
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=lines,
+            sentence_iterator=iter(lines),
             model_writer=model,
             model_type="unigram",
             vocab_size=pieces + 1,

@@ -79,7 +79,7 @@ def attached(
             raise UserError(f"sentence {sentence.id!r} has no tree in the treebank to compare with")
         if of_arcs is not None and sentence.labels is None:
             raise UserError(f"sentence {sentence.id!r} has no labels in the treebank to compare with")
-        counted = np.array([counts(word) for word in sentence.words])
+        counted = np.array([counts(word) for word in sentence.words], bool)
         right = _equal(sentence.heads, heads) & counted
         both = right & _equal(sentence.labels, of_arcs) if of_arcs is not None else right
         found.append((right.sum(), counted.sum(), both.sum()))
@@ -89,4 +89,4 @@ def attached(
 
 def _equal(gold: Sequence[Any], other: Sequence[Any] | np.ndarray) -> np.ndarray:
     """Which words have in both what they have in the treebank."""
-    return np.array([one == another for one, another in zip(gold, other, strict=True)])
+    return np.array([one == another for one, another in zip(gold, other, strict=True)], bool)

@@ -85,7 +85,7 @@ class Estimate(NamedTuple):
 
 
 def score_trees(model: Transformer, words: Sequence[str], trees: Sequence[Sequence[int]] | np.ndarray) -> Scored:
-    """log p(words, tree) for each row of heads."""
+    """log p(words, tree) for each row of heads, or of heads and the numbers of labels (sequences/labelled.py)."""
     return _scored(model, _plan(model, words, trees))
 
 

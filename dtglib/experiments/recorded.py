@@ -13,9 +13,9 @@ from dtglib.basics.record import Record, read_record
 from dtglib.experiments.measures import Line
 
 
-def records(folder: Path | None = None) -> Iterator[Record]:
-    """The finished records, the newest first."""
-    folders = (folder or repository() / "results").glob("*/record.json")
+def records(folder: Path | None = None, named: str = "*") -> Iterator[Record]:
+    """The finished records in folders that are so named, the newest first."""
+    folders = (folder or repository() / "results").glob(f"{named}/record.json")
     found = [read_record(path.parent) for path in folders]
     finished = [one for one in found if one.about["status"] == "finished"]
     return iter(sorted(finished, key=lambda one: one.about["started"], reverse=True))
@@ -23,8 +23,8 @@ def records(folder: Path | None = None) -> Iterator[Record]:
 
 def benchmark(name: str) -> Record | None:
     """The newest record of a benchmark that came to its end, or None where there is none."""
-    folders = sorted((repository() / "benchmarks" / "records").glob(f"*-{name}"), reverse=True)
-    return next((one for one in map(read_record, folders) if one.about["status"] == "finished"), None)
+    days = "[0-9]" * 4 + "-[0-9][0-9]" * 2 + "-" + "[0-9]" * 6
+    return next(records(repository() / "benchmarks" / "records", f"{days}-{name}"), None)
 
 
 def newest_lines(folder: Path | None, wanted: Callable[[Line], bool]) -> pd.DataFrame:

@@ -77,7 +77,7 @@ TRANSLATIONS = Corpus(
     "translation",
     (),
 )
-# It writes trees at the price of a plain decoder, so that the first translation that somebody sees has a tree to show.
+# It writes trees, and has a plain decoder's cache, so that the first translation that somebody sees has a tree to show.
 # Which system translates best is another question (notebook 40).
 TRANSLATOR = "linearized"
 PARSER, WEAK_PARSER, SPAN_PARSER = "parser", "weak-parser", "spans"

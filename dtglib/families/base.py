@@ -136,7 +136,8 @@ class Variant(NamedTuple):
 
 OWN = "own"
 BASE = Variant({})  # nothing is changed
-Questions = Mapping[str, Mapping[str, Variant]]  # the named variants that answer each question; the first is BASE
+# The named variants that answer each question; in the first nothing is changed.
+Questions = Mapping[str, Mapping[str, Variant]]
 
 
 @dataclass(frozen=True)

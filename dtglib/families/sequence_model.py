@@ -63,7 +63,10 @@ BY_BEAM = Likelihood("log p, at least", is_exact=False, sums_over_trees=False, s
 
 
 def _symbols(reading: Reading, config: TransformerConfig, treebank: Treebank) -> Symbols:
-    """The arcs of the transition systems; with the labels of the treebank, those of the model's own system alone."""
+    """The arcs of the transition systems; with the labels of the treebank, those of the model's own system alone.
+
+    The labels of a corpus that is larger than memory are found in a pass over it, at every start of a training.
+    """
     if not (config.labels and reading.has_trees):
         return ARCS
     labels = {label for one in treebank.sentences if one.heads is not None for label in one.labels or ()}

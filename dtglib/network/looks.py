@@ -16,8 +16,6 @@ import numpy as np
 from dtglib.basics.jit import njit
 
 NEAREST = -1  # the smallest relative position: that of the dependent, as a COMPOSE position sees it
-
-
 FEWEST = 128  # positions of a thread: fewer take less time than waking it up
 
 

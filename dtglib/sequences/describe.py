@@ -48,7 +48,7 @@ def show(
     """Compile a sentence and its tree; `pieces` says into how many pieces each word is cut (default: one)."""
     require(system in SYSTEMS, f"there is no transition system {system!r}; there are {', '.join(SYSTEMS)}")
     require(len(heads) == len(words), f"{len(words)} words, but {len(heads)} heads; one is wanted for each word")
-    require(not labels or len(labels) == len(words), "one label is wanted for each word")
+    require(labels is None or len(labels) == len(words), "one label is wanted for each word")
     pieces = pieces_for(words, pieces)
     as_tree(heads)  # raises an error if this is no tree
     vocabulary = Vocabulary.of_words([words], arcs(max(2, len(words)), sorted(set(labels or ()))))

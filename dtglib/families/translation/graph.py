@@ -38,7 +38,7 @@ class GraphLayer(nn.Module):
 
     def forward(self, h: Float[Tensor, "P d"], graph: Graph) -> Float[Tensor, "P d"]:
         own, to_parent, to_child = self.weights(h).chunk(DIRECTIONS, dim=1)
-        gates = torch.full_like(h[:, :DIRECTIONS], torch.inf) if self.gates is None else self.gates(h)
+        gates = h.new_full((len(h), DIRECTIONS), torch.inf) if self.gates is None else self.gates(h)
         itself = torch.arange(len(h), device=h.device)
         g = self._opened(gates[:, 0], torch.zeros_like(itself))
         summed, carried = own * g[:, None], [(itself, torch.zeros_like(itself), g)]
@@ -50,7 +50,8 @@ class GraphLayer(nn.Module):
             summed = summed.index_add(0, told, message.index_select(0, teller) * g[:, None])
             carried.append((told, graph.label, g))
         if self.label is not None:
-            summed = summed + self._of_labels(*map(torch.cat, zip(*carried, strict=True)), len(h))
+            told, label, g = map(torch.cat, zip(*carried, strict=True))
+            summed = summed + self._of_labels(told, label, g, len(h))
         return h + self.dropout(summed.relu())
 
     def _opened(self, gate: Float[Tensor, " E"], label: Int[Tensor, " E"]) -> Float[Tensor, " E"]:
@@ -64,7 +65,7 @@ class GraphLayer(nn.Module):
     ) -> Float[Tensor, "P d"]:
         """What the labels of edges add. There are few, so that their gates are summed first, and not their vectors."""
         by_label = g.new_zeros(positions * len(self.label)).index_add(0, told * len(self.label) + label, g)
-        return by_label.view(positions, -1) @ self.label
+        return by_label.view(positions, -1).to(self.label.dtype) @ self.label
 
 
 def parents_of(rows: Rows) -> list[Bool[Tensor, "_ _ _"]]:
