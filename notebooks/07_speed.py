@@ -184,24 +184,22 @@ print(measured("beam", ["model", "beam", "sentences", "count", "seconds_taken", 
 # no more probable than itself, the word beam is full of better ones, and of their sum it is less than rounding takes.
 # That wins most where the word beam is narrow, and nothing where both beams are. Other exact bounds were looked for and
 # not found: how probable the next word is after a transition can only be known by computing it.
-#
 
 # %% tags=["table"]
 print(measured("steps", ["beam", "step", "count", "slower", "more"]))
 
 # %% [markdown]
-# The last lines are of linear maps in bfloat16, with weights that are converted once. Where a processor has the
-# instructions for it but no matrix units, they were slower than in float32; where it has such units, several times as
-# fast. What would it change in searches of trained models? The difference of surprisals or log p, in nats a word; how
-# many items or pairs change sides; by how much the score of a suite (of pairs: of all) changes at most; and how many
+# The last lines are of linear maps in bfloat16, with weights that are converted once; below 1 it is float32 that is
+# faster. What would they change in searches of trained models? The difference of surprisals or log p, in nats a word;
+# how many items or pairs change sides; by how much the score of a suite (of pairs: of all) changes at most; and how many
 # times as fast the search would be:
 
 # %% tags=["table"]
 print(measured("rounding", ["what", "count", "mean_difference", "largest_difference", "changed", "score", "faster"]))
 
 # %% [markdown]
-# More than a thousandth of a nat a word is more than we accept by default, for what it wins. So searches compute in
-# float32, unless `torch.autocast` says otherwise, and there is no setting for it.
+# We accept a thousandth of a nat a word by default, and no more. Searches compute in float32, unless `torch.autocast`
+# says otherwise; there is no setting for it.
 
 # %% [markdown]
 # These models have random weights, which leave a search undecided. Of a trained one most hypotheses are far behind, and
