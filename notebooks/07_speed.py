@@ -191,8 +191,8 @@ print(measured("steps", ["beam", "step", "count", "slower", "more"]))
 # %% [markdown]
 # The last lines are of linear maps in bfloat16, with weights that are converted once; below 1 it is float32 that is
 # faster. What would they change in searches of trained models? The difference of surprisals or log p, in nats a word;
-# how many items or pairs change sides; by how much the score of a suite (of pairs: of all) changes at most; and how many
-# times as fast the search would be:
+# how many items or pairs change sides; by how much the score of a suite (of pairs: of all) changes at most; and how
+# many times as fast the search would be:
 
 # %% tags=["table"]
 print(measured("rounding", ["what", "count", "mean_difference", "largest_difference", "changed", "score", "faster"]))

@@ -338,8 +338,8 @@ of_questions = {"index": ["question", "system"], "columns": "measure", "values":
 # other words stand between a subject and its verb (the circuit Agreement), GiLT is right in 28 % of the items, GiLT-DP
 # in 47, TXL in 3, and DTG in 98.
 #
-# **When arcs are known.** Of one seed, both orders of the paper's Table 3 appear: arcs are better if the word has been read
-# before them (F1 95.9, and 95.4 if not), and log p of words and graph together is higher if they come first.
+# **When arcs are known.** Of one seed, both orders of the paper's Table 3 appear: arcs are better if the word has been
+# read before them (F1 95.9, and 95.4 if not), and log p of words and graph together is higher if they come first.
 #
 # **What is not asked.** The graphs of minilang are derived by a grammar together with its sentences, without errors;
 # the paper's were drawn by a parser, whose errors it takes to be one reason why sparser graphs did better.
