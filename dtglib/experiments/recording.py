@@ -70,6 +70,8 @@ def record_evaluation(
     if odd := [name for name in about if name not in ABOUT]:
         raise UserError(f"there is no evaluation {odd[0]!r}; there is {', '.join(ABOUT)}")
     settings, about = _shared(size, names), about or ABOUT
+    if questions and ABLATIONS not in about:
+        raise UserError(f"only ablations answer questions, such as {questions[0]!r}; add them to --about")
     for name in names if questions else ():
         asked(read_size(size, model=name), questions)  # an error if it has no such question
     config = {"size": size, **as_dict(*settings), "seed": list(seeds), "model": list(names), "about": list(about)}
