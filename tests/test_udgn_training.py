@@ -33,6 +33,7 @@ from dtglib.families.udgn.masked import MASKINGS, SYMBOLS
 from dtglib.families.udgn.measure import masked_perplexity, pseudo_scores, word_log_probs
 from dtglib.families.udgn.network import Udgn
 from dtglib.families.udgn.words import are_words, heads_among, read, speaks
+from dtglib.network.transformer import TransformerConfig
 from dtglib.sequences.batches import by_total
 from dtglib.training.schedule import TrainConfig
 
@@ -91,7 +92,7 @@ def test_rare_words_are_unknown_and_the_shared_vocabulary_is_not_asked():
     found = kind.vocabulary(config, shared, treebank)
     assert found.entries[len(SYMBOLS.entries) :] == ("▁there",) and found.symbols == SYMBOLS
     assert len(speaks(SMALL, shared, treebank).entries) - len(ARCS.entries) == 6
-    assert family("dtg").vocabulary(None, shared, treebank) == shared
+    assert family("dtg").vocabulary(TransformerConfig(), shared, treebank) == shared
     with pytest.raises(UserError, match="no word comes 9 times"):
         speaks(UdgnConfig(rarest=9), shared, treebank)
 
