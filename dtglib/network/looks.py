@@ -29,7 +29,7 @@ def look_in_threads(
     threads: int,
 ) -> None:
     """`look` by at most so many threads, each of which does some of the positions."""
-    cuts = np.linspace(0, len(found), max(1, min(threads, len(found) // FEWEST)) + 1).astype(int)
+    cuts = np.linspace(0, len(found), max(1, min(threads, len(found) // FEWEST)) + 1).astype(int).tolist()
 
     def look_at(start: int, stop: int) -> None:
         mine, seen = (tuple(column[start:stop] for column in columns) for columns in (queries, looks))
