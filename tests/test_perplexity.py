@@ -301,6 +301,8 @@ def changed(config: object, name: str) -> object:
         other = "ud"
     elif typing.get_origin(kind) is typing.Literal:
         other = next(choice for choice in typing.get_args(kind) if choice != value)
+    elif kind is bool:
+        other = not value
     elif kind in (str, str | None):
         other = f"{value} too"
     elif kind in (float, float | None):
