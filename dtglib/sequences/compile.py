@@ -136,8 +136,8 @@ def require_within(numbers: np.ndarray, count: int) -> None:
         raise IndexError(f"there are {count} sentences, counted from 0; asked for {numbers.tolist()}")
 
 
-class TooFar(UserError):
-    """Some trees need arcs that reach further than those of the vocabulary, or have other labels.
+class NotWritable(UserError):
+    """Some trees cannot be written with the symbols of the vocabulary: an arc reaches too far, or has another label.
 
     `sentences` are their numbers, from 0.
     """
@@ -255,7 +255,7 @@ def compile_arrays(
             what = f"{system.NAME} needs an arc that reaches further than [{reach}]"
             larger = "" if reach == MOST_REACH else ", or make a vocabulary with a larger reach"
             way_out = f"leave it out{larger}"
-        raise TooFar(f"sentence {first + 1}: {what}; {way_out}", np.flatnonzero(too_far))
+        raise NotWritable(f"sentence {first + 1}: {what}; {way_out}", np.flatnonzero(too_far))
     return Sequences(Compiled(*out[:, : starts[-1]]), starts)
 
 

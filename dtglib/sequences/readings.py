@@ -25,7 +25,7 @@ import numpy as np
 from dtglib.basics.errors import UserError
 from dtglib.data.treebank import Sentence, TreebankError, why_no_projective_tree
 from dtglib.data.vocabulary import END, ROOT, Vocabulary
-from dtglib.sequences.compile import COMPOSE, NOTHING, STACK, Compiled, Sequences, TooFar, compile_trees
+from dtglib.sequences.compile import COMPOSE, NOTHING, STACK, Compiled, NotWritable, Sequences, compile_trees
 from dtglib.sequences.labelled import NO_LABEL, numbers_of, with_labels
 from dtglib.transitions import SYSTEMS
 from dtglib.transitions import words as words_alone
@@ -175,6 +175,6 @@ def within_reach(
     every = np.arange(len(trees))
     try:
         return reading.compile(vocabulary, trees), every
-    except TooFar as error:
+    except NotWritable as error:
         within = np.setdiff1d(every, error.sentences)
     return reading.compile(vocabulary, [trees[number] for number in within]), within

@@ -57,8 +57,8 @@ from dtglib.sequences.compile import (
     TOP,
     WORD,
     Compiled,
+    NotWritable,
     Sequences,
-    TooFar,
 )
 from dtglib.sequences.readings import WordsAndTree, causal
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_GENERATE
@@ -75,7 +75,7 @@ def composed(
     ]
     if beyond := [number for number, column in enumerate(columns) if column is None]:
         what = f"more than {most_in_a_row} opening brackets in a row, or more than {MOST_OPEN} open at once"
-        raise TooFar(f"{len(beyond)} trees, such as that of sentence {beyond[0] + 1}: {what}", np.array(beyond))
+        raise NotWritable(f"{len(beyond)} trees, such as that of sentence {beyond[0] + 1}: {what}", np.array(beyond))
     starts = np.concatenate([[0], np.cumsum([column.shape[1] for column in columns], dtype=np.int64)])
     together = np.concatenate(columns, axis=1) if columns else np.empty((len(Compiled._fields), 0), np.int32)
     return Sequences(Compiled(*together), starts)
