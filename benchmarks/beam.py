@@ -4,14 +4,14 @@
 
 One, 8 and 32 sentences of 10 made-up words at once, out of a vocabulary of 8,000 pieces; three pairs of beam and word
 beam; d 256, 6 layers, 8 heads, inner width 1024, random weights, which leave the search undecided: trained models are
-faster. The count is of positions that are computed. "times" is the time over that of the arithmetic: two operations
-for each weight of a layer and position, and for each logit and number of a vector, at the best rate of large products
-in the same run. "a_sentence" is in seconds; "slots" are the most slots of the cache that were taken at once, and
-"bytes" theirs.
+faster. The count is of positions that are computed. "times" is the time over that of the arithmetic: two operations for
+each weight of a layer and position, and for each logit and number of a vector, at the best rate of large products in
+the same run and precision; "rounded" models have linear maps in bfloat16 (dtglib/network/rounded.py). "a_sentence" is
+in seconds; "slots" are the most slots of the cache that were taken at once, and "bytes" theirs.
 
-Then, where UD English is at hand, sentences of 12 words by the released DTG with 300 hypotheses within 12 nats, as the
-time of 1,000 of them; and for sentences of 5 to 40 words and a beam of 30 the cache of DTG, which is as deep as the
-stack, and that of TXL (trans), which holds everything.
+Then, where UD English is at hand, sentences of 12 words by the released DTG, exact and rounded, with 300 hypotheses
+within 12 nats, as the time of 1,000 of them; and for sentences of 5 to 40 words and a beam of 30 the cache of DTG,
+which is as deep as the stack, and that of TXL (trans), which holds everything.
 """
 
 import os
@@ -31,6 +31,7 @@ from dtglib.decode.beam import Widths, in_parts, search
 from dtglib.decode.stack_stepper import Hypotheses, StackStepper
 from dtglib.evaluate.surprisal import surprisals
 from dtglib.families.base import build, load_model
+from dtglib.network.rounded import round_maps
 from dtglib.network.transformer import Transformer, TransformerConfig
 from dtglib.transitions.rows import MAY_CONTINUE
 
@@ -57,9 +58,9 @@ class Counting(StackStepper):
         return super().some_log_probs(hypotheses, symbols)
 
     @property
-    def operations(self) -> int:
+    def of_layers(self) -> int:
         layers = [p for name, p in self.model.blocks.named_parameters() if p.ndim == 2 and "places" not in name]
-        return 2 * self.positions * sum(map(torch.Tensor.numel, layers)) + self.of_output
+        return 2 * self.positions * sum(map(torch.Tensor.numel, layers))
 
 
 def counted(model: Transformer, sentences: Sequence[Sequence[str]], widths: Widths) -> Counting:
@@ -72,11 +73,13 @@ def counted(model: Transformer, sentences: Sequence[Sequence[str]], widths: Widt
 def main() -> None:
     torch.set_num_threads(2)
     with _common.benchmark("beam", "How fast is the beam search, and how much does its cache hold?") as report:
-        rate = report_rate(report, torch.float32)
+        exact, coarse = (report_rate(report, dtype) for dtype in (torch.float32, torch.bfloat16))
         for name in MODELS:
-            report_model(report, name, rate)
+            report_model(report, name, network(name), (exact, exact))
+        report_model(report, "dtg, rounded", round_maps(network("dtg")), (coarse, exact))
         if ud_folder(UD).is_dir():
-            report_released(report)
+            report_released(report, RELEASED, load_model(RELEASED))
+            report_released(report, f"{RELEASED}, rounded", round_maps(load_model(RELEASED)))
         for name in ("dtg", "txl-trans"):
             report_lengths(report, name)
 
@@ -87,31 +90,31 @@ def network(name: str) -> Transformer:
     return build(TransformerConfig(model=name, **SIZE), _common.made_up_vocabulary()).eval()
 
 
-def report_model(report: _common.Report, name: str, rate: float) -> None:
-    """All widths, and all numbers of sentences at once."""
-    model, chance = network(name), random.Random(1)
+def report_model(report: _common.Report, name: str, model: Transformer, rates: tuple[float, float]) -> None:
+    """All widths and numbers of sentences at once; the rates are those of the layers' products and of the output."""
+    chance = random.Random(1)
     sentences = [_common.made_up_words(WORDS, chance) for _ in range(32)]
     for widths, counts in SETTINGS:
         for count in counts:
             costs = counted(model, sentences[:count], widths)
+            arithmetic = costs.of_layers / rates[0] + costs.of_output / rates[1]
             what = f"{name}, {widths.beam_width}/{widths.word_beam_width}, {count} x {WORDS} words"
             report(
                 what, costs.positions,
                 lambda some=sentences[:count], widths=widths: search(model.stepper(), model.vocabulary, some, widths),
                 model=name, beam=f"{widths.beam_width}/{widths.word_beam_width}", sentences=count,
-                times=lambda seconds, least=costs.operations / rate: seconds / least,
+                times=lambda seconds, least=arithmetic: seconds / least,
                 a_sentence=lambda seconds, count=count: seconds / count,
                 slots=costs.pool.most, bytes=costs.pool.most * BYTES,
             )  # fmt: skip
 
 
-def report_released(report: _common.Report) -> None:
+def report_released(report: _common.Report, name: str, model: Transformer) -> None:
     """Sentences of one length, by a trained model: log p alone, and all surprisals."""
-    model = load_model(RELEASED)
     words = [sentence.words for sentence in load(ud_folder(UD), "test").sentences if len(sentence.words) == UD_WORDS]
     words = words[:UD_SENTENCES]
     a_thousand = {"a_thousand": lambda seconds: 1000 * seconds / len(words)}
-    what = f"{RELEASED}, {len(words)} x {UD_WORDS} words, beam 300 within {WITHIN.within:g} nats"
+    what = f"{name}, {len(words)} x {UD_WORDS} words, beam 300 within {WITHIN.within:g} nats"
     report(f"{what}, log p", len(words), lambda: list(in_parts(search, model, words, WITHIN)), **a_thousand)
     report(f"{what}, surprisals", len(words), lambda: list(surprisals(model, words, WITHIN)), **a_thousand)
 

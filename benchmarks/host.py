@@ -27,7 +27,7 @@ from dtglib.families.base import family
 from dtglib.network.transformer import TransformerConfig
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.projective import different_samples
-from dtglib.sequences.compile import NOTHING
+from dtglib.sequences.columns import NOTHING
 
 LENGTHS, SENTENCES, TREES = (9, 24), 16, 300
 ROWS = 2000

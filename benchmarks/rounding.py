@@ -1,13 +1,13 @@
-"""What searches with linear maps in bfloat16 would change: surprisals, items of test suites, minimal pairs, and time.
+"""What linear maps in bfloat16 change and gain: surprisals, items of test suites, minimal pairs, sums over trees.
 
     python benchmarks/rounding.py            --quick: a few items, to see that it runs
 
-The weights of the layers' linear maps are converted once; their products are bfloat16, and everything else (norms,
-attention, output layer, sums) is float32 as before. The released DTGs: that of minilang on all items of minilang's
+What is rounded is said in dtglib/network/rounded.py. The released DTGs: that of minilang on all items of minilang's
 suites and a tenth of its pairs, and that of UD English, where the data are at hand, on all items of the public suites
-and a hundredth of BLiMP's pairs; a beam of 30 within 8 nats, two cores. Differences are in nats a word, of regions that
-have words; "changed" counts items whose formula holds in one precision only, or pairs whose better sentence changes;
-"score" is by how much a suite's score changes at most. "faster" is the time in float32 over that in bfloat16.
+and a hundredth of BLiMP's pairs, by a beam of 30 within 8 nats; and both on 50 test sentences with 300 trees each. Two
+cores. Differences are in nats a word, of regions that have words; "changed" counts items whose formula holds in one
+precision only, pairs whose better sentence changes, or sentences whose best tree does; "score" is by how much a suite's
+score changes at most. "faster" is the time in float32 over that in bfloat16.
 """
 
 import os
@@ -23,39 +23,25 @@ from typing import Any
 import _common
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from dtglib.basics.record import Row
+from dtglib.data.corpora import load
 from dtglib.data.registry import data_folder
 from dtglib.decode.beam import Widths, in_parts, search
 from dtglib.evaluate.blimp import all_pairs, pair_rows, read_pairs
+from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.evaluate.suites import Suite, all_items, item_rows, read_suites, scores_by_suite
 from dtglib.evaluate.surprisal import of_beginnings
-from dtglib.families.base import load_model
+from dtglib.experiments.sentence_scores import spread
+from dtglib.families.base import family_of, load_model
+from dtglib.network.rounded import round_maps
+from dtglib.parsing.parser import load_parser
+from dtglib.parsing.propose import METHODS, propose
 
 WIDTHS = Widths(30, 30, within=8.0)
+SCORED, TREES = 50, 300  # sentences, and the trees of each
 SETS = {"dtg-minilang": ("minilang", 0.1), "dtg-ud": (None, 0.01)}  # whose suites and pairs; what share of the pairs
-
-
-class Rounded(nn.Module):
-    """A linear map in bfloat16."""
-
-    def __init__(self, linear: nn.Linear) -> None:
-        super().__init__()
-        self.weight = linear.weight.detach().bfloat16()
-        self.bias = None if linear.bias is None else linear.bias.detach().bfloat16()
-
-    def forward(self, x: Tensor) -> Tensor:
-        return nn.functional.linear(x.bfloat16(), self.weight, self.bias).float()
-
-
-def rounded(model: nn.Module) -> nn.Module:
-    """Give the layers of a model such maps, but for those of relative positions, which are made once in a search."""
-    for block in model.blocks:
-        for name, module in list(block.named_children()):
-            if isinstance(module, nn.Linear) and name != "places":
-                setattr(block, name, Rounded(module))
-    return model
 
 
 def main() -> None:
@@ -63,15 +49,16 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a few items, to see that it runs")
     share = 0.01 if parser.parse_args().quick else 1.0
     torch.set_num_threads(2)
-    with _common.benchmark("rounding", "What would linear maps in bfloat16 change in searches?") as report:
+    with _common.benchmark("rounding", "What do linear maps in bfloat16 change and gain?") as report:
         for name, (of, pairs) in SETS.items():
             if of is None and not all(Path(data_folder(), public).is_dir() for public in ("sg", "blimp")):
                 continue
-            models = [load_model(name), rounded(load_model(name))]
+            models = [load_model(name), round_maps(load_model(name))]
             for model in models:  # kernels are compiled, or read
                 list(in_parts(search, model, [("There", "is")], WIDTHS))
             report_suites(report, name, models, read_suites(of, share))
             report_pairs(report, name, models, of, share * pairs)
+            report_trees(report, name, models, max(1, round(share * SCORED)))
 
 
 def report_suites(report: _common.Report, name: str, models: Sequence[nn.Module], suites: list[Suite]) -> None:
@@ -119,6 +106,28 @@ def report_pairs(report: _common.Report, name: str, models: Sequence[nn.Module],
         f"{name}: minimal pairs", len(lengths) // 2, seconds_rounded,
         **differences(exact / lengths, coarse / lengths),
         changed=int((better[0] != better[1]).sum()), score=float(abs(better[0].mean() - better[1].mean())),
+        faster=seconds / seconds_rounded,
+    )  # fmt: skip
+
+
+def report_trees(report: _common.Report, name: str, models: Sequence[nn.Module], count: int) -> None:
+    """Test sentences with the trees that a parser proposes, which are scored together, as a trie."""
+    about = name.rpartition("-")[2]
+    sentences = spread(load({"ud": "ud-english"}.get(about, about), "test").sentences, count)
+    words = [sentence.words for sentence in sentences]
+    proposed = list(propose(load_parser(f"parser-{about}"), words, TREES, METHODS["sample"], 1, 0))
+    lengths = np.array([len(one) + 1 for one in words])
+
+    def scores_by(model: nn.Module, first: int | None = None) -> list[SentenceScore]:
+        return list(family_of(model).likelihood.scores(model, sentences[:first], proposed[:first]))
+
+    for model in models:
+        scores_by(model, 1)  # kernels are compiled, or read
+    (exact, seconds), (coarse, seconds_rounded) = (timed(lambda model=model: scores_by(model)) for model in models)
+    apart = differences(*(np.array([score.log_prob for score in scores]) / lengths for scores in (exact, coarse)))
+    report(
+        f"{name}: sentences with {TREES} trees", count, seconds_rounded,
+        **apart, changed=sum(one.best != other.best for one, other in zip(exact, coarse, strict=True)),
         faster=seconds / seconds_rounded,
     )  # fmt: skip
 

@@ -35,7 +35,7 @@ from dtglib.families.base import build
 from dtglib.network.transformer import Transformer, TransformerConfig
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS, propose
-from dtglib.sequences.compile import Sequences
+from dtglib.sequences.columns import Sequences
 
 LENGTHS, TREES, SENTENCES = (12, 25), 300, 4
 SIZE = {"layers": 6, "width": 256, "heads": 8, "inner": 1024}

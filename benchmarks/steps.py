@@ -4,8 +4,8 @@
 
 One sentence of 10 made-up words by DTG, as in beam.py: d 256, 6 layers, 8 heads, inner width 1024, 8,000 pieces, random
 weights. Searches with and without a step alternate, so that whatever else the machine does slows both; "slower" is how
-many times as long the search takes without it, and "more" how many times as many positions it computes. Then what was
-not done: the linear maps of a layer in bfloat16, with weights that are converted once, against float32.
+many times as long the search takes without it, and "more" how many times as many positions it computes. Then what is
+done only if somebody asks for it: the linear maps of a layer in bfloat16, with weights converted once, against float32.
 """
 
 import random

@@ -16,7 +16,8 @@ from dtglib.data.corpora import load, ud_folder
 from dtglib.data.treebank import trees_only
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.sequences.batches import pad
-from dtglib.sequences.compile import Arcs, Sequences, compile_arrays, compile_trees
+from dtglib.sequences.columns import Sequences
+from dtglib.sequences.compile import Arcs, compile_arrays, compile_trees
 from dtglib.sequences.naive import simulate
 from dtglib.transitions import SYSTEMS, oracle
 

@@ -44,7 +44,7 @@ from dtglib.families.base import family, load_model, titles
 from dtglib.network.transformer import batch_of
 from dtglib.pictures import plot
 from dtglib.sequences.batches import pad
-from dtglib.sequences.compile import COMPOSE, NOTHING
+from dtglib.sequences.columns import COMPOSE, NOTHING
 from dtglib.sequences.structure import dense
 from dtglib.training.networks import best_on_dev
 from dtglib.training.speed import positions_per_second

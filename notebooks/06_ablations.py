@@ -196,6 +196,12 @@ draw_recorded("transition system")
 draw_recorded("parser")
 
 # %% [markdown]
+# With labels, perplexities by the beam:
+
+# %%
+draw_recorded("labels", "perplexity by beam")
+
+# %% [markdown]
 # ## What we found
 #
 # Of what is [recorded](../results/2026-11-21-mini-ablations) at `mini`, with three seeds (p of paired t tests over
@@ -219,5 +225,6 @@ draw_recorded("parser")
 # them back, so it is the learning that suffers. The paper, whose two parsers are closer to one another, finds 15.1 and
 # 14.9.
 #
-# **Labels.** Not recorded yet: `dtglib evaluate --size mini --models dtg --about ablations --questions labels --seeds
-# 1 2 3 --out results/DATE-mini-labels` records it.
+# **Labels.** In the beam's perplexities nothing is won or lost (26.0 with, 26.2 without them, p = .5), and a parser
+# comes with them: 99.1 % of the words have the right head and label, 99.2 % the right head ([three other
+# trainings](../results/2026-11-25-mini-labels), of a later version; dropout draws other numbers there).

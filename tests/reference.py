@@ -27,7 +27,7 @@ from dtglib.data.conllu import find_cycle
 from dtglib.data.vocabulary import END, PAD, ROOT, Vocabulary
 from dtglib.network.output import Legal
 from dtglib.network.transformer import Batch, Transformer
-from dtglib.sequences.compile import NOTHING
+from dtglib.sequences.columns import NOTHING
 from dtglib.sequences.naive import Input, simulate
 from dtglib.sequences.structure import Structure
 from dtglib.transitions import START, SYSTEMS, Action, Kind, State, oracle, take

@@ -9,7 +9,7 @@ from toys import FIRST_PIECE, compiled, in_every_system, random_sentences
 from dtglib.basics.errors import UserError
 from dtglib.data.vocabulary import END, PAD, ROOT
 from dtglib.sequences.batches import POSITIONS, by_length, in_rows, pack, pad, rows_of
-from dtglib.sequences.compile import NOTHING, STACK, Compiled
+from dtglib.sequences.columns import NOTHING, STACK, Compiled
 from dtglib.sequences.structure import Structure, dense, vectors_of
 
 SENTENCES = random_sentences(7, 12, most_words=20)

@@ -15,7 +15,8 @@ import dtglib.sequences.compile
 from dtglib.basics.errors import UserError
 from dtglib.data.symbols import arcs
 from dtglib.data.vocabulary import END, ROOT, Vocabulary
-from dtglib.sequences.compile import COMPOSE, NOTHING, STACK, Compiled, compile_trees
+from dtglib.sequences.columns import COMPOSE, NOTHING, STACK, Compiled
+from dtglib.sequences.compile import compile_trees
 from dtglib.transitions import START, SYSTEMS, Action, Kind, State, oracle, replay, take
 from dtglib.transitions.protocol import operands
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE, MAY_POP, MOST_REACH

@@ -33,7 +33,7 @@ from dtglib.families.constituency.sides import SidesModel
 from dtglib.families.constituency.trees import bracket_symbols, labels_of, symbols_of, words_and_symbols, written
 from dtglib.network.transformer import TransformerConfig, batch_of
 from dtglib.sequences.batches import pad
-from dtglib.sequences.compile import COMPOSE
+from dtglib.sequences.columns import COMPOSE
 from dtglib.sequences.structure import dense, vectors_of
 
 LABELS, WORDS = ("NP", "S", "VP"), ("There", "is", "a", "difference")

@@ -179,6 +179,15 @@ def test_labels_come_by_frequency_and_correlate_as_numpy_says():
     assert without_subtypes(["nmod:poss", "det"]) == ["nmod", "det"]
 
 
+def test_a_sentence_of_one_word_adds_no_arc():
+    some = beliefs(np.random.default_rng(1), "child to parent", 2)
+    one_word = Belief(Sentence(("w",), (0,), ("root",)), None, {"before": np.ones((2, 2, 1, 1))})
+    found, expected = values_at_arcs([some[0], one_word, some[1]]), values_at_arcs(some)
+    assert found.labels == expected.labels
+    for key, values in expected.values.items():
+        assert np.array_equal(found.values[key], values)
+
+
 def test_without_labels_there_is_nothing_to_correlate():
     with pytest.raises(UserError, match="no arc has a label"):
         values_at_arcs([Belief(Sentence(("a", "b"), (0, 1)), None, {})])

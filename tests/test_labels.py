@@ -53,7 +53,8 @@ from dtglib.network.prepared import prepared
 from dtglib.network.transformer import Transformer, TransformerConfig, batch_of
 from dtglib.parsing.projective import OverTrees
 from dtglib.sequences.batches import pad
-from dtglib.sequences.compile import NOTHING, compile_trees
+from dtglib.sequences.columns import NOTHING
+from dtglib.sequences.compile import compile_trees
 from dtglib.sequences.describe import as_rows, show
 from dtglib.sequences.labelled import NO_LABEL, heads_of, labels_of, with_labels
 from dtglib.sequences.readings import within_reach

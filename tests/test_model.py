@@ -34,7 +34,7 @@ from dtglib.network.attention import sinusoids
 from dtglib.network.transformer import REPRESENTATIONS, Batch, Transformer, TransformerConfig, batch_of
 from dtglib.network.weights import write_compact
 from dtglib.sequences.batches import pack, pad
-from dtglib.sequences.compile import COMPOSE, NOTHING
+from dtglib.sequences.columns import COMPOSE, NOTHING
 from dtglib.sequences.structure import dense, flex
 from dtglib.transitions import Action, Kind
 

@@ -28,7 +28,8 @@ from dtglib.network.output import (
     legal_log_softmax,
 )
 from dtglib.network.prepared import prepared, some_of
-from dtglib.sequences.compile import NOTHING, Sequences, compile_trees
+from dtglib.sequences.columns import NOTHING, Sequences
+from dtglib.sequences.compile import compile_trees
 from dtglib.transitions import START, SYSTEMS, Action, Kind, State, oracle, take
 from dtglib.transitions.rows import MAY_END
 

@@ -20,7 +20,7 @@ from dtglib.families.constituency.naive import simulate as simulate_brackets
 from dtglib.families.constituency.trees import bracket_symbols, labels_of, symbols_of
 from dtglib.network.transformer import Transformer, TransformerConfig, batch_of
 from dtglib.sequences.batches import pad
-from dtglib.sequences.compile import COMPOSE, NOTHING, STACK, Compiled, Sequences
+from dtglib.sequences.columns import COMPOSE, NOTHING, STACK, Compiled, Sequences
 from dtglib.sequences.naive import simulate
 from dtglib.sequences.reach import (
     NEVER,

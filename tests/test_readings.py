@@ -22,7 +22,8 @@ from dtglib.basics.errors import UserError
 from dtglib.data.vocabulary import END, ROOT, Vocabulary
 from dtglib.families.base import titles
 from dtglib.sequences.batches import pack, pad
-from dtglib.sequences.compile import COMPOSE, NOTHING, STACK, Compiled, Sequences, compile_trees
+from dtglib.sequences.columns import COMPOSE, NOTHING, STACK, Compiled, Sequences
+from dtglib.sequences.compile import compile_trees
 from dtglib.sequences.readings import causal
 from dtglib.sequences.structure import dense, vectors_of
 from dtglib.transitions import SYSTEMS

@@ -100,7 +100,7 @@ def test_json_has_of_every_sentence_and_of_all_what_the_functions_say(name, fold
     expected = by_hand(folder, name)
     assert [row["text"] for row in found["sentences"]] == [" ".join(words) for words in WORDS]
     for row, by_function in zip(found["sentences"], expected, strict=True):
-        assert set(row) == {"text", "words", "pieces", "trees", "log_prob", "best", "ends"}
+        assert set(row) == {"text", "words", "pieces", "trees", "log_prob", "best", "ends", "unasked"}
         assert (row["words"], row["pieces"], row["trees"]) == by_function[:3]
         assert row["log_prob"] == pytest.approx(by_function.log_prob, abs=1e-6)
         assert row["best"] == (list(by_function.best) if by_function.best else None)

@@ -150,6 +150,29 @@ def test_torchrun_may_restart_processes_of_which_one_was_killed(tmp_path, log, m
         assert json.loads((log / f"found-by-{rank}").read_text()) == [row(number) for number in range(len(COSTS))]
 
 
+THREADS = """
+import atexit
+from pathlib import Path
+# What is registered first is called last.
+atexit.register(lambda: print(*(one.read_text() for one in Path("/proc/self/task").glob("*/comm"))))
+from dtglib.training.distributed import processes
+with processes() as ours:
+    print(ours.from_first(lambda: "shared"))
+    ours.wait()
+"""
+
+
+@pytest.mark.slow
+def test_when_python_shuts_down_no_thread_of_a_group_is_left(tmp_path, monkeypatch):
+    # Such a thread may ask for Python's lock too late, which ends the process with a signal: a race, and a rare one.
+    (tmp_path / "threads.py").write_text(THREADS)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    status, out, err = torchrun(2, tmp_path / "threads.py")
+    assert status == 0, err
+    assert out.count("shared") == 2 and "python" in out
+    assert "gloo" not in out
+
+
 # ---- Commands
 
 

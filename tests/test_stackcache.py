@@ -25,7 +25,7 @@ from dtglib.decode.stack_stepper import Hypotheses, StackStepper
 from dtglib.network.output import Legal
 from dtglib.network.transformer import REPRESENTATIONS, Batch, Transformer, batch_of
 from dtglib.sequences.batches import pad
-from dtglib.sequences.compile import COMPOSE, NOTHING
+from dtglib.sequences.columns import COMPOSE, NOTHING
 from dtglib.sequences.structure import dense
 from dtglib.transitions import START, Action, Kind, oracle, take
 

@@ -15,7 +15,7 @@ from toys import Sentence, compiled, in_every_system, random_sentences, small_se
 from trees import THERE_IS_A_DIFFERENCE, projective_trees
 
 from dtglib.sequences.batches import pack, pad
-from dtglib.sequences.compile import COMPOSE, NOTHING, STACK, Compiled
+from dtglib.sequences.columns import COMPOSE, NOTHING, STACK, Compiled
 from dtglib.sequences.naive import Naive, simulate
 from dtglib.sequences.structure import BLOCK, Structure, Vectors, blocks, dense, flex, vectors_of
 from dtglib.transitions import SYSTEMS, Action, Kind, oracle

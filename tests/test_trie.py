@@ -24,7 +24,7 @@ from dtglib.families.base import build
 from dtglib.network import attention
 from dtglib.network.transformer import Transformer, TransformerConfig, batch_of
 from dtglib.sequences.batches import by_length, pad
-from dtglib.sequences.compile import Compiled, Sequences
+from dtglib.sequences.columns import Compiled, Sequences
 from dtglib.sequences.structure import Shared, Structure, dense, vectors_of
 
 MODELS = ["dtg", "dtg-eager", "dtg-swift", "txl-trans"]

@@ -187,17 +187,24 @@ def test_the_number_of_heads_changes_no_parameter_but_the_bias():
     assert len(set(sizes)) == 1
 
 
-def test_a_layer_keeps_numbers_for_pairs_and_heads_but_no_vectors_of_them():
-    """What a layer keeps for the way back grows with B H T^2, and not with the width of a head on top."""
+def test_what_a_layer_keeps_grows_with_batch_heads_and_the_square_of_the_length():
+    """For the way back: some numbers for each head and pair of words, and no vectors of them."""
 
-    def kept(T: int, head_width: int) -> int:
-        net, sizes = network(layers=1, heads=2, heads_width=2 * head_width), []
-        h, weight = torch.randn(1, T, 10, requires_grad=True), torch.rand(1, 1, T, T, requires_grad=True)
+    def kept(B: int, T: int, heads: int, head_width: int) -> int:
+        net, sizes = network(layers=1, heads=heads, heads_width=heads * head_width), []
+        h, weight = torch.randn(B, T, 10, requires_grad=True), torch.rand(B, 1, T, T, requires_grad=True)
         with torch.autograd.graph.saved_tensors_hooks(lambda x: sizes.append(x.numel()) or x, lambda x: x):
             net.layers[0](h, weight)
-        return max(sizes)
+        return sum(sizes)
 
-    assert kept(40, 4) == kept(40, 16) == 2 * 40 * 40
+    def for_pairs(B: int, T: int, heads: int, head_width: int) -> float:
+        """The part that grows with the square of the length, for each sentence and pair of words."""
+        sums = [kept(B, length, heads, head_width) for length in (T, 2 * T, 3 * T)]
+        return (sums[2] - 2 * sums[1] + sums[0]) / (2 * B * T**2)
+
+    for_head = [(for_pairs(1, 20, heads, 4) - for_pairs(1, 20, 1, 4)) / (heads - 1) for heads in (2, 4, 8)]
+    assert for_head == [3, 3, 3]
+    assert for_pairs(1, 20, 8, 4) == for_pairs(1, 20, 8, 16) == for_pairs(5, 20, 8, 4) == for_pairs(1, 31, 8, 4)
 
 
 # ---- Masks

@@ -31,8 +31,8 @@ from dtglib.parsing.selection import most_probable_heads
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
 PAIRS, IN_A_SENTENCE, MOST_FILLERS = 20, 4, 3
-CONFIG = UdgnConfig(layers=2, width=64, heads=4, heads_width=128, parser_layers=1, dropout=0.1, rarest=1)
-WORDS, STEPS, BETWEEN = 640, 1250, 125  # of a batch; of the training; between two measurements
+CONFIG = UdgnConfig(layers=2, width=64, heads=4, heads_width=128, parser_layers=1, dropout=0.0, rarest=1)
+WORDS, STEPS = 640, 1000  # of a batch; of the training
 LETTERS = "abcdefghijklmnopqrstuvwxyz"  # not digits, which are all alike to the model
 FILLER = "f"
 
@@ -94,36 +94,33 @@ def found_pairs(net: Udgn, sentences: list[Sentence]) -> tuple[float, float]:
     return float(np.mean(between) / np.mean(elsewhere)), float(np.mean(right))
 
 
-def trained(edges: str) -> list[Found]:
-    """Trained on 4,000 sentences, and measured on others from time to time."""
+def trained(edges: str) -> Found:
+    """Trained on 4,000 sentences, and measured on others."""
     speaks = Vocabulary.of_words([[kind + LETTERS[k]] for k in range(PAIRS) for kind in "xy"], SYMBOLS)
-    config, device, found = replace(CONFIG, edges=edges), torch.device("cpu"), []
+    config, device = replace(CONFIG, edges=edges), torch.device("cpu")
     data, test = (MaskedExamples.of(config, speaks, planted(count, count)) for count in (4000, 100))
     torch.manual_seed(1)
     net, random, training = Udgn(config, speaks), np.random.default_rng(1), MaskedTraining()
     optimizer = training.optimizer(net)
     plans = (data.plan(WORDS, random, device) for _ in itertools.count())
-    for step, numbers in enumerate(itertools.islice(itertools.chain.from_iterable(plans), STEPS), start=1):
+    for numbers in itertools.islice(itertools.chain.from_iterable(plans), STEPS):
         nats, _ = net.train().loss(data.batch(numbers, WORDS, device))
         optimizer.zero_grad()
         (nats / WORDS).backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), training.clip)
         optimizer.step()
-        if step % BETWEEN == 0:
-            found.append(measured(net, test))
-            print(step, found[-1], flush=True)  # pytest shows it where the test fails
-    return found
+    return measured(net, test)
 
 
 CHANCE = 1 / (MOST_FILLERS + 1)  # that partners are neighbours, which is more than is right by chance otherwise
 
 
 def test_a_planted_grammar_is_found():
-    """While hidden words are learnt. Afterwards nothing holds the parser, and it may wander off again."""
+    """With dropout it is found by some seeds only: this one has none."""
     found = trained("softmax")
-    assert any(one.nats < 0.3 and one.ratio > 5 and one.uda > 0.7 for one in found)
-    assert found[-1].nats < 0.1
+    assert found.nats < 0.1 and found.ratio > 5 and found.uda > 0.7
 
 
 def test_it_is_not_found_if_the_parser_is_not_taught():
-    assert all(one.uda < CHANCE + 0.1 and one.ratio < 1.1 for one in trained("detached"))
+    found = trained("detached")
+    assert found.uda < CHANCE + 0.1 and found.ratio < 1.1

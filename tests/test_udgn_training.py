@@ -25,6 +25,7 @@ from dtglib.evaluate.likelihood import score_words
 from dtglib.evaluate.perplexity import SentenceScore, perplexity
 from dtglib.evaluate.surprisal import surprisals
 from dtglib.experiments.settings import read_settings
+from dtglib.experiments.syntax_scores import Directly
 from dtglib.families.base import family, family_of, load_model
 from dtglib.families.udgn.beliefs import AFTER, BEFORE
 from dtglib.families.udgn.config import MaskedTraining, UdgnConfig
@@ -62,6 +63,7 @@ def tagged(*pairs: tuple[str, str], column: int = 3) -> Sentence:
         (tagged(("%", "NOUN"), ("x", "SYM"), ("!", "PUNCT"), ("-)", "INTJ")), "% -)"),
         (tagged(("``", "``"), ("%", "NN"), ("#", "#"), ("+", "SYM"), ("*T*", "-NONE-"), column=4), "% +"),
         (tagged(("``", "``"), ("%", "NN")), "%"),
+        (tagged(("Der", "ART"), ("Hund", "NN"), ("bellt", "VVFIN"), (".", "$."), column=4), "der hund bellt"),
     ],
 )
 def test_what_is_read(sentence, expected):
@@ -304,9 +306,13 @@ def test_a_pseudo_log_likelihood_hides_every_word_by_itself(folder):
         asked[0, place] = True
         expected.append(model.log_probs(batch, asked).item())
     assert np.isnan(found[2]) and found[[0, 1, 3, 4]].tolist() == pytest.approx(expected, abs=1e-5)
-    assert score.log_prob == pytest.approx(sum(expected), abs=1e-5) and (score.words, score.ends) == (4, 0)
+    assert score.log_prob == pytest.approx(sum(expected), abs=1e-5)
+    assert (score.words, score.ends, score.unasked) == (4, 0, 1)
     assert nothing == SentenceScore(0, 0, 0, 0.0, None, 0)
     assert perplexity([score, nothing]).per_word == pytest.approx(math.exp(-sum(expected) / 4))
+    # Without its unknown word, which costs nothing, a sentence would seem better than others.
+    one, other = Directly().log_probs(model)([words, words[:2]])
+    assert math.isnan(one) and math.isfinite(other)
     with pytest.raises(UserError, match="no sentence has a word"):
         perplexity([nothing])
 
@@ -371,6 +377,15 @@ def test_trees_of_a_treebank_are_compared_with_its_own(folder, capsys):
     trees = [one["tree"] for one in found["heads"]]
     right = sum(np.equal(one, other).sum() for one, other in zip(gold, trees, strict=True))
     assert found["trees"][1]["DDA"] == right / found["words"] == right / sum(map(len, gold))
+
+
+def test_what_has_no_words_is_counted_and_labels_are_not_written_as_trees(folder, tmp_path, capsys):
+    (tmp_path / "mine.txt").write_text("The key was seen .\n. . .\n")
+    command = ["induce", str(tmp_path / "mine.txt"), "--model", str(folder)]
+    assert main(command) == 0
+    assert "1 sentences left out, which are only punctuation" in capsys.readouterr().err
+    assert main([*command, "--labels", "2", "--out", str(tmp_path / "out")]) == 2
+    assert "--labels finds no trees" in capsys.readouterr().err and not (tmp_path / "out").exists()
 
 
 def test_labels_of_heads_are_shown(folder, capsys):

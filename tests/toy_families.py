@@ -40,7 +40,7 @@ from dtglib.network.transformer import (
     batch_of,
 )
 from dtglib.sequences.batches import pad
-from dtglib.sequences.compile import NOTHING, STACK, Compiled, Sequences
+from dtglib.sequences.columns import NOTHING, STACK, Compiled, Sequences
 from dtglib.sequences.readings import WORDS, causal
 from dtglib.sequences.structure import Shared, dense
 from dtglib.training.examples import Examples

@@ -31,7 +31,8 @@ from dtglib.families.base import build, family, titles
 from dtglib.network.transformer import Part, Transformer, TransformerConfig
 from dtglib.parsing.trained import ParserConfig, Trained, entries_of
 from dtglib.sequences.batches import by_length
-from dtglib.sequences.compile import Arcs, Sequences, compile_arrays
+from dtglib.sequences.columns import Sequences
+from dtglib.sequences.compile import Arcs, compile_arrays
 from dtglib.training.loop import train
 from dtglib.training.schedule import TrainConfig
 from dtglib.transitions import SYSTEMS

@@ -19,7 +19,7 @@ from dtglib.network import attention
 from dtglib.network.transformer import Batch, Transformer, batch_of
 from dtglib.parsing.projective import different_samples
 from dtglib.sequences.batches import pack, pad
-from dtglib.sequences.compile import Sequences
+from dtglib.sequences.columns import Sequences
 from dtglib.sequences.structure import Structure, dense, flex, vectors_of
 from dtglib.transitions.protocol import OPEN
 

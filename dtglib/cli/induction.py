@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 from dtglib.cli.options import Command, add_json, add_sentences, count, model_folder, name, print_table, sentences_of
 
 
@@ -35,25 +35,26 @@ def induce(options: argparse.Namespace) -> None:
     from dtglib.experiments.induction import label_rows
     from dtglib.parsing.selection import DECODERS
 
+    require(not (options.labels and options.out), "--labels finds no trees that --out could write; take one of them")
     kind, model = _inducing(options)
     sentences = sentences_of(options)
     beliefs = iter(progress(kind.believes(model, sentences), "inducing", "sentence", total=len(sentences)))
-    found = [] if options.labels else list(induced(beliefs, DECODERS))
-    report: dict[str, Any] = {"sentences": len(found)}
     if options.labels:
-        report = {"labels": label_rows(beliefs, options.labels)}
-    elif not found:
+        _show_labels(label_rows(beliefs, options.labels), options.json)
+        return
+    found = list(induced(beliefs, DECODERS))
+    report: dict[str, Any] = {"sentences": len(found)}
+    if not found:
         raise UserError(f"{options.text}: no sentence is more than punctuation")
     elif gold := [one.sentence.heads for one in found if one.sentence.heads is not None]:
         report["words"], report["trees"] = sum(map(len, gold)), agreement_rows(found) + trivial_rows(gold)
+    if left_out := len(sentences) - len(found):
+        print(f"{left_out} sentences left out, which are only punctuation", file=sys.stderr)
     texts = [format_conllu(with_tree(one.sentence, one.trees[options.decode])) for one in found]
     if options.out:
         _write(Path(options.out), texts)
     if options.json:
         print(json.dumps(report | {"heads": [{"words": one.sentence.words, **one.trees} for one in found]}))
-    elif "labels" in report:
-        print_table(_side_by_side(report["labels"]))
-        print("the largest correlation with a head, which is named by its layer and number")
     elif "trees" in report:
         print_table([{key: _percent(value) for key, value in row.items()} for row in report["trees"]])
         print(f"in percent of {report['words']} words; the last rows are of trees that know nothing")
@@ -69,9 +70,17 @@ def _inducing(options: argparse.Namespace) -> tuple[Any, Any]:
     model = load_model(model_folder(options), device_at_hand())
     kind = family_of(model)
     if kind.believes is None:
-        others = ", ".join(one.name for one in families() if one.believes)
+        others = ", ".join(one.name for one in families() if one.believes and not one.is_baseline)
         raise UserError(f"{kind.title} finds no trees by itself; models that do are of the kinds {others}")
     return kind, model
+
+
+def _show_labels(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"labels": rows}))
+        return
+    print_table(_side_by_side(rows))
+    print("the largest correlation with a head, which is named by its layer and number")
 
 
 def _side_by_side(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -94,6 +94,8 @@ def score(options: argparse.Namespace) -> None:
         ]
     )  # fmt: skip
     print(f"\n{total.sentences} sentences, {total.words} words, {total.pieces} pieces, {total.nats:.3f} nats")
+    if unasked := sum(row.unasked for row in scores):
+        print(f"{unasked} words that the model does not know have no probability, and are not counted")
     kind, ends = likelihood.at_most, "ends included" if total.ends else "no ends, which it does not predict"
     values = f"{kind}{total.per_piece:.3f} per piece, {kind}{total.per_word:.3f} per word"
     print(f"{likelihood.perplexity}: {values}, {ends}")

@@ -25,7 +25,7 @@ from dtglib.network.attention import NEAREST, sinusoids
 from dtglib.network.output import Legal
 from dtglib.network.prepared import some_of
 from dtglib.network.transformer import Around, Remembered, Transformer, rounded_up
-from dtglib.sequences.compile import NOTHING
+from dtglib.sequences.columns import NOTHING
 from dtglib.sequences.structure import Pooled
 from dtglib.transitions.batch import choose
 

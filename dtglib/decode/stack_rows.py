@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dtglib.basics.jit import njit
-from dtglib.sequences.compile import NOTHING
+from dtglib.sequences.columns import NOTHING
 from dtglib.transitions.batch import put_row, row_at
 from dtglib.transitions.change import BUFFER, NOWHERE, apply_action, go_on
 from dtglib.transitions.protocol import Kind

@@ -36,7 +36,7 @@ from dtglib.decode.freed_memory import keep_freed_memory
 from dtglib.network.output import Legal
 from dtglib.network.transformer import Remembered, Transformer, farthest_in
 from dtglib.sequences.batches import pad
-from dtglib.sequences.compile import NOTHING, Compiled, Sequences
+from dtglib.sequences.columns import NOTHING, Compiled, Sequences
 from dtglib.sequences.structure import Shared
 from dtglib.sequences.visibility import distance, sees
 

@@ -84,7 +84,7 @@ class Induced(NamedTuple):
 def induced(beliefs: Iterable[Belief], decoders: Mapping[str, Decoder]) -> Iterator[Induced]:
     """The trees of each sentence, such as by parsing.selection.DECODERS."""
     for belief in beliefs:
-        require(belief.heads is not None, "this model has no parser, so that no heads follow from what it has learnt")
+        require(belief.heads is not None, "this model has no parser, and no trees; its heads of attention: --labels")
         yield Induced(belief.sentence, {name: decode(belief.heads) for name, decode in decoders.items()})
 
 

@@ -47,10 +47,10 @@ def values_at_arcs(beliefs: Iterable[Belief]) -> AtArcs:
         labels += [sentence.labels[word] for word, _ in arcs]
         child, parent = np.array(arcs, int).reshape(-1, 2).T
         for kind, heard in belief.attention.items():
-            heads = heard.shape[1]
+            layers, heads, *_ = heard.shape
             for direction, ends in DIRECTIONS.items():
                 i, j = ends(child, parent)
-                values.setdefault((kind, direction), []).append(heard[:, :, i, j].reshape(-1, len(arcs)).T)
+                values.setdefault((kind, direction), []).append(heard[:, :, i, j].reshape(layers * heads, -1).T)
     require(labels, "no arc has a label; take a treebank with labels")
     return AtArcs({key: np.concatenate(parts) for key, parts in values.items()}, labels, heads)
 

@@ -37,6 +37,7 @@ class SentenceScore(NamedTuple):
     log_prob: float
     best: tuple[int, ...] | None
     ends: int = 1  # that were predicted: 0 if the model predicts none
+    unasked: int = 0  # words that the model gives no probability, which are none of `words`
 
 
 def by_trees(model: Transformer, sentences: Sequence[Words], trees: Iterable[np.ndarray]) -> Iterator[SentenceScore]:

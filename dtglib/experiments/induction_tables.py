@@ -36,12 +36,12 @@ def labels_beside_the_paper(table: str, direction: str, folder: Path | None = No
     label = theirs["metric"].str.rpartition("/")[2]
     shown = theirs.assign(label=label).pivot(index="label", columns="system", values="value")
     shown.columns = [f"paper, {name}" for name in shown.columns]
-    shown = shown.reindex(list(LABELS))
+    shown = shown.reindex(list(LABELS)).astype(object)
     lines = newest_lines(folder, lambda line: line["part"] == "label of heads")
     ours = lines[(lines["direction"] == direction) & (lines["attention"] == BEFORE)] if len(lines) else lines
     for (corpus, size, model), rows in ours.groupby(["corpus", "size", "model"], sort=False) if len(ours) else ():
-        means = rows.groupby("label")["r"].mean()
-        shown[f"{corpus}, {size}, {title_of(model)}"] = [means.get(LABELS[name]) for name in shown.index]
+        of_label = rows.groupby("label")["r"].agg(as_text, digits=2)
+        shown[f"{corpus}, {size}, {title_of(model)}"] = [of_label.get(LABELS[name], "") for name in shown.index]
     return shown
 
 

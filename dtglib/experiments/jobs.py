@@ -16,7 +16,7 @@ from typing import NamedTuple
 from dtglib.data.corpora import part_of
 from dtglib.data.treebank import trees_only
 from dtglib.experiments.ablations import asked, less, measure, predicted, settings_of, variants_studied
-from dtglib.experiments.induction import induction_of
+from dtglib.experiments.induction import IN_NOTEBOOK, induction_of
 from dtglib.experiments.parsers import is_ours, parser_named
 from dtglib.experiments.prepare import is_released, prepare, read_corpus, trained
 from dtglib.experiments.sentence_scores import TREES_IN_STUDY, scores_of, studied, test_sentences, tightness_of
@@ -88,7 +88,7 @@ def _of_dtg(size: str, models: Sequence[str]) -> list[Job]:
 def _of_udgn(size: str, models: Sequence[str]) -> list[Job]:
     """The jobs of the paper of UDGN: its models are trained, with variants, and asked for the trees that they found."""
     settings = read_size(size, model="udgn")
-    jobs = _of_training(size, settings, models) + _of_ablations(size, settings)
+    jobs = _of_training(size, settings, models) + _of_ablations(size, settings, IN_NOTEBOOK)
     jobs += [
         Job(f"trees of {model}, seed {seed}", partial(_syntax, induction_of, size, model, seed), (trained_by,))
         for seed in _seeds(settings)
@@ -151,13 +151,13 @@ def _trees_of(settings: Settings) -> tuple[str, ...]:
     return tuple(f"parse the treebank, {name}" for name in drawn_by if drawn_by[name] == chosen.parsed_by)
 
 
-def _of_ablations(size: str, settings: Settings) -> list[Job]:
-    """A job for each variant that is not a model of the paper, because those have jobs of their own."""
+def _of_ablations(size: str, settings: Settings, some: Sequence[str] = ()) -> list[Job]:
+    """A job for each variant (of some questions) that is no model of the paper: those have jobs of their own."""
     jobs: list[Job] = []
     alike = [name for name in titles(settings.family.paper) if family(name).config is settings.family.config]
     of_paper = {settings_of(Variant({"model": model}), settings): model for model in alike}
     trained_by = {chosen: f"train {model}, seed {settings.run.seed}" for chosen, model in of_paper.items()}
-    for number, variant in {str(variant): variant for _, _, variant in asked(settings)}.items():
+    for number, variant in {str(variant): variant for _, _, variant in asked(settings, some)}.items():
         chosen = settings_of(variant, settings)
         if chosen in of_paper and variant.summed_over == "strong":
             continue

@@ -8,6 +8,7 @@ There are three ways to compute log p of a sentence: a bound from the trees that
 from a beam search (`ByBeam`), and the family's own score, which needs neither (`Directly`).
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -83,14 +84,20 @@ class ByTrees(NamedTuple):
 
 
 class Directly(NamedTuple):
-    """The family's own score, which needs neither a parser nor a search; it is exact for TXL (tokens)."""
+    """The family's own score, which needs neither a parser nor a search; it is exact for TXL (tokens).
+
+    A sentence has none if the model gives one of its words no probability: without it the others would score better.
+    """
 
     parser = None
     at_once = 256
 
     def log_probs(self, model: nn.Module) -> Callable[[Sequence[Words]], Iterable[float]]:
         scores = family_of(model).likelihood.scores
-        return lambda sentences: (score.log_prob for score in scores(model, list(map(Sentence, sentences)), None))
+        return lambda sentences: (
+            math.nan if score.unasked else score.log_prob
+            for score in scores(model, list(map(Sentence, sentences)), None)
+        )
 
 
 def without_parser(kind: Family, widths: Widths) -> ByBeam | Directly:

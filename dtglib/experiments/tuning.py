@@ -34,6 +34,7 @@ from dtglib.decode.beam import Widths
 from dtglib.experiments.cache import Computed, cached_rows, folder_of
 from dtglib.experiments.syntax_scores import parses
 from dtglib.families.base import Item, Tuning, family_of, load_model, module_of, tunings
+from dtglib.network.rounded import is_rounded
 from dtglib.network.saved import WEIGHTS_FILE
 from dtglib.training.distributed import device_at_hand
 from dtglib.training.loop import Data
@@ -86,7 +87,10 @@ class TuningSettings(NamedTuple):
 
 def ways_of(asked: Asked) -> list[Tuning]:
     """The ways to tune the model; those that read trees only if a model is named that finds their kind of trees."""
-    ways = tunings(family_of(load_model(asked.model)).name)
+    model = load_model(asked.model)
+    if is_rounded(model):
+        raise UserError(f"{asked.model} is rounded, and learns nothing; name the model that it was made from")
+    ways = tunings(family_of(model).name)
     if asked.trees_by is None:
         return [way for way in ways if way.reads is None]
     finds = family_of(load_model(asked.trees_by))

@@ -1,7 +1,7 @@
 """Output layers: a distribution over those entries of the vocabulary that are legal as the next symbol.
 
 Every entry of the vocabulary belongs to one class: pieces that start a word, pieces that continue one, each arc, POP,
-<END>. The columns `may`, `left` and `right` (compile.py) say which classes are legal after a position. So the
+<END>. The columns `may`, `left` and `right` (sequences/columns.py) say which classes are legal after a position. So the
 probabilities of the legal symbols sum to 1, in training and in scoring alike. After "There is", where arc-standard may
 draw two arcs but must not end:
 

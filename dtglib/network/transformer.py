@@ -26,7 +26,7 @@ positions of "There is a difference" 9 predict something, one for each transitio
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -48,9 +48,10 @@ from dtglib.network.attention import (
     attend,
     sinusoids,
 )
+from dtglib.network.dropout import Dropout
 from dtglib.network.output import Factored, Legal, Single, Whole
 from dtglib.network.saved import Saved
-from dtglib.sequences.compile import NOTHING, Compiled
+from dtglib.sequences.columns import NOTHING, Compiled
 from dtglib.sequences.structure import Flex, Structure, Vectors
 
 
@@ -192,6 +193,9 @@ class Around(NamedTuple):
 class Block(nn.Module):
     """A layer: attention over the structure, then two linear maps at each position."""
 
+    # Not `places`, which is asked once in a search.
+    may_be_rounded: ClassVar[tuple[str, ...]] = ("qkv", "out", "up", "down")
+
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.heads, width = config.heads, config.width
@@ -201,7 +205,7 @@ class Block(nn.Module):
         self.up = nn.Linear(width, config.inner)
         self.down = nn.Linear(config.inner, width)
         self.after_attention, self.after_inner = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Float[Tensor, "B T d"], around: Around) -> Float[Tensor, "B T d"]:
         q, k, v, r = self.project(x, around.places)
@@ -271,7 +275,7 @@ class Transformer(Saved):
         self.w = nn.Parameter(torch.empty(config.heads, 1, per_head))
         self.blocks = nn.ModuleList(self.block_at(layer, config) for layer in range(config.layers))
         self.output = OUTPUTS[config.output](width, vocabulary)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.represent = REPRESENTATIONS[config.arcs]
         self.initialise()
 

@@ -9,9 +9,10 @@ from 1 in the heads that are returned, in which 0 is ROOT.
     >>> best_arborescence(q), best_projective(q)
     ([2, 0, 2], [2, 0, 2])
 
-The best tree is the one with the largest sum of log(q + 1e-9) over its arcs but that of ROOT, which is free. Of all
-trees with one root it is found as in the published code of UDGN: for each word as the root a maximum spanning
-arborescence (Chu and Liu 1965, Edmonds 1967), then the best of these.
+The best tree is the one with the largest sum of log(q + 1e-9) over its arcs but that of ROOT. The published code of
+UDGN looks for a maximum spanning arborescence (Chu and Liu 1965, Edmonds 1967) for each word as the root, and takes the
+best of these. Here one search does the same: an arc of ROOT costs more than all others together can win, so that the
+best tree has one.
 """
 
 import numpy as np
@@ -32,10 +33,13 @@ def most_probable_heads(probabilities: Probabilities) -> list[int]:
 
 def best_arborescence(probabilities: Probabilities) -> list[int]:
     """The best tree with one root."""
+    from ufal.chu_liu_edmonds import chu_liu_edmonds  # here: every family imports this module, few search for trees
+
     scores = _scores(probabilities)
-    found = [_with_root(scores, root) for root in range(1, len(scores))]
-    totals = [scores[range(1, len(scores)), heads].sum() for heads in found]
-    return found[int(np.argmax(totals))]
+    scores[1:, 0] = len(scores) * (np.log(LEAST) - 1)
+    np.fill_diagonal(scores, np.nan)  # which the library takes for an arc that there is not
+    heads, _ = chu_liu_edmonds(scores)
+    return [int(head) for head in heads[1:]]
 
 
 def best_projective(probabilities: Probabilities) -> list[int]:
@@ -49,18 +53,6 @@ def _scores(probabilities: Probabilities) -> np.ndarray:
     scores = np.zeros((n + 1, n + 1))
     scores[1:, 1:] = np.log(np.asarray(probabilities, np.float64) + LEAST)
     return scores
-
-
-def _with_root(scores: np.ndarray, root: int) -> list[int]:
-    """The best tree with this root."""
-    from ufal.chu_liu_edmonds import chu_liu_edmonds  # here: every family imports this module, few search for trees
-
-    allowed = scores.copy()
-    allowed[1:, 0] = np.nan  # the library takes NaN for an arc that there is not
-    allowed[root, 0] = 0.0
-    np.fill_diagonal(allowed, np.nan)
-    heads, _ = chu_liu_edmonds(allowed)
-    return [int(head) for head in heads[1:]]
 
 
 DECODERS = {"argmax": most_probable_heads, "tree": best_arborescence, "projective": best_projective}

@@ -20,7 +20,7 @@ import numpy as np
 
 from dtglib.basics.errors import UserError
 from dtglib.data.vocabulary import PAD
-from dtglib.sequences.compile import NOTHING, Compiled, Sequences, Source
+from dtglib.sequences.columns import NOTHING, Compiled, Sequences, Source
 
 ROW = 2048  # positions of a packed row: some 25 sentences, so that little is lost at its end
 POSITIONS = ("last", "settled", "head_first", "head_last", "end")

@@ -24,116 +24,27 @@ until 9:
 `level` is how deep a word stands in the tree, as far as distances count it. In a dependency system it equals `height`;
 with brackets many items of the stack share one level.
 
-The two lines that make masks and relative positions from the columns are in visibility.py. The systems need no code of
-their own here: transitions/change.py says which words an action ends and which it settles.
+Each column is explained in columns.py; the two lines that make masks and relative positions of them are in
+visibility.py. The systems need no code of their own here: transitions/change.py says which words an action ends and
+which it settles.
 """
 
-import hashlib
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from types import ModuleType
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import numpy as np
 
 from dtglib.basics.errors import UserError
 from dtglib.basics.jit import njit
 from dtglib.data.vocabulary import END, ROOT, Vocabulary
+from dtglib.sequences.columns import COMPOSE, NOTHING, STACK, Compiled, Sequences
 from dtglib.sequences.labelled import NO_LABEL
 from dtglib.transitions.change import BUFFER, NOWHERE, apply_action, go_on
 from dtglib.transitions.protocol import OPEN, Kind, Tree, why_no_tree
 from dtglib.transitions.rows import MAY_CONTINUE, MOST_REACH, first_without_tree, row_after, row_of
 from dtglib.transitions.rules import legal_row, number_of, wanted_row
-
-STACK, COMPOSE = 0, 1
-NOTHING = -1  # no token, no arc, no head, no target
-
-
-class Compiled(NamedTuple):
-    """The columns of one sentence, or of many end to end; every column is an array with an integer per position."""
-
-    token: np.ndarray  # the piece that is read: a word's own, or for an arc the last piece of its head
-    arc: np.ndarray  # the transition that is read with it
-    kind: np.ndarray  # STACK or COMPOSE
-    word: np.ndarray  # the word that the position generates a piece of, from 1
-    last: np.ndarray  # the last position from which this one may be seen
-    height: np.ndarray  # where its word stands on the stack, in words from ROOT = 0
-    level: np.ndarray  # how deep it stands in the tree: what distances count; equal to height in dependency systems
-    settled: np.ndarray  # the position from which on it stands there
-    top: np.ndarray  # height of the topmost word when this position looks
-    floor: np.ndarray  # how far down it looks
-    head_first: np.ndarray  # COMPOSE: the positions of the head
-    head_last: np.ndarray
-    target: np.ndarray  # what comes next; nothing for COMPOSE
-    may: np.ndarray  # which classes may come next: bits of transitions/rows.py; none where nothing is predicted
-    left: np.ndarray  # which LEFTARC[k] may come next, as bits k - 1
-    right: np.ndarray
-    end: np.ndarray  # the last position of the sentence
-
-    @property
-    def length(self) -> int:
-        return len(self.token)
-
-
-@runtime_checkable
-class Source(Protocol):
-    """What batches are made of: `Sequences`, or those in files (stored.py)."""
-
-    def __len__(self) -> int: ...
-    def chosen(self, numbers: np.ndarray) -> "Sequences": ...
-
-
-@dataclass(frozen=True)
-class Sequences:
-    """Many sentences: sentence s has the positions `starts[s]` up to `starts[s + 1]` of the columns."""
-
-    vectors: Compiled
-    starts: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    def sentence(self, number: int) -> Compiled:
-        """Return the columns of one sentence; its positions are counted from 0."""
-        if not 0 <= number < len(self):
-            raise IndexError(f"there is no sentence {number}; there are {len(self)}, counted from 0")
-        piece = slice(self.starts[number], self.starts[number + 1])
-        return Compiled(*(column[piece] for column in self.vectors))
-
-    @property
-    def lengths(self) -> np.ndarray:
-        """The number of positions of each sentence."""
-        return np.diff(self.starts)
-
-    @property
-    def highest(self) -> int:
-        """The largest `top` of all positions."""
-        return int(self.vectors.top.max(initial=0))
-
-    @property
-    def checksum(self) -> str:
-        """A checksum of all columns."""
-        digest = hashlib.sha256(self.starts)
-        for column in self.vectors:
-            digest.update(np.ascontiguousarray(column))
-        return digest.hexdigest()[:12]
-
-    def chosen(self, numbers: np.ndarray) -> "Sequences":
-        """Return the sentences with these numbers, in this order."""
-        require_within(numbers, len(self))
-        if len(numbers) == len(self) and np.array_equal(numbers, np.arange(len(self))):
-            return self
-        lengths = self.starts[numbers + 1] - self.starts[numbers]
-        starts = np.concatenate([[0], np.cumsum(lengths)])
-        places = np.arange(starts[-1]) + np.repeat(self.starts[numbers] - starts[:-1], lengths)
-        return Sequences(Compiled(*(column[places] for column in self.vectors)), starts)
-
-
-def require_within(numbers: np.ndarray, count: int) -> None:
-    """An IndexError unless there are sentences with all these numbers."""
-    if numbers.size and not 0 <= numbers.min() <= numbers.max() < count:
-        raise IndexError(f"there are {count} sentences, counted from 0; asked for {numbers.tolist()}")
 
 
 class NotWritable(UserError):

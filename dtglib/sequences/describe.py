@@ -14,7 +14,8 @@ import numpy as np
 from dtglib.basics.errors import UserError, require
 from dtglib.data.symbols import arcs
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.sequences.compile import NOTHING, STACK, Arcs, Compiled, compile_arrays
+from dtglib.sequences.columns import NOTHING, STACK, Compiled
+from dtglib.sequences.compile import Arcs, compile_arrays
 from dtglib.sequences.labelled import with_labels
 from dtglib.sequences.readings import transitions
 from dtglib.sequences.visibility import distance, sees

@@ -29,7 +29,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dtglib.basics.shapes import Bool, Int
-from dtglib.sequences.compile import COMPOSE, NOTHING, Compiled, Sequences
+from dtglib.sequences.columns import COMPOSE, NOTHING, Compiled, Sequences
 from dtglib.sequences.visibility import sees
 
 NEVER = 2**30  # more layers than any model has

@@ -25,7 +25,8 @@ import numpy as np
 from dtglib.basics.errors import UserError
 from dtglib.data.treebank import Sentence, TreebankError, why_no_projective_tree
 from dtglib.data.vocabulary import END, ROOT, Vocabulary
-from dtglib.sequences.compile import COMPOSE, NOTHING, STACK, Compiled, NotWritable, Sequences, compile_trees
+from dtglib.sequences.columns import COMPOSE, NOTHING, STACK, Compiled, Sequences
+from dtglib.sequences.compile import NotWritable, compile_trees
 from dtglib.sequences.labelled import NO_LABEL, numbers_of, with_labels
 from dtglib.transitions import SYSTEMS
 from dtglib.transitions import words as words_alone

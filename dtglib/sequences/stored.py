@@ -38,7 +38,7 @@ import safetensors.numpy
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import only_one_process, sha256, write_atomically
 from dtglib.basics.progress import progress
-from dtglib.sequences.compile import Compiled, Sequences, require_within
+from dtglib.sequences.columns import Compiled, Sequences, require_within
 
 MANIFEST = "manifest.json"
 

@@ -1,4 +1,4 @@
-"""Masks and relative positions of a batch, computed from the columns of compile.py by the formulas of visibility.py.
+"""Masks and relative positions of a batch, computed from columns.py by the formulas of visibility.py.
 
 `dense` evaluates the two formulas for all pairs of positions, O(T^2). `flex` gives them to FlexAttention as functions
 of i and j, so that attention stores nothing of that size, and finds from the lifetimes which blocks are empty.
@@ -25,7 +25,7 @@ from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask
 
 from dtglib.basics.shapes import Bool, Int
-from dtglib.sequences.compile import Compiled
+from dtglib.sequences.columns import Compiled
 from dtglib.sequences.visibility import distance, sees
 
 

@@ -1,4 +1,4 @@
-"""The two formulas that all masks and relative positions follow from, for the columns of compile.py.
+"""The two formulas that all masks and relative positions follow from, for what columns.py holds.
 
     visible(i, j)  =  j <= i <= last[j]  and  (height[j] >= floor[i]  or  j == i)
     relpos(i, j)   =  0 if j == i or i < settled[j], else top[i] - level[j]      for a STACK position

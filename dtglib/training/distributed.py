@@ -9,6 +9,7 @@ gradients; only the first process (rank 0) prints and writes files. In evaluatio
 (experiments/cache.py). Such blocks may be nested: those within the outermost one are about the same processes.
 """
 
+import atexit
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -98,6 +99,9 @@ def _patient(world: distributed.ProcessGroup) -> distributed.ProcessGroup:
     return group
 
 
+atexit.register(_patient.cache_clear)  # as in process_groups.py
+
+
 def device_at_hand() -> torch.device:
     """The current GPU if there is one, otherwise the CPU."""
     return torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else torch.device("cpu")
@@ -126,8 +130,11 @@ def processes() -> Iterator[Processes]:
     backend = "nccl" if device.type == "cuda" else "gloo"
     distributed.init_process_group(backend, store=store, rank=rank, world_size=count)
     process_groups.keep(distributed.group.WORLD)
+    ours = Processes(rank, count, device)
+    # Nobody goes on, and may end, before all have come: the first process has what the others need to find each other.
+    ours.total([0])
     try:
-        yield Processes(rank, count, device)
+        yield ours
     finally:
         distributed.destroy_process_group()
 

@@ -32,7 +32,7 @@ from dtglib.data.treebank import Block, Treebank, TreebankError, trees_only
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.network.transformer import Batch, batch_of, farthest_in
 from dtglib.sequences.batches import by_length, in_rows, pack, pad, rows_of
-from dtglib.sequences.compile import NOTHING, Compiled, Sequences, Source
+from dtglib.sequences.columns import NOTHING, Compiled, Sequences, Source
 from dtglib.sequences.readings import Reading, within_reach
 from dtglib.sequences.stored import Part, Stored, build
 from dtglib.sequences.structure import Flex, Structure, Vectors, dense, flex

@@ -1,4 +1,4 @@
-"""From trees to the columns that the models read (sequences/compile.py says what a column is).
+"""From trees to the columns that the models read (sequences/columns.py says what a column is).
 
 "There is a difference" as a Transformer Grammar reads it; `height` is the place on the stack, `level` the depth in the
 tree, of which many items of the stack share one:
@@ -34,9 +34,9 @@ from dtglib.basics.jit import njit
 from dtglib.data.vocabulary import ROOT, Vocabulary
 from dtglib.families.constituency.machine import CLOSE, FIRST, GEN, MOST_IN_A_ROW, MOST_OPEN, Rules, fits, replay
 from dtglib.families.constituency.rows import legal_at, start, take
+from dtglib.sequences.columns import COMPOSE, NOTHING, STACK, Compiled, Sequences
 from dtglib.sequences.compile import (
     ARC,
-    COMPOSE,
     END_AT,
     FLOOR,
     FOREVER,
@@ -48,17 +48,13 @@ from dtglib.sequences.compile import (
     LEFT,
     LEVEL,
     MAY,
-    NOTHING,
     RIGHT,
     SETTLED,
-    STACK,
     TARGET,
     TOKEN,
     TOP,
     WORD,
-    Compiled,
     NotWritable,
-    Sequences,
 )
 from dtglib.sequences.readings import WordsAndTree, causal
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_GENERATE

@@ -14,7 +14,7 @@ from dtglib.data.vocabulary import Vocabulary
 from dtglib.families.constituency.compile import brackets_of, columns_of, rules_of
 from dtglib.families.constituency.machine import CLOSE, FIRST, GEN, MOST_IN_A_ROW, replay
 from dtglib.families.constituency.trees import bracket_symbols, words_and_symbols
-from dtglib.sequences.compile import Compiled
+from dtglib.sequences.columns import Compiled
 from dtglib.sequences.describe import Described, described, piece_names, pieces_for
 
 

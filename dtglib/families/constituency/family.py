@@ -18,7 +18,7 @@ from dtglib.families.constituency.machine import MOST_IN_A_ROW, MOST_OPEN, fits
 from dtglib.families.constituency.stepper import BracketStepper
 from dtglib.families.constituency.trees import bracket_symbols, labels_of, rows_of, symbols_of, written
 from dtglib.families.sequence_model import SequenceModel, sequence_family
-from dtglib.sequences.compile import Sequences
+from dtglib.sequences.columns import Sequences
 from dtglib.sequences.readings import WordsAndTree
 
 PAPER = "constituency"

@@ -12,7 +12,7 @@ import numpy as np
 from dtglib.basics.jit import njit
 from dtglib.decode.stack_rows import read_position
 from dtglib.families.constituency.machine import CLOSE, FIRST, GEN, MOST_OPEN, Rules
-from dtglib.sequences.compile import NOTHING
+from dtglib.sequences.columns import NOTHING
 from dtglib.transitions.rows import MAY_END, MAY_GENERATE
 
 CONTINUE = -2  # besides the symbols of machine.py: the next piece of a word that has begun

@@ -31,7 +31,7 @@ from dtglib.families.constituency.rows import Brackets
 from dtglib.families.constituency.stepper import BracketStepper
 from dtglib.network.attention import Bias, Heads
 from dtglib.network.transformer import Block
-from dtglib.sequences.compile import Compiled
+from dtglib.sequences.columns import Compiled
 from dtglib.training.examples import Examples
 
 NO_SIDE, BEFORE, INSIDE = range(3)

@@ -20,7 +20,7 @@ from dtglib.data.bracketing import OPEN, WORD, escaped, steps_of
 from dtglib.data.conllu import TreebankError
 from dtglib.data.symbols import MOST_PAIRS, Symbols
 from dtglib.families.constituency.machine import CLOSE, FIRST, GEN
-from dtglib.sequences.compile import NOTHING
+from dtglib.sequences.columns import NOTHING
 
 
 def labels_of(trees: Iterable[str]) -> tuple[str, ...]:

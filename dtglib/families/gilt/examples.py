@@ -38,7 +38,7 @@ from dtglib.families.gilt.scorer import Cells
 from dtglib.families.gilt.tape import FEATURES, tapes
 from dtglib.network.transformer import Batch, batch_of, sent
 from dtglib.sequences.batches import by_length, pad
-from dtglib.sequences.compile import Compiled, Sequences
+from dtglib.sequences.columns import Compiled, Sequences
 from dtglib.sequences.readings import WordsAndTree, tokens
 from dtglib.sequences.structure import dense
 from dtglib.training.examples import Examples

@@ -30,7 +30,7 @@ from dtglib.families.gilt.scorer import Cells
 from dtglib.families.gilt.tape import DEPTHS, FEATURES, Growing, add, growing, look
 from dtglib.network.output import Legal
 from dtglib.network.transformer import Transformer
-from dtglib.sequences.compile import NOTHING
+from dtglib.sequences.columns import NOTHING
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE
 
 GOES_ON, BEGINS = -1, -2

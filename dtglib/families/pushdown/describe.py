@@ -16,7 +16,7 @@ from dtglib.families.pushdown.reading import SYMBOLS, with_heads
 from dtglib.families.pushdown.tape import MOST_BESIDE, taped
 from dtglib.families.pushdown.trees import attachments_in, most_open
 from dtglib.sequences.batches import pad
-from dtglib.sequences.compile import NOTHING, Sequences
+from dtglib.sequences.columns import NOTHING, Sequences
 from dtglib.sequences.describe import Described, described, piece_names, pieces_for
 from dtglib.sequences.readings import tokens
 

@@ -41,7 +41,7 @@ from dtglib.families.pushdown.tape import MOST_BESIDE, Taped, reduces_of, taped
 from dtglib.families.pushdown.trees import attachments_for
 from dtglib.network.transformer import Batch, batch_of
 from dtglib.sequences.batches import by_length, pad
-from dtglib.sequences.compile import NOTHING, Compiled, Sequences
+from dtglib.sequences.columns import NOTHING, Compiled, Sequences
 from dtglib.sequences.readings import WordsAndTree, tokens
 from dtglib.sequences.structure import dense
 from dtglib.training.examples import Examples

@@ -24,7 +24,7 @@ from dtglib.decode.stack_rows import Cache, Looks, read_position
 from dtglib.families.pushdown.tape import MOST_BESIDE, attach, attachments_of, last_of
 from dtglib.network.output import Legal
 from dtglib.network.transformer import Transformer
-from dtglib.sequences.compile import NOTHING
+from dtglib.sequences.columns import NOTHING
 from dtglib.transitions.protocol import OPEN
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE
 

@@ -35,7 +35,7 @@ import numpy as np
 
 from dtglib.basics.errors import UserError
 from dtglib.basics.jit import njit
-from dtglib.sequences.compile import Compiled
+from dtglib.sequences.columns import Compiled
 
 # Constituents side by side. In minilang there are at most 31, in GUM at most 46.
 MOST_BESIDE = 64

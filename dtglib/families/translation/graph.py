@@ -20,6 +20,7 @@ from dtglib.basics.shapes import Bool, Float, Int
 from dtglib.families.translation.config import TranslationConfig
 from dtglib.families.translation.prefixes import Graph, Rows
 from dtglib.families.translation.systems import Layers
+from dtglib.network.dropout import Dropout
 
 DIRECTIONS = 3  # self, left, right
 
@@ -34,7 +35,7 @@ class GraphLayer(nn.Module):
         self.gates = nn.Linear(width, DIRECTIONS, bias=False) if reads.gates else None
         self.label = nn.Parameter(torch.zeros(labels, width)) if reads.labels else None
         self.label_gate = nn.Parameter(torch.zeros(labels)) if reads.labels and reads.gates else None
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, h: Float[Tensor, "P d"], graph: Graph) -> Float[Tensor, "P d"]:
         own, to_parent, to_child = self.weights(h).chunk(DIRECTIONS, dim=1)

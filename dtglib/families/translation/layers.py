@@ -21,6 +21,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from dtglib.basics.shapes import Bool, Float, Int
 from dtglib.families.translation.config import TranslationConfig
 from dtglib.families.translation.prefixes import Group
+from dtglib.network.dropout import Dropout
 
 Flat = Float[Tensor, "P d"]
 Split = Float[Tensor, "N H T D"]
@@ -85,7 +86,7 @@ class Inner(nn.Module):
         super().__init__()
         self.norm = nn.LayerNorm(config.width)
         self.up, self.down = nn.Linear(config.width, config.inner), nn.Linear(config.inner, config.width)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Float[Tensor, "... d"]) -> Float[Tensor, "... d"]:
         return x + self.dropout(self.down(self.dropout(self.up(self.norm(x)).relu())))
@@ -97,7 +98,7 @@ class EncoderLayer(nn.Module):
     def __init__(self, config: TranslationConfig) -> None:
         super().__init__()
         self.norm, self.attention, self.inner = nn.LayerNorm(config.width), Attention(config), Inner(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Float[Tensor, "B M d"], there: Bool[Tensor, "B M"]) -> Float[Tensor, "B M d"]:
         y = self.norm(x)
@@ -113,7 +114,7 @@ class DecoderLayer(nn.Module):
         super().__init__()
         self.before_own, self.own = nn.LayerNorm(config.width), Attention(config)
         self.before_source, self.to_source = nn.LayerNorm(config.width), Attention(config)
-        self.inner, self.dropout = Inner(config), nn.Dropout(config.dropout)
+        self.inner, self.dropout = Inner(config), Dropout(config.dropout)
 
     def remember(self, x: Float[Tensor, "B M d"], there: Bool[Tensor, "B M"]) -> Memory:
         """Keys and values of the sources."""

@@ -29,6 +29,7 @@ from dtglib.families.translation.layers import Around, DecoderLayer, EncoderLaye
 from dtglib.families.translation.prefixes import Rows, cut_for, predicted, rows_of
 from dtglib.families.translation.systems import SYSTEMS
 from dtglib.network.attention import NEAREST, sinusoids
+from dtglib.network.dropout import Dropout
 from dtglib.network.saved import Saved
 from dtglib.network.transformer import Part
 
@@ -63,7 +64,7 @@ class Translator(Saved):
         self.graph = nn.ModuleList(GraphLayer(config, reads, labels) for _ in of_graph)
         self.norms = nn.ModuleDict({side: nn.LayerNorm(config.width) for side in SIDES})
         self.output = nn.Linear(config.width, len(vocabulary))
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.initialise()
 
     @torch.no_grad()

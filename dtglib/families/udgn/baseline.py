@@ -15,6 +15,7 @@ from dtglib.data.vocabulary import Vocabulary
 from dtglib.families.udgn.config import MaskedTransformerConfig
 from dtglib.families.udgn.masked import MaskedBatch, MaskedModel
 from dtglib.families.udgn.network import Positions, Weights
+from dtglib.network.dropout import Dropout
 
 
 class Block(nn.Module):
@@ -26,7 +27,7 @@ class Block(nn.Module):
         self.before_attention, self.before_inner = (nn.LayerNorm(width, elementwise_affine=False) for _ in range(2))
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.up, self.down = nn.Linear(width, config.inner), nn.Linear(config.inner, width)
-        self.dropout, self.attention_dropout = nn.Dropout(config.dropout), nn.Dropout(config.attention_dropout)
+        self.dropout, self.attention_dropout = Dropout(config.dropout), Dropout(config.attention_dropout)
         for linear in (self.qkv, self.out, self.up, self.down):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)

@@ -22,6 +22,7 @@ from dtglib.data.symbols import Symbols
 from dtglib.data.vocabulary import PAD, UNKNOWN, Vocabulary
 from dtglib.families.udgn.config import MaskedConfig
 from dtglib.families.udgn.parser import SPREAD
+from dtglib.network.dropout import Dropout
 from dtglib.network.saved import Saved
 from dtglib.network.transformer import Part
 
@@ -60,7 +61,7 @@ class MaskedModel(Saved, ABC):
         self.embedding = nn.Embedding(len(vocabulary), config.width)
         self.output_bias = nn.Parameter(torch.zeros(len(vocabulary)))
         self.norm = nn.LayerNorm(config.width)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         nn.init.uniform_(self.embedding.weight, -SPREAD, SPREAD)
 
     @abstractmethod

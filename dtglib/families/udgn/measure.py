@@ -6,7 +6,8 @@ ones, whatever the batches.
 
 `pseudo_scores` are pseudo-log-likelihoods (Salazar et al. 2020): the sum of log p(word | all other words), each word
 hidden by itself. They are no probabilities of sentences, and neither a bound nor an estimate of one: over all sentences
-they do not sum to 1, and no end of a sentence is predicted. Unknown words are not asked, as in training.
+they do not sum to 1, and no end of a sentence is predicted. Unknown words are not asked, as in training, so that the
+scores of two sentences can be compared only if neither has one.
 """
 
 import math
@@ -53,7 +54,8 @@ def pseudo_scores(model: MaskedModel, sentences: Sequence[Sentence], trees: None
             continue
         log_probs = word_log_probs(model, words)
         asked = log_probs[np.isfinite(log_probs)]
-        yield SentenceScore(len(asked), len(asked), 0, math.fsum(asked), None, ends=0)
+        unasked = len(words) - len(asked)
+        yield SentenceScore(len(asked), len(asked), 0, math.fsum(asked), None, ends=0, unasked=unasked)
 
 
 @torch.no_grad()

@@ -32,6 +32,7 @@ from dtglib.families.udgn.config import UdgnConfig
 from dtglib.families.udgn.examples import MaskedExamples
 from dtglib.families.udgn.masked import MaskedBatch, MaskedModel
 from dtglib.families.udgn.parser import EDGES, SPREAD, Parser, Probabilities, mask_of
+from dtglib.network.dropout import Dropout
 
 LEAST = 1e-6  # of a mask
 MOST_POSITIONS = 500  # of a table of positions
@@ -61,7 +62,7 @@ class Layer(nn.Module):
         self.controller, self.nonlinearity = CONTROLLERS[config.controller], NONLINEARITIES[config.nonlinearity]
         self.bias = None if config.bias == "none" else nn.Parameter(torch.empty(2, config.heads))
         self.scaled = 0.0 if self.bias is None else BIASES[config.bias](self.head_width)
-        self.attention_dropout, self.dropout = nn.Dropout(config.attention_dropout), nn.Dropout(config.dropout)
+        self.attention_dropout, self.dropout = Dropout(config.attention_dropout), Dropout(config.dropout)
         self.initialise()
 
     @torch.no_grad()

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from dtglib.basics.errors import require
 from dtglib.basics.shapes import Bool, Float, Int
 from dtglib.families.udgn.config import UdgnConfig
+from dtglib.network.dropout import Dropout
 
 SPREAD = 0.1  # embeddings begin between minus and plus this
 LEAST_ROOT = 1e-6  # of the probability of ROOT, where trees are summed over
@@ -40,7 +41,7 @@ class Parser(nn.Module):
         between = config.dropout if config.parser_layers > 1 else 0.0
         self.lstm = nn.LSTM(width, width, config.parser_layers, batch_first=True, dropout=between, bidirectional=True)
         self.out = nn.Linear(2 * width, 2 * width)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         nn.init.uniform_(self.embedding.weight, -SPREAD, SPREAD)
         nn.init.xavier_uniform_(self.out.weight)
         nn.init.zeros_(self.out.bias)

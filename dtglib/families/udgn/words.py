@@ -3,11 +3,11 @@
     >>> read(Sentence(("There", "are", "1,200", "differences", "."), (2, 0, 4, 2, 2)))      # doctest: +ELLIPSIS
     Sentence(words=('there', 'are', 'N,N', 'differences'), heads=(2, 0, 4, 2), ...)
 
-Punctuation is what the treebank calls so: UPOS is PUNCT or SYM (Universal Dependencies); or the tag is none of those
-of words (the Penn Treebank, in whose files the fourth and the fifth column hold its tags). Where a sentence has
-neither, as in raw text and in minilang, it is what has no letter and no digit. A word whose head is left out depends on
-the nearest word above that is kept, or, if there is none, on ROOT, of which a sentence may then have several
-dependents.
+Punctuation is what the treebank calls so: UPOS is PUNCT or SYM (Universal Dependencies); or the tag is one that the
+Penn Treebank has for signs (in its files the fourth and the fifth column hold the tags). Where the tags of a sentence
+are neither, or are missing, as in raw text and in minilang, it is what has no letter and no digit. A word whose head is
+left out depends on the nearest word above that is kept, or, if there is none, on ROOT, of which a sentence may then
+have several dependents.
 
 Words that are too rare in training are <unknown>, and so are words that it has not.
 """
@@ -22,12 +22,13 @@ from dtglib.families.udgn.config import MaskedConfig
 
 UPOS, XPOS = 3, 4  # columns
 
-# Tags of Universal Dependencies, and those of words in the Penn Treebank.
+# Tags of Universal Dependencies, and those of words and of signs in the Penn Treebank and what is annotated like it.
 UPOS_TAGS = """ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"""
-PENN_TAGS = """CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH
-    VB VBD VBG VBN VBP VBZ WDT WP WP$ WRB"""
+PENN_TAGS = """ADD AFX CC CD DT EX FW GW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH
+    VB VBD VBG VBN VBP VBZ WDT WP WP$ WRB XX"""
+PENN_SIGNS = """. , : `` '' -LRB- -RRB- ( ) $ # HYPH NFP -NONE-"""
 UNIVERSAL, NO_WORDS = frozenset(UPOS_TAGS.split()), frozenset({"PUNCT", "SYM"})
-OF_WORDS = frozenset(PENN_TAGS.split())
+OF_WORDS, OF_SIGNS = frozenset(PENN_TAGS.split()), frozenset(PENN_SIGNS.split())
 
 
 def read(sentence: Sentence) -> Sentence:
@@ -56,7 +57,7 @@ def are_words(sentence: Sentence) -> list[bool]:
     if rows and UNIVERSAL.issuperset(tags):
         return [tag not in NO_WORDS for tag in tags]
     fine = [row[XPOS] if row[XPOS] != "_" else row[UPOS] for row in rows]
-    if rows and "_" not in fine:
+    if rows and (OF_WORDS | OF_SIGNS).issuperset(fine):
         return [tag in OF_WORDS for tag in fine]
     return [any(sign.isalnum() for sign in word) for word in sentence.words]
 

@@ -31,7 +31,7 @@ from dtglib.families.gilt.tuning.config import TunedConfig
 from dtglib.families.gilt.tuning.prompts import Filled, choice_between, prompt_of
 from dtglib.network.transformer import Batch, batch_of
 from dtglib.sequences.batches import by_length, pad
-from dtglib.sequences.compile import NOTHING, Compiled, Sequences
+from dtglib.sequences.columns import NOTHING, Compiled, Sequences
 from dtglib.sequences.readings import causal, tokens
 from dtglib.sequences.structure import dense
 

@@ -22,6 +22,7 @@ from dtglib.families.udgn.masked import MaskedBatch, MaskedModel
 from dtglib.families.udgn.network import Udgn
 from dtglib.families.udgn.tuning.config import TunedBagConfig, TunedTransformerConfig, TunedUdgnConfig
 from dtglib.families.udgn.tuning.examples import PairBatch
+from dtglib.network.dropout import Dropout
 from dtglib.network.saved import CONFIG_FILE, Saved, TrainedWith, vocabulary_beside
 from dtglib.network.transformer import Part
 
@@ -58,7 +59,7 @@ class Similarity(Saved):
         for linear in (inner, score):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
-        self.compare = nn.Sequential(nn.Dropout(BETWEEN), inner, nn.ELU(), nn.Dropout(BETWEEN), score)
+        self.compare = nn.Sequential(Dropout(BETWEEN), inner, nn.ELU(), Dropout(BETWEEN), score)
         if not getattr(config, "parser_learns", True):
             self.body.parser.requires_grad_(False)
 
