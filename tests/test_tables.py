@@ -117,6 +117,21 @@ def test_variants_are_compared_with_one_another_and_not_with_models(folder):
     }  # fmt: skip
 
 
+def test_a_model_whose_variants_are_recorded_without_it_stands_beside_them(folder):
+    def of(question, measure="BLiMP"):
+        values = measured_values(folder)
+        mine = values[(values["question"] == question) & (values["measure"] == measure)]
+        return mine.groupby(["corpus", "size", "system"])["value"].agg(list).to_dict()
+
+    write(folder, "2026-01-06-mini", [variant("w", 1, 20.0)])
+    at = ("minilang", "mini")
+    assert of("arc representation") == {(*at, "w"): [50.0], (*at, "w+arc"): [80.0, 84.0]}
+    assert list(of("arc representation", "perplexity")) == [(*at, "w")], "of the model no perplexity is recorded"
+    assert not of("transition system"), "no variant of it is recorded"
+    write(folder, "2026-01-07-mini", [variant("w+arc", 1, 19.0)])
+    assert of("arc representation")[(*at, "w+arc")] == [50.0], "a variant's own number counts"
+
+
 def test_an_ordering_in_words_says_whether_it_could_be_chance(folder):
     lines = [pairs("dtg", seed, accuracy) for seed, accuracy in enumerate((0.80, 0.81, 0.82), start=3)]
     lines += [pairs("txl-tokens", seed, accuracy) for seed, accuracy in enumerate((0.70, 0.711, 0.721), start=3)]

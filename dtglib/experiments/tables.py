@@ -7,7 +7,8 @@
     in_words(orderings(values))                  the same as sentences
     as_markdown(values)                          the table of the README: models, and what was measured of them
 
-Models are compared with models, and variants with the variants that answer the same question (ablations.py).
+Models are compared with models, and variants with the variants that answer the same question (ablations.py). A model
+whose variants are recorded without it stands beside them with the numbers of its own record.
 
 Our numbers are means over seeds with standard deviations and the number of seeds; the newest of several records of the
 same measurement counts. Numbers of different corpora cannot be compared, so they stand in columns of their own. A
@@ -25,7 +26,7 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.files import repository
 from dtglib.basics.record import Record, read_record
 from dtglib.experiments.measures import LOW, MEASURES, MODELS, OF_DTG, TABLES, TUNED, Line, Measure, Order
-from dtglib.families.base import title_of, titles
+from dtglib.families.base import BASE, families, title_of, titles
 
 KEYS = ["question", "measure", "corpus", "size", "system"]
 
@@ -38,7 +39,20 @@ def measured_values(folder: Path | None = None) -> pd.DataFrame:
         raise UserError(f"{folder}: there are no records yet; `dtglib evaluate` makes them")
     rows = pd.DataFrame(found)
     newest = rows["begun"] == rows.groupby(KEYS)["begun"].transform("max")
-    return rows[newest].drop(columns="begun").reset_index(drop=True)
+    rows = rows[newest].drop(columns="begun").reset_index(drop=True)
+    return pd.concat([rows, *_of_whole_models(rows)], ignore_index=True)
+
+
+def _of_whole_models(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """The rows of models as variants in which nothing is changed, where others have been trained and these have not."""
+    for model in families():
+        of_model = rows[(rows["question"] == MODELS) & (rows["system"] == model.title)]
+        for question, variants in model.questions.items():
+            of_variants = rows[rows["question"] == question].groupby(KEYS[1:4])["system"].agg(set)
+            for name in (name for name, variant in variants.items() if variant == BASE):
+                lacking = of_variants[[name not in systems for systems in of_variants]].index
+                added = of_model[pd.MultiIndex.from_frame(of_model[KEYS[1:4]]).isin(lacking)]
+                yield added.assign(question=question, system=name)
 
 
 def _rows(folder: Path) -> Iterator[dict[str, Any]]:
