@@ -120,9 +120,12 @@ def as_text(of_seeds: pd.Series, digits: int = 1) -> str:
 
     >>> as_text(pd.Series([40.0, 42.0, 44.0]))
     '42.0 ± 2.0 (3 seeds)'
+    >>> as_text(pd.Series([40.0, 40.0, 40.0]))
+    '40.0 (the same with 3 seeds)'
     """
-    if len(of_seeds) == 1:
-        return f"{of_seeds.mean():.{digits}f} (one seed)"
+    if of_seeds.nunique() == 1:
+        how_many = "one seed" if len(of_seeds) == 1 else f"the same with {len(of_seeds)} seeds"
+        return f"{of_seeds.iloc[0]:.{digits}f} ({how_many})"
     return f"{of_seeds.mean():.{digits}f} ± {of_seeds.std():.{digits}f} ({len(of_seeds)} seeds)"
 
 
