@@ -26,6 +26,7 @@ def main() -> None:
         os.environ["XDG_CACHE_HOME"] = empty
         report("minilang: write the grammar out", 1, read_language.__wrapped__)
         report("minilang: generate train", 20_000, lambda: minilang.split("train", 20_000, next(seeds)))
+        report("minilang: generate pairs", 20_000, lambda: minilang.sentence_pairs("train", 20_000, next(seeds)))
         sentences = [sentence.words for sentence in minilang.split("dev", 1000)]
         judge = minilang.english()
         report("minilang: recognise dev", 1000, lambda: [judge.accepts(words) for words in sentences])

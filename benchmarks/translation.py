@@ -7,8 +7,8 @@ decoder, 8 heads, inner width 1024; forward and backward, the shortest of runs i
 
 nn.Transformer has the same layers (norms first, ReLU), embeddings, sinusoids and output map around it; it pads targets,
 as it must. "of nn.Transformer" is the ratio of the times for the same pairs: the bar is 1.0. The other systems encode
-`prefixes` drawn prefixes of each target; "of vanilla" is the ratio of times, "by operations" the ratio of the products
-that they compute (families/translation/operations.py), and "over" the first by the second: the bar is 1.3.
+a share PREFIXES of the prefixes of each target; "of vanilla" is the ratio of times, "by operations" the ratio of the
+products that they compute (families/translation/operations.py), and "over" the first by the second: the bar is 1.3.
 """
 
 import os
@@ -36,7 +36,7 @@ from dtglib.families.translation.prefixes import GO
 from dtglib.families.translation.systems import SYSTEMS
 from dtglib.network.attention import NEAREST, sinusoids
 
-ENTRIES, WORDS, ROUNDS, PREFIXES = 8000, 1024, 3, 8
+ENTRIES, WORDS, ROUNDS, PREFIXES = 8000, 1024, 3, 0.5
 SIZE = {"layers": 3, "width": 256, "heads": 8, "inner": 1024}
 SMALL = {"layers": 1, "width": 32, "heads": 2, "inner": 64}
 PYTORCH = "nn.Transformer"

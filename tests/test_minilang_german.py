@@ -29,8 +29,8 @@ from dtglib.data.treebank import Sentence, format_conllu, sentence_from_rows
 # SHA-256 of the German text of the first pairs of train, and of the challenge sets. After a change of the grammar or of
 # the German words they differ; renew them, in the same commit, with: python tests/test_minilang_german.py
 CHECKSUMS = {
-    "pairs": "3b6bcd5f313fe561f6008324a774723fcd8d40a8f986bd302c29e55768680e58",
-    "challenge": "63a5811d6aa918ce02d2bfa80eab96d4e632b1fa051de573ace3b215ea5b5bf6",
+    "pairs": "ea4d19e12b11a2caf0a2b8c9fef12259e9e892056e6c86a31291085fac7583c5",
+    "challenge": "09863ada2b8e6341d18350da3322a418b3ecbdfc91c7229ff0bdec074eb46d90",
 }
 PAIRS = 300
 
@@ -253,6 +253,8 @@ def test_what_is_written_as_conllu_is_read_again():
         ("The boy helped the woman.", "Der Frau half der Junge."),
         ("The boy wears the hat.", "Den Hut zieht der Junge an."),
         ("The women see the horse.", "Das Pferd sehen die Frauen."),
+        ("The man helped Mary.", "Mary half der Mann."),
+        ("The story annoyed Luke's customer.", "Lukes Kunden ärgerte die Geschichte."),
     ],
 )
 def test_an_object_that_is_known_by_its_case_can_come_first(english, turned):
@@ -260,14 +262,22 @@ def test_an_object_that_is_known_by_its_case_can_come_first(english, turned):
     assert accepts(tokenize(turned))
 
 
-@pytest.mark.parametrize("english", ["The woman sees the child.", "The boy saw himself.", "The boy saw him."])
+@pytest.mark.parametrize(
+    "english",
+    [
+        "The woman sees the child.",
+        "The boy saw himself.",
+        "The boy saw him.",
+        "The woman helped Mary.",  # "Mary half die Frau"
+        "The stories annoyed Luke's customer.",  # "Lukes Kunden ärgerten die Geschichten": one customer or several
+        "The stories annoyed Sam's singer.",
+    ],
+)
 def test_an_object_that_could_be_the_subject_or_is_a_pronoun_stays(english):
     assert german(english, object_first) == german(english, subject_first)
 
 
-def test_some_objects_and_times_come_first_and_always_the_same():
-    again = {pair.german.text for pair in sentence_pairs("train", PAIRS).pairs}
-    assert again == {pair.german.text for pair in drawn()}
+def test_some_objects_and_times_come_first():
     firsts = Counter(pair.german.labels[0] for pair in drawn() if pair.german.words[0] in ("Gestern", "Heute"))
     assert firsts["advmod"] > 0
     objects = [p.german for p in drawn() if "obj" in p.german.labels and "nsubj" in p.german.labels]
@@ -466,16 +476,18 @@ def test_the_reflexive_belongs_to_the_subject():
     for item in minilang.challenge_sets()["reflexive"]:
         assert "sich" in item.german and "sich" not in item.plain_german
         assert item.truth["english reflexive"] in item.english and item.truth["subject"] in item.english
+        assert item.truth["subject"] not in ("child", "doctor", "guest"), "of them there are women and men"
 
 
 @pytest.mark.parametrize("marked", ["object", "subject", "both"])
 def test_the_object_comes_first_and_the_case_says_so(marked):
     for item in minilang.challenge_sets()[f"object-first-{marked}"]:
-        place = item.german.index("der") if marked != "object" else 0
-        assert (item.german[0] == "Den") == (marked != "subject") and bool(place) == (marked != "object")
+        assert (item.german[0] == "Den") == (marked != "subject")
+        assert ("der" in item.german[1:]) == (marked != "object")
         assert item.english == item.plain_english
         assert item.english.index(item.truth["subject"]) < item.english.index(item.truth["object"])
-        assert sorted(word.lower() for word in item.german) != sorted(word.lower() for word in item.english)
+        turned, plain = (sorted(word.lower() for word in words) for words in (item.german, item.plain_german))
+        assert turned == plain, "the same words in another order"
 
 
 def report() -> str:

@@ -10,10 +10,12 @@ from running import assert_one_line, lines
 
 from dtglib.cli.main import main
 from dtglib.data.minilang import challenge_sets
+from dtglib.data.treebank import Sentence
 from dtglib.experiments import challenges
 from dtglib.experiments.prepare import prepare
 from dtglib.experiments.settings import read_settings
-from dtglib.families.base import family_of, load_model
+from dtglib.experiments.translations import measured
+from dtglib.families.base import Translation, family_of, load_model
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -27,7 +29,7 @@ layers: 1
 width: 16
 heads: 2
 inner: 24
-prefixes: 2
+prefixes: 0.1
 epochs: 2
 batch_positions: 200
 learning_rate: 0.01
@@ -76,11 +78,28 @@ def test_all_models_learn_from_the_same_pairs_and_share_no_vocabulary():
 
 
 def test_a_sentence_is_translated_and_its_tree_is_shown(capsys):
-    for name in ("vanilla", "gcn"):
+    for name, tree in (("vanilla", "this model writes no trees"), ("gcn", "no whole tree")):
         assert main(["translate", "--model", name, "Der Hund schläft .", "--trees"]) == 0
-        shown = capsys.readouterr().out.splitlines()
-        assert len(shown[0].split()) >= 1
-        assert shown[2] == "no whole tree" or name == "gcn"
+        words, symbols, *shown = capsys.readouterr().out.splitlines()
+        without = [symbol for symbol in symbols.split() if not symbol.startswith(("L:", "R:"))]
+        assert words.split() == without and without
+        assert shown == [tree, ""] or (name == "gcn" and len(shown[0].split()) == len(shown[1].split()) == len(without))
+
+
+def test_without_a_whole_tree_none_is_counted():
+    """A system that writes trees has 0 % of them; one that does not has no such number."""
+    sentence = Sentence(("a",), (0,), ("root",), id="s")
+    for heads, trees in ((None, None), ((), 0.0), ((0,), 100.0)):
+        labels = heads and ("root",)
+        row = measured([Translation(("a",), ("a",), heads, labels, -1.0)], [sentence])
+        assert row.get("trees") == trees
+
+
+def test_words_that_a_translator_does_not_know_are_named(capsys):
+    assert main(["translate", "--model", "vanilla", "Xyzzy ."]) == 0
+    assert "dtglib: vanilla does not know Xyzzy\n" in capsys.readouterr().err
+    assert main(["translate", "--model", "vanilla", "minilang:de-en", "--split", "train", "--sentences", "3"]) == 0
+    assert "does not know" not in capsys.readouterr().err
 
 
 def test_only_legal_symbols_make_trees(capsys):
@@ -113,12 +132,22 @@ def test_a_sentence_without_source_cannot_be_scored(capsys):
     assert "has no source; name a corpus of pairs" in capsys.readouterr().err
 
 
+def test_a_target_without_a_tree_cannot_be_scored_by_what_writes_trees(place, capsys):
+    (place / "plain.de").write_text("Der Hund schläft .\n")
+    (place / "plain.en").write_text("The dog sleeps .\n")
+    assert main(["score", "--model", "gcn", "plain:de-en"]) == 2
+    assert_one_line(capsys, "has no labelled tree, which GCN reads; name a treebank")
+    assert main(["score", "--model", "vanilla", "plain:de-en"]) == 0
+
+
 def test_challenge_sets_are_translated(capsys):
     assert main(["challenge", "--model", "vanilla", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [row["set"] for row in found["sets"]] == list(challenge_sets())
     assert all(0 <= row["kept"] <= 100 and row["items"] == 3 for row in found["sets"])
     assert [row["sentences"] for row in found["object first"]] == [36, 27, 36]
+    known = [row["known"] for row in found["object first"]]
+    assert all(0 <= known[i] < n for i, n in enumerate((36, 27, 36))), "minilang has no Stein and no Hamster"
     assert main(["challenge", "particle", "--model", "vanilla"]) == 0
     assert capsys.readouterr().out.split()[:3] == ["distance", "items", "kept"]
 

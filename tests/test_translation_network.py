@@ -2,6 +2,7 @@
 
 from collections import Counter
 from functools import cache
+from math import ceil
 from random import Random
 
 import numpy as np
@@ -118,7 +119,7 @@ def test_its_loss_is_the_nats_of_all_symbols_and_training_can_go_on_from_it(name
 
 
 def test_drawn_prefixes_stand_for_all_on_average():
-    model = network("gcn", prefixes=2, smoothing=0.0)
+    model = network("gcn", prefixes=0.2, smoothing=0.0)
     given = batch(model)
     expected = model.loss(given)[0].item()
     torch.manual_seed(1)
@@ -128,7 +129,7 @@ def test_drawn_prefixes_stand_for_all_on_average():
     nats = np.array([loss.item() for loss, _ in drawn])
     assert nats.std() > 0
     assert abs(nats.mean() - expected) < 4 * nats.std() / 300**0.5
-    most = sum(min(2, len(target.ids)) for target in given.targets)
+    most = sum(ceil(0.2 * len(target.ids)) for target in given.targets)
     assert {sum(part.events for part in parts.values()) for _, parts in drawn} == {most}
 
 
@@ -313,8 +314,8 @@ def test_prefixes_have_no_padding_and_each_is_there_once():
 def test_drawn_prefixes_are_different_ones_of_each_target():
     targets = batch(network("gcn")).targets
     torch.manual_seed(3)
-    cut, times = some_prefixes(targets, 3)
+    cut, times = some_prefixes(targets, 0.3)
     for number, target in enumerate(targets):
         own = cut.length[cut.of == number]
-        assert len(own) == len(set(own)) == min(3, len(target.ids)) and own.max() <= len(target.ids)
+        assert len(own) == len(set(own)) == ceil(0.3 * len(target.ids)) and own.max() <= len(target.ids)
         np.testing.assert_allclose(times[cut.of == number].sum(), len(target.ids))

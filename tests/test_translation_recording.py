@@ -43,7 +43,7 @@ LAID_OVER = """
 corpus: minilang:de-en
 layers: 1
 inner: 16
-prefixes: 2
+prefixes: 0.1
 test_sentences: 8
 scored_sentences: 3
 items: 0.02
@@ -138,7 +138,7 @@ def test_a_record_has_what_the_tables_show(repository):
     (of_gcn,) = (row["chrF+"] for row in rows if row["model"] == "gcn")
     assert shown.loc["minilang:de-en, smoke: test, chrF+", "GCN"] == f"{of_gcn:.1f} (one seed)"
     assert shown.loc["minilang:de-en, smoke: test, chrF+", "PARENT"] == ""
-    sets = challenges_below("nmt_table7", "de", results).loc["ours"]
+    sets = challenges_below("nmt_table7", results).loc["ours"]
     assert len(sets) == 2 * len(SETS) and "one seed" in sets.iloc[0]["Vanilla"]
     turned = object_first_below(results)
     assert turned.loc[("paper", "mixup_correct/both"), "PARENT"] == 13
@@ -178,19 +178,28 @@ def test_the_papers_sign_tests_come_out_as_it_says():
     assert on_challenges["BiTran", "Vanilla"] == (26, 14)
 
 
-def test_minilangs_sets_stand_with_public_ones_of_one_side(tmp_path):
+def test_sets_stand_below_the_tables_with_their_phenomena_in_their_direction(tmp_path):
     (tmp_path / "paper").symlink_to(ROOT / "results" / "paper")
     scores = {"part": "public challenge set", "model": "gcn", "seed": 1, "chrF+": 30.0}
     with Run(tmp_path / "one", "?", {"corpus": "multi30k:de-en", "size": "open-small", "model": ["gcn"]}) as run:
         for name, least, bleu in (("de_particle", 1, 5.0), ("de_particle", 2, 4.0), ("en_reflexive", 1, 3.0)):
             run.metric(**scores, set=name, BLEU=bleu, **{"distance from": least})
-    for side, expected in (
-        ("de", {"de_particle, BLEU": "5.0 (one seed)"}),
-        ("en", {"en_reflexive, BLEU": "3.0 (one seed)"}),
+    with Run(tmp_path / "two", "?", {"corpus": "minilang:de-en", "size": "mini", "model": ["gcn"]}) as run:
+        run.metric(part="challenge set", model="gcn", seed=1, set="particle", kept=50.0, exact=40.0)
+    for table, expected in (
+        (7, {"de_particle, BLEU": "5.0 (one seed)", "particle, kept": "50.0 (one seed)"}),
+        (8, {"en_reflexive, BLEU": "3.0 (one seed)"}),
     ):
-        ours = challenges_below("nmt_table7", side, tmp_path).loc["ours", "GCN"]
+        ours = challenges_below(f"nmt_table{table}", tmp_path).loc["ours", "GCN"]
         found = {name.partition(": ")[2]: text for name, text in ours.items()}
-        assert expected.items() <= found.items() and len(found) == 2
+        assert expected.items() <= found.items() and len(found) == 2 * len(expected)
+    for table in (4, 6):  # from English to German
+        assert set(challenges_below(f"nmt_table{table}", tmp_path).index.get_level_values(0)) == {"paper"}
+
+
+def test_systems_without_a_common_cell_are_not_compared():
+    cells = pd.DataFrame({"Vanilla": [1.0, None], "BiTran": [None, 2.0], "GCN": [3.0, None]})
+    assert [(row["system"], row["against"]) for row in sign_tests(cells).to_dict("records")] == [("GCN", "Vanilla")]
 
 
 # ---- Public sets

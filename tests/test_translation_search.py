@@ -17,7 +17,7 @@ from dtglib.families.translation.config import TranslationConfig
 from dtglib.families.translation.examples import PairBatch, Target, padded
 from dtglib.families.translation.hypotheses import Anew, Cached, Hypothesis, extended
 from dtglib.families.translation.network import Translator
-from dtglib.families.translation.search import as_translation, search, translate
+from dtglib.families.translation.search import Entries, as_translation, search, translate
 from dtglib.families.translation.target import Does, grown
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -65,7 +65,9 @@ def test_a_translation_has_the_probability_that_the_network_gives_it(name, kind)
         with torch.no_grad():
             nats = model.predict(PairBatch(encoded(model, [source]), [target])).nats.sum()
         assert one.log_prob == pytest.approx(-nats.item(), abs=1e-4)
-        assert (one.heads is not None) == (model.system.writes_tree and known.is_tree)
+        assert (one.heads is not None) == model.system.writes_tree and bool(one.heads) == (
+            model.system.writes_tree and known.is_tree
+        )
 
 
 # ---- All that there is
@@ -139,21 +141,38 @@ def test_where_only_legal_symbols_are_taken_every_translation_has_a_tree(name, k
     with torch.no_grad():
         model.output.bias[torch.from_numpy(model.meanings.is_transition)] += 3  # so that it wants too many
     found = translate(model, SOURCES, Beam(3, legal=True, most_words=5))
-    assert all(one.heads is not None and len(one.heads) == len(one.words) == len(one.labels) for one in found)
+    assert all(len(one.heads) == len(one.words) == len(one.labels) for one in found)
     assert all(one.heads.count(0) == 1 for one in found)
     plain = translate(model, SOURCES, Beam(3, most_words=5))
-    assert any(one.heads is None for one in plain)
+    assert any(one.heads == () for one in plain)
 
 
 @in_every_system
-def test_no_translation_has_more_words_than_the_limit(name):
-    model = network(name)
+@pytest.mark.parametrize("kind", ["words", "pieces"])
+def test_no_translation_has_more_words_than_the_limit(name, kind):
+    model = network(name, kind=kind)
     with torch.no_grad():
         model.output.bias[END] -= 50
     for one in search(model, SOURCES, Beam(2, most_words=3)):
         does = [model.meanings.symbols[entry].does for entry in one.ids[:-1]]
         arcs = does.count(Does.LEFT) + does.count(Does.RIGHT)
-        assert does.count(Does.STARTS) == 3 and arcs == (3 if model.system.writes_tree else 0)
+        assert arcs == one.transitions == (3 if model.system.writes_tree else 0)
+        assert one.words <= 3 and len(as_translation(model, one).words) <= 3
+        assert kind == "pieces" or one.words == 3
+
+
+def test_at_the_limit_a_piece_may_go_on_with_a_word_and_not_start_one():
+    """After a transition there is no word to go on with, so that a piece of the middle of a word would start one."""
+    model = network("linearized", kind="pieces")
+    entries, vocabulary = Entries.of(model), model.vocabulary
+    start, arc = int(np.flatnonzero(vocabulary.starts_word)[-1]), int(np.flatnonzero(model.meanings.is_transition)[0])
+    one = Hypothesis(0)
+    for entry in (start, start):
+        one = extended(model, one, entry, 0.0)
+    assert not entries.barred(one, 2, legal=False)[vocabulary.continues_word].any()
+    after = extended(model, one, arc, 0.0)
+    assert entries.barred(after, 2, legal=False)[vocabulary.continues_word | vocabulary.starts_word].all()
+    assert not entries.barred(after, 3, legal=False)[vocabulary.continues_word].any()
 
 
 @pytest.mark.parametrize("beam, message", [(Beam(0), "at least one"), (Beam(5, -1.0), "must not be below 0")])

@@ -11,7 +11,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, shortened
 from dtglib.cli.options import (
     Command,
     add_json,
@@ -26,7 +26,7 @@ from dtglib.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from dtglib.families.base import Beam
+    from dtglib.families.base import Beam, Translation
 
 
 def add_search(sub: argparse.ArgumentParser) -> None:
@@ -56,12 +56,14 @@ def _translate_options(sub: argparse.ArgumentParser) -> None:
 def translate(options: argparse.Namespace) -> None:
     """Translate sentences; those of a corpus of pairs are also scored against their translations there."""
     from dtglib.evaluate.translations import signatures
-    from dtglib.experiments.translations import measured, translations_of
+    from dtglib.experiments.translations import measured, translations_of, unknown_words
 
     folder, sentences = model_folder(options, "minilang", "translator"), sentences_of(options)
     has_references = all(sentence.translation is not None for sentence in sentences)
     sources = [sentence.translation if has_references else sentence.words for sentence in sentences]
     found = translations_of(folder, sources, beam_from(options))
+    if unknown := unknown_words(folder, sources):
+        print(f"dtglib: {folder.name} does not know {shortened(unknown)}", file=sys.stderr)
     scores = measured(found, sentences) if has_references else {}
     if options.json:
         print(json.dumps({"translations": [one._asdict() for one in found], **scores}, ensure_ascii=False))
@@ -69,13 +71,19 @@ def translate(options: argparse.Namespace) -> None:
     for one in found:
         print(" ".join(one.words))
         if options.trees:
-            tree = "no whole tree" if one.heads is None else f"{in_a_line(list(one.heads))}\n{' '.join(one.labels)}"
-            print(f"{' '.join(one.symbols)}\n{tree}\n")
+            print(" ".join(one.symbols), _tree(one), "", sep="\n")
     if has_references:
         shown = {key: round(value, 2) if isinstance(value, float) else value for key, value in scores.items()}
         print(*(f"{key} {value}" for key, value in shown.items()), sep=", ", file=sys.stderr)
         for metric, signature in signatures().items():
             print(f"{metric}: {signature}", file=sys.stderr)
+
+
+def _tree(found: "Translation") -> str:
+    """Heads and labels in two lines."""
+    if found.heads is None:
+        return "this model writes no trees"
+    return f"{in_a_line(list(found.heads))}\n{' '.join(found.labels)}" if found.heads else "no whole tree"
 
 
 def _challenge_options(sub: argparse.ArgumentParser) -> None:

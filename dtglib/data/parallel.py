@@ -23,10 +23,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 from dtglib.data.registry import data_folder
 from dtglib.data.tokenize import tokenize
-from dtglib.data.treebank import Sentence, Treebank, TreebankError, decode, read_bytes
+from dtglib.data.treebank import Sentence, Treebank, TreebankError, Words, decode, read_bytes
 
 # A function that reads one split. Its argument is `strict`, as in corpora.py.
 Reader = Callable[[bool], Treebank]
@@ -40,6 +40,12 @@ MULTI30K_SPLITS = {
     "test": "test_2016_flickr",
     **{name: name for name in ("test_2017_flickr", "test_2017_mscoco", "test_2018_flickr")},
 }
+
+
+def source_of(sentence: Sentence) -> Words:
+    """The words of a sentence's source."""
+    require(sentence.translation, f"sentence {sentence.id!r} has no source; name a corpus of pairs, such as NAME:de-en")
+    return sentence.translation
 
 
 def find_pairs(name: str, sentences: int | None = None) -> dict[str, Reader] | None:

@@ -4,9 +4,9 @@
                                      The ball is brought by the father .         right
                                      The ball brings the father .                reversed
 
-The roles are found by two nouns: the one that acts comes first, unless the sentence is passive, by a form of *be* and a
-*by* between the two. Other errors, in the verb, say, do not count. This is a proxy for people's judgement; of
-translations that have one of the nouns under another name it says nothing ("other").
+The roles are found by two nouns: the one that acts comes first, unless the sentence is passive, by a form of *be* or
+*get* and a *by* between the two. Other errors, in the verb, say, do not count. This is a proxy for people's judgement;
+of translations that have one of the nouns under another name it says nothing ("other").
 
     >>> roles("The ball is brought by the father .".split(), {"father"}, {"ball"})
     'right'

@@ -20,7 +20,7 @@ from dtglib.data.object_first import object_first
 from dtglib.evaluate.item_files import evenly
 from dtglib.evaluate.kept_meaning import kept, roles
 from dtglib.experiments.sentence_scores import spread
-from dtglib.experiments.translations import measured, translations_of
+from dtglib.experiments.translations import measured, translations_of, unknown_words
 from dtglib.families.base import Beam
 
 
@@ -73,7 +73,8 @@ def with_distances() -> list[str]:
 def turned_round(folder: Path, beam: Beam, share: float = 1.0, case: Callable[[str], str] = str) -> list[Row]:
     """How many of the 99 sentences with objects first keep their roles; the paper's Table 3 has people's counts.
 
-    `case` is what is done with each word before it is translated, such as str.lower.
+    `known` is the number of those of which the model knows every word; `case` is what is done with each word before it
+    is translated, such as str.lower.
     """
     sentences, rows = evenly(object_first(), share), []
     found = [
@@ -81,7 +82,9 @@ def turned_round(folder: Path, beam: Beam, share: float = 1.0, case: Callable[[s
         for order in ("german", "plain_german")
     ]
     for marked in dict.fromkeys(one.marked for one in sentences):
-        row: Row = {"marked": marked}
+        of_these = [tuple(map(case, one.german)) for one in sentences if one.marked == marked]
+        unknown = set(unknown_words(folder, of_these))
+        row: Row = {"marked": marked, "known": sum(unknown.isdisjoint(words) for words in of_these)}
         for order, translations in zip(("object first", "subject first"), found, strict=True):
             verdicts = [
                 roles(said.words, one.subject, one.object)

@@ -212,8 +212,10 @@ ABOUT = (*OF_MODELS, ABLATIONS)
 
 
 def _of_training(folder: Path) -> dict[str, Any]:
-    losses = {name: value for name, value in best_on_dev(folder).items() if name.startswith("nats_per_")}
-    return {"folder": folder.name, "parameters": read_record(folder).metrics[0]["parameters"], **losses}
+    first, best = read_record(folder).metrics[0], best_on_dev(folder)
+    losses = {name: value for name, value in best.items() if name.startswith("nats_per_")}
+    about = {"parameters": first["parameters"], "steps": first["steps"], "best_at": best["step"]}
+    return {"folder": folder.name, **about, **losses}
 
 
 def _of_proposer(parser: Path | str) -> dict[str, Any]:

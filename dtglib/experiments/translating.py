@@ -14,12 +14,11 @@ cached, the scores are not.
 
 from pathlib import Path
 
-from dtglib.basics.errors import require
 from dtglib.basics.record import Row
 from dtglib.data.challenge_files import PublicSet, lowered, public_sets
 from dtglib.data.corpora import find, load
-from dtglib.data.parallel import NAMED, is_lower_cased
-from dtglib.data.treebank import Sentence, Words
+from dtglib.data.parallel import NAMED, is_lower_cased, source_of
+from dtglib.data.treebank import Sentence
 from dtglib.experiments.challenges import by_distance, challenged, in_public, turned_round, with_distances
 from dtglib.experiments.sentence_scores import spread
 from dtglib.experiments.settings import Settings
@@ -44,15 +43,8 @@ def references_of(settings: Settings) -> dict[str, list[Sentence]]:
 
 def translations_by(settings: Settings, folder: Path) -> dict[str, list[Translation]]:
     """The translation of each sentence of each test part."""
-    beam = beam_of(settings)
-    return {
-        part: translations_of(folder, list(map(_source, some)), beam) for part, some in references_of(settings).items()
-    }
-
-
-def _source(sentence: Sentence) -> Words:
-    require(sentence.translation, f"sentence {sentence.id!r} has no source; name a corpus of pairs, such as NAME:de-en")
-    return sentence.translation
+    sources = {part: list(map(source_of, some)) for part, some in references_of(settings).items()}
+    return {part: translations_of(folder, some, beam_of(settings)) for part, some in sources.items()}
 
 
 def scores_by(settings: Settings, folder: Path) -> dict[str, Row]:

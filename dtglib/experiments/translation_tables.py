@@ -6,7 +6,9 @@
     sign_tests(theirs("nmt_table7"))        which of two systems is better in more cells
 
 A row is a cell, such as a test set and a metric, and a column is a system, so that orders of systems can be compared:
-no cell of ours is one of theirs. A number of ours is the mean over seeds, of the newest record that has it.
+no cell of ours is one of theirs. Below a table stands what was translated in a direction that it has, and of challenge
+sets those of the language whose phenomena it has. A number of ours is the mean over seeds, of the newest record that
+has it.
 """
 
 from collections.abc import Sequence
@@ -43,18 +45,26 @@ def cells_of_tests(folder: Path | None = None) -> pd.DataFrame:
 def overall_below(table: str, folder: Path | None = None) -> pd.DataFrame:
     """One of the paper's tables of test sets, and ours."""
     lines = newest_lines(folder, lambda line: line["part"] == "translation")
-    return _below(table, [_texts(lines, "on", METRICS)], folder)
+    directions = {cell.partition("/")[0] for cell in theirs(table, folder=folder).index}
+    mine = lines[_directions(lines).isin(directions)] if len(lines) else lines
+    return _below(table, [_texts(mine, "on", METRICS)], folder)
 
 
-def challenges_below(table: str, side: str = "", folder: Path | None = None) -> pd.DataFrame:
-    """One of the paper's tables of challenge sets, and ours; `side` is the language of the phenomenon, if only one."""
+def challenges_below(table: str, folder: Path | None = None) -> pd.DataFrame:
+    """One of the paper's tables of challenge sets, and ours in its direction, with its phenomena."""
 
     def public(line: Line) -> bool:
-        wanted = line["part"] == "public challenge set" and line["distance from"] == 1
-        return wanted and line["set"].startswith(side)
+        return line["part"] == "public challenge set" and line["distance from"] == 1
 
+    cells = [cell.split("/") for cell in theirs(table, folder=folder).index]  # direction, size, side, phenomenon, ...
+    has = {(direction, direction.split("-")[side == "target"]) for direction, _, side, *_ in cells}
     known = newest_lines(folder, public), newest_lines(folder, lambda line: line["part"] == "challenge set")
-    ours = [_texts(lines, "set", metrics) for lines, metrics in zip(known, (METRICS, KEPT), strict=True)]
+    ours = []
+    for lines, metrics in zip(known, (METRICS, KEPT), strict=True):
+        if len(lines):
+            language = lines["set"].str[:2] if metrics == METRICS else ["de"] * len(lines)  # de_particle; minilang's
+            mine = [pair in has for pair in zip(_directions(lines), language, strict=True)]
+            ours.append(_texts(lines[mine], "set", metrics))
     return _below(table, ours, folder)
 
 
@@ -91,9 +101,16 @@ def sign_tests(cells: pd.DataFrame, pairs: Sequence[tuple[str, str]] = PAIRS) ->
     for one, other in pairs:
         if {one, other} <= set(cells.columns):
             both = cells[[one, other]].dropna()
+            if both.empty:
+                continue
             test = sign_test(both[one].to_dict(), both[other].to_dict())
             rows.append({"system": one, "against": other, "cells": len(both), **test._asdict()})
     return pd.DataFrame(rows)
+
+
+def _directions(lines: pd.DataFrame) -> pd.Series:
+    """The direction of each line's corpus, such as de-en."""
+    return lines["corpus"].str.partition(":")[2]
 
 
 def _below(table: str, ours: Sequence[pd.DataFrame], folder: Path | None) -> pd.DataFrame:

@@ -8,14 +8,17 @@ signatures are sacreBLEU's (evaluate/translations.py).
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from dtglib.basics.code import code_of
-from dtglib.basics.errors import UserError, require
+from dtglib.basics.errors import UserError
 from dtglib.basics.files import sha256
 from dtglib.basics.record import Row
 from dtglib.data.corpora import load
+from dtglib.data.parallel import source_of
 from dtglib.data.treebank import Sentence, Words
+from dtglib.evaluate.surprisal import is_known
 from dtglib.evaluate.translations import scores_of, sign_test
 from dtglib.experiments.cache import Computed, cached_rows, digest_of
 from dtglib.families.base import Beam, Translation, family_of, load_model, module_of
@@ -50,6 +53,12 @@ def _from_row(row: Row) -> Translation:
     return Translation(**{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()})
 
 
+def unknown_words(folder: Path, sources: Sequence[Words]) -> list[str]:
+    """The words of sources that a model does not know, each once."""
+    vocabulary = load_model(folder).vocabulary
+    return [word for word in dict.fromkeys(chain.from_iterable(sources)) if not is_known(vocabulary, word)]
+
+
 def measured(found: Sequence[Translation], references: Sequence[Sentence]) -> Row:
     """The scores of translations in percent; of systems that write trees, the share that has one.
 
@@ -58,7 +67,7 @@ def measured(found: Sequence[Translation], references: Sequence[Sentence]) -> Ro
     texts = [" ".join(one.words) for one in found], [" ".join(sentence.words) for sentence in references]
     row: Row = {"sentences": len(found), **scores_of(*texts)}
     if any(one.heads is not None for one in found):
-        row["trees"] = 100 * sum(one.heads is not None for one in found) / len(found)
+        row["trees"] = 100 * sum(bool(one.heads) for one in found) / len(found)
         both = [
             (one.heads, one.labels) == (sentence.heads, sentence.labels)
             for one, sentence in zip(found, references, strict=True)
@@ -71,9 +80,7 @@ def measured(found: Sequence[Translation], references: Sequence[Sentence]) -> Ro
 def translated(folder: Path, corpus: str, split: str | None, sentences: int | None, beam: Beam) -> Row:
     """The scores of a model on a corpus of pairs."""
     treebank = load(corpus, split, sentences)
-    sources = [sentence.translation for sentence in treebank.sentences]
-    require(all(sources), f"{corpus}: is a corpus of one language; name a pair of languages too, such as :de-en")
-    return measured(translations_of(folder, sources, beam), treebank.sentences)
+    return measured(translations_of(folder, list(map(source_of, treebank.sentences)), beam), treebank.sentences)
 
 
 # ---- Systems side by side

@@ -101,7 +101,7 @@ class Beam(NamedTuple):
 
 
 class Translation(NamedTuple):
-    """A translation with its tree; heads and labels are None if the symbols do not make one."""
+    """A translation with its tree: heads and labels are empty if the symbols make none, None if no tree is written."""
 
     words: tuple[str, ...]
     symbols: tuple[str, ...]  # words or pieces, and transitions

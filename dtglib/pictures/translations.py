@@ -1,7 +1,7 @@
 """A target and the graph of its prefixes: what edges there are after each transition, and what PARENT's head sees.
 
     draw_growing(symbols, edges, after=[3, 6])      a line for each prefix: its symbols, and arcs between them
-    draw_parents(symbols, keys)                     a grid: the head of a position (row) sees the filled positions
+    draw_parents(symbols, keys, {3, 6})             a grid: the head of a position (row) sees the filled positions
 
 Edges are triples (made at, from, to), counted from 0. Arcs from a head to a dependent are blue, those from or to a
 transition orange; those that the last transition of a prefix has made are drawn thick.
@@ -46,14 +46,14 @@ def _arc(axes: Axes, places: Sequence[float], edge: tuple[int, int, int], level:
     axes.patches[-1].set_linewidth(2.2 if is_new else 0.8)
 
 
-def draw_parents(symbols: Sequence[str], keys: Sequence[Collection[int]]) -> Picture:
+def draw_parents(symbols: Sequence[str], keys: Sequence[Collection[int]], transitions: Collection[int]) -> Picture:
     """Draw what one head sees of a whole prefix: parents in blue, transitions in orange, a position itself in grey."""
     size = len(symbols)
     picture = Picture(figsize=(CELL * size + 2.4, CELL * size + 1.4))
     axes = picture.add_subplot()
     for row, seen in enumerate(keys):
         for column in seen:
-            colour = GREY if column == row else ORANGE if ":" in symbols[column] else BLUE
+            colour = GREY if column == row else ORANGE if column in transitions else BLUE
             axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=colour, edgecolor="white"))
     axes.set(xlim=(-0.5, size - 0.5), ylim=(size - 0.5, -0.5), aspect="equal", facecolor="#f2f2f2")
     axes.set(xticks=range(size), xticklabels=symbols, xlabel="is seen")

@@ -125,6 +125,10 @@ def _rows(tokens: Sequence[Token], heads: Sequence[int], lifted: Sequence[int]) 
 
 
 def was_lifted(german: Sentence) -> bool:
-    """Whether the tree of a German sentence was not projective."""
+    """Whether the tree of a German sentence was not projective.
+
+    >>> sum(was_lifted(pair.german) for pair in sentence_pairs("train", 300).pairs)
+    9
+    """
     assert german.enhanced is not None
     return not is_projective([int(edges[0].head) for edges in german.enhanced])

@@ -29,13 +29,15 @@ class TranslationConfig:
     dropout: float = 0.1
     smoothing: float = 0.1  # of the targets in training: this share goes to all entries alike
     graph_layers: int = 2  # of systems with a graph network
-    # Of each sentence, so many prefixes are drawn in a step of a system that reads whole prefixes; null: all are taken.
-    prefixes: int | None = None
+    # Of the prefixes of each target, this share is drawn in a step of a system that reads whole prefixes.
+    prefixes: float = 1.0
 
     def __post_init__(self) -> None:
-        require_positive(self, "layers", "width", "heads", "inner", "graph_layers", "prefixes")
+        require_positive(self, "layers", "width", "heads", "inner", "graph_layers")
         if self.width % (2 * self.heads):
             raise UserError(f"width must be an even number a head, but {self.width} is shared by {self.heads} heads")
+        if not 0 < self.prefixes <= 1:
+            raise UserError(f"prefixes is a share, more than 0 and at most 1, not {self.prefixes}")
         for name in ("dropout", "smoothing"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(f"{name} must be at least 0 and less than 1, not {getattr(self, name)}")
@@ -51,7 +53,7 @@ class TranslationTraining(TrainConfig):
 
     epochs: int = 30
     batch_positions: int = 3200  # some 128 sentences
-    longest: int | None = 100  # symbols of the target
+    longest: int | None = 100  # pieces of the target
     learning_rate: float = 1e-4
     warmup_steps: int = 4000
     embedding_rate: float = 1.0

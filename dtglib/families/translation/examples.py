@@ -12,7 +12,7 @@
 
 Both languages share one vocabulary, so that with `vocabulary: pieces` the pieces are joint ones; the network has
 separate embeddings for each. Pairs whose target has no projective tree are left out, for all systems alike if any
-target has a tree.
+target has a tree, and so are those whose target has too many pieces, transitions not counted.
 """
 
 import hashlib
@@ -29,6 +29,7 @@ from torch import Tensor
 
 from dtglib.basics.errors import UserError, require, shortened
 from dtglib.basics.shapes import Int
+from dtglib.data.parallel import source_of
 from dtglib.data.symbols import Symbols
 from dtglib.data.treebank import Sentence, Treebank, trees_only
 from dtglib.data.vocabulary import END, PAD, Vocabulary
@@ -60,12 +61,6 @@ def speaks(config: TranslationConfig, shared: Vocabulary, treebank: Treebank) ->
     if shared.kind == "words":
         return Vocabulary.of_words(sentences)
     return Vocabulary.train(sentences, len(shared) - len(shared.reserved))
-
-
-def source_of(sentence: Sentence) -> tuple[str, ...]:
-    """The words of a sentence's source."""
-    require(sentence.translation, f"sentence {sentence.id!r} has no source; name a corpus of pairs, such as NAME:de-en")
-    return sentence.translation
 
 
 @dataclass(frozen=True)
@@ -132,6 +127,11 @@ def target_of(meanings: Meanings, sentence: Sentence) -> Target:
     return Target(np.array([*ids, END]), meanings.rows(edges_of(written)))
 
 
+def pieces_of(meanings: Meanings, target: Target) -> int:
+    """The number of pieces of a target, without its transitions and <END>."""
+    return int((~meanings.is_transition[target.ids]).sum()) - 1
+
+
 class PairBatch(NamedTuple):
     """Padded sources, and targets as they are."""
 
@@ -158,7 +158,7 @@ class PairExamples:
     def of(
         cls, config: TranslationConfig, vocabulary: Vocabulary, treebank: Treebank, longest: int | None = None
     ) -> "PairExamples":
-        """The pairs whose targets have at most `longest` symbols."""
+        """The pairs whose targets have at most `longest` pieces."""
         meanings = Meanings(vocabulary)
         if any(sentence.heads is not None for sentence in treebank.sentences):
             treebank = trees_only(treebank)
@@ -169,12 +169,12 @@ class PairExamples:
                 excluded[problem] += 1
                 continue
             target = target_of(meanings, sentence)
-            if longest is not None and len(target.ids) > longest:
+            if longest is not None and pieces_of(meanings, target) > longest:
                 too_long.append(sentence.id)
             else:
                 kept.append((sentence.id, np.array(vocabulary.encode(source_of(sentence)).ids), target))
         if too_long:
-            excluded[f"more than {longest} symbols"] = len(too_long)
+            excluded[f"more than {longest} pieces"] = len(too_long)
         reasons = ", ".join(f"{count} {reason}" for reason, count in excluded.items()) or "it is empty"
         require(kept, f"no pair is left for model {config.model}: {reasons}")
         names, sources, targets = map(list, zip(*kept, strict=True))

@@ -1,17 +1,26 @@
 """The families of the eight systems."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import torch
 
-from dtglib.data.treebank import Sentence, Treebank
-from dtglib.data.vocabulary import Vocabulary
+from dtglib.basics.errors import require
+from dtglib.data.parallel import source_of
+from dtglib.data.treebank import Sentence
 from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.families.base import Family, Likelihood
 from dtglib.families.translation.config import TranslationConfig, TranslationTraining
-from dtglib.families.translation.examples import PairBatch, PairExamples, padded, source_of, speaks, symbols, target_of
+from dtglib.families.translation.examples import (
+    PairBatch,
+    PairExamples,
+    padded,
+    pieces_of,
+    speaks,
+    symbols,
+    target_of,
+    why_not,
+)
 from dtglib.families.translation.network import Translator
 from dtglib.families.translation.search import translate
 from dtglib.families.translation.systems import SYSTEMS, System
@@ -20,23 +29,22 @@ PAPER = "translation"
 AT_ONCE = 32  # sentences that are scored together
 
 
-def _examples(config: Any, vocabulary: Vocabulary, treebank: Treebank, longest: int | None) -> PairExamples:
-    return PairExamples.of(config, vocabulary, treebank, longest)
-
-
 def scores_of(model: Translator, sentences: Sequence[Sentence], trees: None = None) -> Iterator[SentenceScore]:
     """log p of each sentence given its source; if the system writes trees, of the sentence with its own tree."""
     model.eval()
     for first in range(0, len(sentences), AT_ONCE):
         some = sentences[first : first + AT_ONCE]
+        for sentence in some:
+            problem = why_not(model.meanings, sentence)
+            way_out = "name a treebank, or let a labelling parser write one (`dtglib parse`)"
+            require(not problem, f"sentence {sentence.id!r} has {problem}, which {model.system.title} reads; {way_out}")
         source = padded([np.array(model.vocabulary.encode(source_of(sentence)).ids) for sentence in some])
         batch = PairBatch(source.to(model.device), [target_of(model.meanings, sentence) for sentence in some])
         with torch.no_grad():
             found = model.predict(batch)
         log_probs = -np.bincount(found.of, found.nats.double().cpu().numpy(), len(some))
         for sentence, target, log_prob in zip(some, batch.targets, log_probs.tolist(), strict=True):
-            pieces = int((~model.meanings.is_transition[target.ids]).sum()) - 1  # without <END>
-            tree = sentence.heads if model.system.writes_tree else None
+            pieces, tree = pieces_of(model.meanings, target), sentence.heads if model.system.writes_tree else None
             yield SentenceScore(len(sentence.words), pieces, int(tree is not None), log_prob, tree)
 
 
@@ -48,7 +56,7 @@ def _family(system: System) -> Family:
         paper=PAPER,
         config=TranslationConfig,
         build=Translator,
-        examples=_examples,
+        examples=PairExamples.of,
         likelihood=Likelihood(what, not system.writes_tree, sums_over_trees=False, scores=scores_of),
         symbols=symbols,
         speaks=speaks,

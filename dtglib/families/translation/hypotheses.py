@@ -39,7 +39,7 @@ class Hypothesis(NamedTuple):
     @property
     def transitions(self) -> int:
         """How many transitions it has."""
-        return len(self.ids) - sum(stop - start for start, stop in self.known.spans)
+        return self.known.length - sum(stop - start for start, stop in self.known.spans)
 
 
 def extended(network: Translator, before: Hypothesis, entry: int, log_p: float) -> Hypothesis:

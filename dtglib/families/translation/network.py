@@ -117,7 +117,7 @@ class Translator(Saved):
 
     def predict(self, batch: PairBatch) -> Predictions:
         """The symbols of the targets: all, or those after the prefixes that are drawn."""
-        cut, times = cut_for(self.system, batch.targets, self.config.prefixes if self.training else None)
+        cut, times = cut_for(self.system, batch.targets, self.config.prefixes if self.training else 1.0)
         rows = rows_of(batch.targets, cut, np.arange(len(batch.targets)), batch.source.device)
         logits = self.output(self.vectors(rows, self.remember(batch.source)))
         by_last = self.system.whole_prefix

@@ -63,7 +63,7 @@ class Operations(NamedTuple):
 
 
 def shapes_of_step(config: TranslationConfig, batch: PairBatch) -> Shapes:
-    """The shapes of a training step with this batch; of prefixes, as many are drawn as the config says."""
+    """The shapes of a training step with this batch; of prefixes, the share that the config says is drawn."""
     cut, _ = cut_for(SYSTEMS[config.model], batch.targets, config.prefixes)
     rows = rows_of(batch.targets, cut, np.arange(len(batch.targets)))
     return Shapes(*batch.source.shape, rows.groups, len(rows.graph.origin))

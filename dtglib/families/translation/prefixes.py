@@ -14,6 +14,7 @@ that the symbols of a target stand one further than in target.py.
 """
 
 from collections.abc import Sequence
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -79,24 +80,24 @@ def all_prefixes(targets: Sequence[Target]) -> Cut:
     return Cut(of, np.concatenate([np.arange(1, length + 1) for length in lengths])).by_length()
 
 
-def some_prefixes(targets: Sequence[Target], most: int) -> tuple[Cut, np.ndarray]:
-    """At most so many prefixes of each target, drawn from PyTorch's generator; how many prefixes each stands for."""
+def some_prefixes(targets: Sequence[Target], share: float) -> tuple[Cut, np.ndarray]:
+    """This share of the prefixes of each target, drawn from PyTorch's generator; how many prefixes each stands for."""
     lengths = [len(target.ids) for target in targets]
-    drawn = [torch.randperm(length)[:most].numpy() + 1 for length in lengths]
+    drawn = [torch.randperm(length)[: ceil(share * length)].numpy() + 1 for length in lengths]
     of = np.repeat(np.arange(len(targets)), [len(one) for one in drawn])
     cut = Cut(of, np.concatenate(drawn)).by_length()
     times = np.array([length / len(one) for length, one in zip(lengths, drawn, strict=True)])
     return cut, times[cut.of]
 
 
-def cut_for(system: System, targets: Sequence[Target], most: int | None = None) -> tuple[Cut, np.ndarray | None]:
-    """The rows from which a system predicts targets: if it reads whole prefixes, `most` of each target's (None: all).
+def cut_for(system: System, targets: Sequence[Target], share: float = 1.0) -> tuple[Cut, np.ndarray | None]:
+    """The rows from which a system predicts targets: if it reads whole prefixes, this share of each target's.
 
     Where prefixes are drawn, also how many each of them stands for.
     """
     if not system.whole_prefix:
         return whole(targets), None
-    return (all_prefixes(targets), None) if most is None else some_prefixes(targets, most)
+    return (all_prefixes(targets), None) if share == 1 else some_prefixes(targets, share)
 
 
 def rows_of(targets: Sequence[Target], cut: Cut, sources: np.ndarray, device: torch.device | str = "cpu") -> Rows:

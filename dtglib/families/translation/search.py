@@ -52,9 +52,9 @@ def translate(network: Translator, sources: Sequence[Words], beam: Beam = PLAIN)
 def as_translation(network: Translator, found: Hypothesis) -> Translation:
     """What a hypothesis says."""
     vocabulary, ids = network.vocabulary, [entry for entry in found.ids if entry != END]
-    tree = tree_of(found.known) if network.system.writes_tree else None
+    heads, labels = (tree_of(found.known) or ((), ())) if network.system.writes_tree else (None, None)
     symbols = tuple(vocabulary.entries[entry].removeprefix(MARK) or MARK for entry in ids)
-    return Translation(tuple(vocabulary.decode(ids)), symbols, *(tree or (None, None)), found.log_p)
+    return Translation(tuple(vocabulary.decode(ids)), symbols, heads, labels, found.log_p)
 
 
 @torch.no_grad()
@@ -141,10 +141,11 @@ class Entries(NamedTuple):
     def barred(self, one: Hypothesis, most_words: int, legal: bool) -> np.ndarray:
         """Which entries may not come next."""
         barred = self.never.copy()
-        pieces = len(one.ids) - one.transitions
-        if one.words == most_words or pieces == MOST_PIECES * most_words:
+        pieces, is_full = len(one.ids) - one.transitions, one.words == most_words
+        if is_full or pieces == MOST_PIECES * most_words:
             barred |= self.starts
-        if not one.words or pieces == MOST_PIECES * most_words or (legal and not one.known.may_go_on):
+        starts_word = not one.known.may_go_on  # a piece that has no word to go on with starts one, too
+        if not one.words or pieces == MOST_PIECES * most_words or ((legal or is_full) and starts_word):
             barred |= self.goes_on
         if one.transitions == most_words or (legal and len(one.known.stack) < 2):
             barred |= self.arcs

@@ -23,9 +23,8 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from dtglib.transitions import START as EMPTY
 from dtglib.transitions import SYSTEMS, oracle
-from dtglib.transitions.protocol import OPEN, Kind, operands
+from dtglib.transitions.protocol import OPEN, Kind
 
 ARC_STANDARD = SYSTEMS["arc-standard"]
 
@@ -60,15 +59,11 @@ def named(name: str) -> Symbol:
 def transitions_after(heads: Sequence[int], labels: Sequence[str]) -> list[list[Symbol]]:
     """For each word of a projective tree, the transitions that follow it."""
     after: list[list[Symbol]] = []
-    state = EMPTY
-    for action in oracle(ARC_STANDARD, heads)[:-2]:  # the last two are the arc of ROOT, and END
+    for action in oracle(ARC_STANDARD, heads, labels)[:-2]:  # the last two are the arc of ROOT, and END
         if action.kind is Kind.GEN:
             after.append([])
         else:
-            _, dependent = operands(state, action)
-            does = Does.LEFT if action.kind is Kind.LEFTARC else Does.RIGHT
-            after[-1].append(Symbol(does, labels[dependent - 1]))
-        state = ARC_STANDARD.step(state, action)
+            after[-1].append(Symbol(Does.LEFT if action.kind is Kind.LEFTARC else Does.RIGHT, action.label))
     return after
 
 

@@ -136,12 +136,12 @@ class _Chooser:
         """A word of a category by its lemma."""
         return next(entry for entry in self.entries[category] if entry.lemma == lemma)
 
-    def noun_phrase(self, kind: str, adjective: bool = False) -> tuple[Side, str]:
+    def noun_phrase(self, kind: str, adjective: bool = False) -> tuple[Side, Entry]:
         """ "the (old) dog", and the noun."""
         noun, the = self.word("N", kind=kind, num="sg"), self.word("The")
         old = self.word("Adj", **{"class": "attr", "of": kind}) if adjective else None
         english = (the.word, *((old.word,) if old else ()), noun.word)
-        return Side(english, lambda: nominal.determined(the, nominal.noun(noun, old))), noun.word
+        return Side(english, lambda: nominal.determined(the, nominal.noun(noun, old))), noun
 
     def place(self, depth: int = 1) -> Side:
         """ "in the garden", or, two deep, "in the garden behind the castle"."""
@@ -219,10 +219,10 @@ def reflexive(choose: _Chooser) -> Item | None:
     if not kinds or lexicon().verb(verb).case != "acc":
         return None
     kind = kinds[int(choose.chance.random() * len(kinds))]
-    subject, name = choose.noun_phrase(kind, adjective=choose.chance.random() < 0.5)
+    subject, noun = choose.noun_phrase(kind, adjective=choose.chance.random() < 0.5)
     other, _ = choose.noun_phrase(kind)
     self_ = next(e for e in choose.entries["Refl"] if "sg" in e.features["num"] and kind in e.features["kind"])
-    if f"{name} f" in lexicon().nouns:
+    if {"m", "f"} <= noun.features["kind"]:
         return None  # a noun for women and men: the pronoun would say which
     places = choose.places()
     where = [place.english for place in places]
@@ -236,7 +236,7 @@ def reflexive(choose: _Chooser) -> Item | None:
         choose.english(subject.english, [verb.word, self_.word], *where),
         sentence(other.build()),
         choose.english(subject.english, [verb.word], other.english, *where),
-        {"reflexive": "sich", "english reflexive": self_.word, "subject": name},
+        {"reflexive": "sich", "english reflexive": self_.word, "subject": noun.word},
     )
 
 
@@ -265,7 +265,7 @@ def preposition(choose: _Chooser) -> Item | None:
             "preposition": target.preposition,
             "distance": len(found) - len(german(clause([]))) + int(target.reflexive),
             "english preposition": selected,
-            "object": noun,
+            "object": noun.word,
         },
     )
 
@@ -279,7 +279,7 @@ def _object_first(marked: str) -> Callable[[_Chooser], Item | None]:
             return None
         subject, actor = choose.noun_phrase(choose.kind_of(verb, "subj"))
         thing, noun = choose.noun_phrase(choose.kind_of(verb, "obj"))
-        shows = {"subject": subject.build().is_marked, "object": thing.build().is_marked}
+        shows = {"subject": subject.build().differs("acc"), "object": thing.build().differs("acc")}
         if actor == noun or shows != {"subject": marked != "object", "object": marked != "subject"}:
             return None
 
@@ -289,7 +289,7 @@ def _object_first(marked: str) -> Callable[[_Chooser], Item | None]:
         turned = clause()
         object_first(turned)
         english = choose.english(subject.english, [verb.word], thing.english)
-        truth = {"verb": verb.word, "subject": actor, "object": noun, "marked": marked}
+        truth = {"verb": verb.word, "subject": actor.word, "object": noun.word, "marked": marked}
         return Item(german(turned), english, german(clause()), english, truth)
 
     return make

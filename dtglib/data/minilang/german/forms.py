@@ -158,16 +158,7 @@ def _valencies(words: Lexicon) -> dict[Verb, set[Valency]]:
         own = ("sich",) if verb.reflexive else ()
         governed = f"{verb.preposition} {verb.case}" if verb.preposition else verb.case
         needs = {"tr": (governed,), "prt": (governed,), "prep": (governed,), "octl": ("acc",), "dit": ("acc", "dat")}
-        tails = {
-            "that": "dass",
-            "robj": "dass",
-            "wh": "question",
-            "sctl": "zu",
-            "rais": "zu",
-            "octl": "zu",
-            "control": "zu",
-        }
-        found[verb].add(Valency(tuple(sorted((*own, *needs.get(frame, ())))), tails.get(frame, "")))
+        found[verb].add(Valency(tuple(sorted((*own, *needs.get(frame, ())))), TAILS.get(frame, "")))
         if frame in ("that", "robj"):  # "der Junge, von dem Maria sagt, dass er schläft"
             found[verb].add(Valency(tuple(sorted((*own, "von dat"))), "dass"))
     for name in ("geben", "tun"):

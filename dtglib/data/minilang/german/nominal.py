@@ -5,7 +5,7 @@
 A phrase is written once. Then its words get their heads and labels, and the phrase is the tree of its words.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dtglib.data.minilang.german.morphology import (
@@ -88,12 +88,25 @@ class Nominal:
         bare = self.determiner is None and not self.counted and self.owner is None
         return self.kind == "noun" and (self.determiner in ("ein", "irgendein") or (bare and self.number == "pl"))
 
-    @property
-    def is_marked(self) -> bool:
-        """Whether nominative and accusative differ."""
-        pronoun = self.kind == "pronoun" and self.column == "m"
-        first = self.conjunct is None and self.kind in ("noun", "quantity") and self.column == "m"
-        return pronoun or (first and bool(self.determiner)) or self.word in ("jemand", "jeder", "niemand")
+    def forms(self, case: str, number: str) -> list[str]:
+        """The words of the phrase itself, without what follows it, in this case and number."""
+        self.agree()
+        alone = replace(self, number=number, own_number=None, head=Token("", "", "NOUN"))
+        return [word.form for word in (alone._noun(case) if self.kind == "noun" else [alone._plain(case)])]
+
+    def differs(self, case: str) -> bool:
+        """Whether it has another form in this case than in the nominative."""
+        return self.conjunct is None and self.forms(case, self.number) != self.forms("nom", self.number)
+
+    def may_be_subject(self, case: str, number: str) -> bool:
+        """Whether what it looks like in this case could be the subject of a verb in this number.
+
+        "Sams Onkel" may be one or several; otherwise the number shows in a determiner, or in there being none.
+        """
+        shows_number = self.owner is None or bool(self.counted)
+        if shows_number and self.number != number:
+            return False
+        return self.conjunct is not None or self.forms(case, self.number) == self.forms("nom", number)
 
     def negate(self) -> None:
         """Make the phrase negative, in place of `nicht`."""

@@ -172,9 +172,9 @@ def object_first(clause: Clause) -> bool:
     shown = argument.phrase
     if shown.kind in ("reflexive", "expletive") or shown.is_light or (shown.can_be_negative and phrase.negated):
         return False
-    different_number = subject.number != shown.number
-    marked = argument.case == "dat" or shown.is_marked or subject.is_marked or different_number
-    if not marked or not isinstance(shown, Nominal):
+    if not isinstance(shown, Nominal):
+        return False
+    if shown.may_be_subject(argument.case, subject.number) and not subject.differs(argument.case):
         return False
     phrase.arguments.remove(argument)
     clause.front = Argument(argument.label, argument.case, shown)
