@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import slow
-from running import bits, lines, written
+from running import bits, lines, together, written
 from toys import TINY, compiled, in_every_system, random_sentences
 
 from dtglib.basics.errors import UserError
@@ -27,6 +27,7 @@ from dtglib.experiments.settings import read_settings
 from dtglib.sequences.batches import pack, pad
 from dtglib.sequences.readings import WORDS, on_a_stack
 from dtglib.sequences.stored import Part, Stored, build
+from dtglib.training.distributed import processes
 from dtglib.training.examples import Examples
 
 SEQUENCES = compiled("arc-standard", random_sentences(7, 12, most_words=20))
@@ -282,6 +283,27 @@ def test_what_is_made_of_a_large_corpus_is_made_once(repository, with_little_mem
     again = prepare(settings(repository))
     assert again.vocabulary.entries == first.vocabulary.entries
     assert again.train.checksum == first.train.checksum
+
+
+def prepare_with_little_memory(repository: Path) -> None:
+    """As one of several processes; the checksum of what it has found goes to a file."""
+    for module in (streamed, corpora):
+        module.MOST_IN_MEMORY = 10
+    minilang.BLOCK = 16
+    os.chdir(repository)
+    with processes() as ours:
+        found = prepare(settings(repository, parsed_by="parser-minilang"))
+    (repository / f"found-by-{ours.rank}").write_text(f"{found.train.checksum} {found.vocabulary.fingerprint}")
+
+
+@pytest.mark.slow
+def test_several_processes_prepare_a_large_corpus_that_a_parser_reads(repository, tmp_path):
+    """They share the parsing, so that none may wait for another that has a lock."""
+    assert together(2, tmp_path, prepare_with_little_memory, repository) == [0, 0]
+    first, second = ((repository / f"found-by-{rank}").read_text() for rank in (0, 1))
+    (repository / "runs").rename(repository / "runs of two")
+    assert together(1, tmp_path, prepare_with_little_memory, repository) == [0]
+    assert first == second == (repository / "found-by-0").read_text()
 
 
 def test_other_settings_of_a_large_corpus_have_another_folder(repository, with_little_memory):

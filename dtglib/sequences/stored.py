@@ -24,11 +24,13 @@ belongs to the operating system's cache of files, not to the memory that trainin
     (6, 'two', (2, 13))
 """
 
+import contextlib
 import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,18 +68,28 @@ class Shard(NamedTuple):
 # ---- Writing
 
 
-def build(folder: Path, identity: Mapping[str, Any], parts: Iterable[Callable[[], Part]]) -> "Stored":
-    """Write the parts that the folder lacks, a shard each, and open it. `identity` is what the parts depend on."""
-    with only_one_process(folder, "compiles sentences there"):
-        shards, is_whole = _read_manifest(folder, identity)
-        if not is_whole or not all((folder / shard.file).exists() for shard in shards):
-            for half in folder.glob("*.part"):  # of a process that was killed
-                half.unlink()
+def build(
+    folder: Path,
+    identity: Mapping[str, Any],
+    parts: Iterable[Callable[[], Part]],
+    from_first: Callable[[Callable[[], Any]], Any] = lambda compute: compute(),
+) -> "Stored":
+    """Write the parts that the folder lacks, a shard each, and open it. `identity` is what the parts depend on.
+
+    Processes that work together all compile the parts, because they may share the work of reading them; only the first
+    writes. `from_first` is that of Processes (training/distributed.py).
+    """
+    with contextlib.ExitStack() as held:
+        from_first(lambda: held.enter_context(only_one_process(folder, "compiles sentences there")))
+        shards, is_whole, there = from_first(lambda: _found(folder, identity))
+        if not is_whole or len(there) < len(shards):
             for number, part in enumerate(progress(parts, "compiling sentences", "shard")):
-                if number == len(shards) or not (folder / shards[number].file).exists():
-                    shards[number : number + 1] = [_write_shard(folder, f"{number:05}.safetensors", part())]
-                    _write_manifest(folder, identity, shards, is_whole=False)
-            _write_manifest(folder, identity, shards, is_whole=True)
+                if number not in there:
+                    compiled, file = part(), f"{number:05}.safetensors"
+                    shards[number : number + 1] = [from_first(partial(_write_shard, folder, file, compiled))]
+                    from_first(partial(_write_manifest, folder, identity, shards, is_whole=False))
+            from_first(partial(_write_manifest, folder, identity, shards, is_whole=True))
+        from_first(partial(_check, folder, shards))
     return _opened(folder, shards)
 
 
@@ -121,16 +133,29 @@ def _read_manifest(folder: Path, identity: Mapping[str, Any]) -> tuple[list[Shar
     return shards, is_whole
 
 
+def _found(folder: Path, identity: Mapping[str, Any]) -> tuple[list[Shard], bool, set[int]]:
+    """The shards so far, whether these are all, and the numbers of those that are there."""
+    shards, is_whole = _read_manifest(folder, identity)
+    for half in folder.glob("*.part"):  # of a process that was killed
+        half.unlink()
+    return shards, is_whole, {number for number, shard in enumerate(shards) if (folder / shard.file).exists()}
+
+
+def _check(folder: Path, shards: list[Shard]) -> None:
+    """An error if the content of a shard is not what was written."""
+    for shard in progress(shards, "checking sentences", "shard"):
+        if sha256(folder / shard.file) != shard.sha256:
+            way_out = "its content is not what was written; delete it, and it is made again"
+            raise UserError(f"{folder / shard.file}: damaged: {way_out}")
+
+
 def _opened(folder: Path, shards: list[Shard]) -> "Stored":
-    """Check all shards, and read the lengths of their sentences."""
+    """Read the lengths of the sentences of all shards."""
     counts = [0, *(shard.sentences for shard in shards)]
     lengths, offsets = np.empty((2, sum(counts)), np.int32)
     firsts = np.cumsum(counts)
-    for shard, first, stop in zip(progress(shards, "checking sentences", "shard"), firsts, firsts[1:], strict=False):
-        path = folder / shard.file
-        if sha256(path) != shard.sha256:
-            raise UserError(f"{path}: damaged: its content is not what was written; delete it, and it is made again")
-        with safetensors.safe_open(path, "np") as file:
+    for shard, first, stop in zip(shards, firsts, firsts[1:], strict=False):
+        with safetensors.safe_open(folder / shard.file, "np") as file:
             lengths[first:stop] = found = file.get_tensor("lengths")
         offsets[first:stop] = np.cumsum(found) - found
     return Stored(folder, shards, firsts, lengths, offsets)

@@ -88,7 +88,7 @@ class Processes(NamedTuple):
         if self.device.type == "cuda":
             # Otherwise the compiled graph is cut at DDP's buckets, and FlexAttention's part cannot be compiled.
             torch._dynamo.config.optimize_ddp = False
-        return DistributedDataParallel(module)
+        return DistributedDataParallel(module, broadcast_buffers=False)  # buffers are constants
 
 
 @cache
@@ -132,7 +132,7 @@ def processes() -> Iterator[Processes]:
     process_groups.keep(distributed.group.WORLD)
     ours = Processes(rank, count, device)
     # Nobody goes on, and may end, before all have come: the first process has what the others need to find each other.
-    ours.total([0])
+    ours.wait()
     try:
         yield ours
     finally:

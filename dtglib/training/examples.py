@@ -17,6 +17,7 @@ FlexAttention, which skips the blocks between different sentences. Packed batche
 is compiled only once; only the number of positions that predict something differs.
 """
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ import numpy as np
 import torch
 
 from dtglib.basics.errors import UserError, shortened
+from dtglib.basics.progress import quiet
 from dtglib.data.streamed import Streamed
 from dtglib.data.treebank import Block, Treebank, TreebankError, trees_only
 from dtglib.data.vocabulary import Vocabulary
@@ -36,6 +38,7 @@ from dtglib.sequences.columns import NOTHING, Compiled, Sequences, Source
 from dtglib.sequences.readings import Reading, within_reach
 from dtglib.sequences.stored import Part, Stored, build
 from dtglib.sequences.structure import Flex, Structure, Vectors, dense, flex
+from dtglib.training.distributed import processes
 
 FARTHEST_STEP = 64
 
@@ -189,7 +192,9 @@ def _stored(compiled: Callable[[Treebank], Part], streamed: Streamed) -> Part:
 
     if streamed.folder is None:
         raise UserError(f"{streamed.name}: its sequences do not fit into memory; prepare() gives them a folder")
-    stored = build(streamed.folder, streamed.identity, (partial(part, block) for block in streamed.blocks()))
+    parts = (partial(part, block) for block in streamed.blocks())
+    with processes() as ours, contextlib.nullcontext() if ours.is_first else quiet():
+        stored = build(streamed.folder, streamed.identity, parts, ours.from_first)
     return Part(stored, stored.names, stored.excluded, stored.too_long)
 
 

@@ -141,7 +141,7 @@ def train(
         else:
             with quiet():
                 training.go_on(None)
-        ours.total([0])  # a barrier: the other processes wait until the first has written everything
+        ours.wait()  # until the first process has written everything
 
 
 class Course(NamedTuple):
@@ -182,7 +182,7 @@ def _held_by_first(ours: Processes, folder: Path) -> Iterator[None]:
         if ours.is_first:
             for part in folder.glob("*.part"):
                 part.unlink()
-        ours.total([0])  # a barrier
+        ours.wait()  # until the first process has the lock
         yield
 
 
