@@ -286,6 +286,10 @@ else:
     for what in ("seconds_taken", "gibibytes", "gibibytes_on_disk"):
         table = data.pivot(index="stage", columns="sentences", values=what).loc[data.stage.unique()]
         print(f"{what}\n{table.rename_axis(index='', columns='sentences').round(2).to_string(na_rep='')}\n")
+    # Batches and steps are of fewer sentences than the file has.
+    data["rate"] = data["count"] / data.clock_seconds
+    table = data.pivot(index="stage", columns="sentences", values="rate").loc[data.stage.unique()]
+    print(f"sentences a second\n{table.rename_axis(index='', columns='sentences').round(0).to_string(na_rep='')}")
 
 # %% [markdown]
 # ## On paper: all of BLiMP, the suites, and BLLIP's test set, at the paper's size
@@ -393,21 +397,22 @@ print(pd.DataFrame(rows).T.rename_axis(["", "set", "GPUs"]).map("{:.3g}".format)
 # 1.7 times as long as its matrix products alone would.
 #
 # A trie turns 85 % and more of what 300 trees share into speed, which for the trees of a parser is 2.5 to 3.7 times as
-# fast as a row each. (Of 25 words it wins more than what is shared, in every record; why, was not measured.) Of one
+# fast as a row each. (Of 25 words it mostly wins more than what is shared; why, was not measured.) Of one
 # tree or three it is the slower way. A beam of 300 hypotheses that keeps the stack in a cache is here 4.6 times as fast
 # as reading everything again would be at its best; a narrow one is not, because the fixed costs of a step decide there.
-# A DTG with random weights takes 2.3 to 2.8 times as long for it as its products would at the best rate of large ones;
+# A DTG with random weights takes 2.3 to 2.5 times as long for it as its products would at the best rate of large ones;
 # a beam of 20 and a single sentence take eight times as long, because each step has a fixed cost.
 # Dropping what is 8 nats behind, by a trained model on one core, makes the search eighteen times as fast, in part
 # because more sentences share a step, and loses 0.0014 nats a sentence.
 #
 # On paper, an H200 that reaches three tenths of its peak in bfloat16 would score all of BLiMP, 300 trees a sentence, in
 # some twelve minutes. The one core beside it needs 33 to prepare the sentences, most of them for arranging trees in
-# tries: there and for BLLIP's test set the processor is the limit, not the network; in float32 it is the network, with
-# some three hours. Several threads a GPU that prepare sentences would be the remedy. Eight GPUs divide all of this by
-# eight. On 64, in bfloat16, the longest part is that every process reads a gigabyte of weights from one disk, half a
-# minute, and BLLIP's test set has blocks for 47 of them only. The parser, the bytes that are sent and the rows that are
-# written take little.
+# tries: there, for BLLIP's test set and for the suites the processor is the limit, not the network; in float32 it is
+# the network, with some three hours. Several threads a GPU that prepare sentences would be the remedy. Eight GPUs
+# divide all of this by eight. On 64, in bfloat16, the longest part is that every process reads a gigabyte of weights
+# from one disk, half a minute, and BLLIP's test set has blocks for 47 of them only. The parser, the bytes that are sent
+# and the rows that are written take little. (This parser is *parser-ud*. The paper's, a RoBERTa, was not measured, and
+# would run on the processor here.)
 #
 # bfloat16 moves log p of a sentence by 0.03 nats on average, and decided 2 of 490 minimal pairs otherwise. On these
 # cores a model as small as the one of size `mini` scores 1.3 times as fast with it.

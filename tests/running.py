@@ -54,6 +54,7 @@ def elsewhere(*calls: tuple) -> list[int | None]:
 def as_one_of(count: int, rank: int, port: int, folder: Path, function: Callable, *arguments: object) -> None:
     """Run a function as torchrun would start it; its complaints go to a file."""
     where = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": count, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    where["CUDA_VISIBLE_DEVICES"] = ""  # of a GPU there may be fewer than processes
     os.environ |= {name: str(value) for name, value in where.items()}
     with open(folder / f"stderr-{rank}", "w") as file, contextlib.redirect_stderr(file):
         function(*arguments)
@@ -70,8 +71,9 @@ def together(count: int, folder: Path, function: Callable, *arguments: object) -
 def torchrun(count: int, *arguments: object) -> tuple[int, str, str]:
     """Exit status and output of so many processes, given what torchrun is to start; a hang is an error."""
     start = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(count)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     started = subprocess.Popen(
-        [*start, *map(str, arguments)], env={**os.environ, "OMP_NUM_THREADS": "1"}, text=True,
+        [*start, *map(str, arguments)], env=environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
     try:

@@ -11,7 +11,7 @@ SCRIPTS = sorted((CONFIGS / "slurm").iterdir())
 # What Slurm would run and say; the launcher's arguments are written down, a line each.
 STAND_INS = {
     "scontrol": 'echo "$3-a"; echo "$3-b"',
-    "srun": '"$@"',
+    "srun": 'echo "$1 $2" > cores; shift 2; "$@"',
     "torchrun": 'printf "%s\\n" "$@" > arguments; echo "$OMP_NUM_THREADS" > threads',
 }
 JOB = {
@@ -34,6 +34,7 @@ def test_each_machine_is_asked_for_a_process_a_gpu_of_the_same_job(script, tmp_p
     assert (asked.module, asked.training_script) == (True, "dtglib")
     assert asked.training_script_args == ["blimp", "--model", "my model", "--out", "report"]
     assert (tmp_path / "threads").read_text() == "8\n"
+    assert (tmp_path / "cores").read_text() == "--cpus-per-task 64\n"
 
 
 def test_a_script_without_a_job_stops_at_once(tmp_path):

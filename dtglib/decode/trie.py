@@ -234,16 +234,18 @@ def _of_one_trie(model: Transformer, planned: Planned, memory: Remembered | None
     sequence, place = np.nonzero(batch.target != NOTHING)
     asked = np.searchsorted(predicting, trie.node[sequence, place])
     target = batch.target[sequence, place].astype(np.int64)
-    total = torch.zeros(len(batch.token), dtype=torch.float64, device=device)
+    found, of = [], []
     for first in range(0, len(predicting), at_once):
         some = predicting[first : first + at_once]
         here = trie.sequence[some], trie.place[some]
         legal = Legal(*(there(column[here]) for column in (batch.may, batch.left, batch.right)))
         log_probs = model.output(x[there(some)], model.embedding.weight, legal)
         mine = np.flatnonzero((asked >= first) & (asked < first + len(some)))
-        found = log_probs[there(asked[mine] - first), there(target[mine])]
-        total.index_add_(0, there(sequence[mine]), found.double())
-    return total.cpu()
+        found.append(log_probs[there(asked[mine] - first), there(target[mine])])
+        of.append(sequence[mine])
+    # Added up in their order, which a GPU would not keep.
+    nats = torch.cat(found).double().cpu().numpy()
+    return torch.from_numpy(np.bincount(np.concatenate(of), nats, len(batch.token)))
 
 
 def _in_rows(values: np.ndarray, filling: int) -> np.ndarray:

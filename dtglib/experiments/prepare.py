@@ -9,7 +9,7 @@ trains it. So nothing is trained twice, and an outdated model is never found.
 """
 
 from collections.abc import Callable
-from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,12 +28,14 @@ from dtglib.experiments.large import vocabulary_of, with_folder
 from dtglib.experiments.parsers import parser_named
 from dtglib.experiments.sentence_scores import spread
 from dtglib.experiments.settings import Settings
-from dtglib.experiments.silver import parsed
+from dtglib.experiments.silver import parsed_by
 from dtglib.families.base import module_of
 from dtglib.network.saved import WEIGHTS_FILE
 from dtglib.parsing.parser import known_as
 from dtglib.training.loop import Data
 from dtglib.training.networks import train_network
+
+FEW = 1000  # sentences that show whether a corpus has trees
 
 
 class TrainingCorpus(NamedTuple):
@@ -60,7 +62,7 @@ def read_part(settings: Settings, part: str, read: Callable[..., Treebank] = loa
     if parser is None or not settings.family.reads_heads:
         return treebank
     chosen = parser_named(parser, settings)
-    return by_blocks(treebank, partial(parsed, parser=chosen), {"parser": known_as(chosen)})
+    return by_blocks(treebank, parsed_by(chosen), {"parser": known_as(chosen)})
 
 
 class Prepared(NamedTuple):
@@ -83,7 +85,8 @@ def prepare(settings: Settings, corpus: TrainingCorpus | None = None) -> Prepare
             known = with_folder(settings, part, sentences, vocabulary, _code(settings))
             examples.append(settings.family.examples(settings.model, vocabulary, known, settings.train.longest))
         except UserError as error:
-            has_trees = any(sentence.heads is not None for sentence in sentences.sentences)
+            first = islice(sentences.sentences, FEW)  # of a large corpus no more is read
+            has_trees = any(sentence.heads is not None for sentence in first)
             is_without = settings.family.reads_heads and not has_trees
             way_out = "; set parsed_by to a parser that draws its trees" if is_without else ""
             raise UserError(f"{settings.corpus.corpus}, {part}: {error}{way_out}") from error

@@ -9,7 +9,9 @@ continues.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from dtglib.basics.code import code_of
 from dtglib.basics.errors import require
@@ -21,16 +23,20 @@ from dtglib.parsing.parser import known_as, load_parser
 BATCH = 1000  # sentences that are parsed before any of them is written
 
 
-def parsed(treebank: Treebank, parser: Path | str) -> Treebank:
-    """The same sentences with the parser's best projective trees, and their labels."""
+def parsed_by(parser: Path | str) -> Callable[[Treebank], Treebank]:
+    """`parsed` for treebanks that come in blocks: the parser is loaded once."""
+    return partial(parsed, parser=parser, loaded=cache(lambda: load_parser(parser)))
+
+
+def parsed(treebank: Treebank, parser: Path | str, loaded: Callable[[], Any] | None = None) -> Treebank:
+    """The same sentences with the parser's best projective trees, and their labels; `loaded` loads the parser."""
     words = [sentence.words for sentence in treebank.sentences]
 
     def load() -> Callable[[slice], Iterator[Row]]:
-        loaded = load_parser(parser)
-        what = f"parser {loaded.name} finds constituents, and heads are needed; take another"
-        require(loaded.fills == "heads", what)
+        it = (loaded or partial(load_parser, parser))()
+        require(it.fills == "heads", f"parser {it.name} finds constituents, and heads are needed; take another")
         read = treebank.sentences
-        return lambda block: ({"heads": one.heads, "labels": one.labels} for one in loaded.parse(read[block]))
+        return lambda block: ({"heads": one.heads, "labels": one.labels} for one in it.parse(read[block]))
 
     identity = {"what": "trees", "parser": known_as(parser), "sentences": digest_of(words)}
     code = code_of("parsing", load)
