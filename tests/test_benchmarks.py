@@ -74,10 +74,13 @@ def test_a_benchmark_asks_for_what_all_share_before_anything_that_imports_pytorc
 @pytest.mark.slow
 def test_the_dry_run_checks_first_and_does_everything_once_where_little_is_installed():
     lines = output_of("-W", "ignore", "-c", BARE).splitlines()
-    assert all(line.startswith("dry run: check: ") and "  log_probs " in line for line in lines[:4])
-    done = "\n".join(lines[4:])
+    for first, title in ((0, "TXL (tokens)"), (4, "DTG")):
+        of_model = lines[first : first + 4]
+        assert all(line.startswith(f"dry run: {title}, check: ") and "  log_probs " in line for line in of_model)
+    done = "\n".join(lines[8:])
     for part in (
-        "copy on the device", "products 128 x 128", "training: useful positions", "scoring, 5 trees, float32",
+        "copy on the device", "products 128 x 128", "TXL (tokens), training: useful positions",
+        "DTG, training: useful positions", "scoring, 5 trees, float32",
         "scoring, 5 trees, bfloat16", "beam 3: words", "beam 3, within 8 nats: words", "training, dense, 3 words",
         "training, in loops, 3 words", "scoring, as a trie, 3 trees", "beam, from the cache, width 3",
     ):  # fmt: skip
