@@ -3,10 +3,10 @@
     python benchmarks/cuda.py              without such a GPU it says so and records nothing
     python benchmarks/cuda.py --dry-run    everything once at a tiny size, on any device: a test that it still runs
 
-Correctness comes first: FlexAttention against the dense form, bfloat16 against float32, compiled against uncompiled
-code, in losses and (on CUDA) gradients. Then the ceilings, a copy on the device and a large product; then training as
-train.py does it (packed rows prepared ahead, FlexAttention, fused AdamW, bfloat16, compiled), many trees of a sentence
-as a trie, and a beam search; and how time and memory grow.
+It is the size of two models: TXL (tokens) and DTG. Correctness comes first: FlexAttention against the dense form,
+bfloat16 against float32, compiled against uncompiled code, in losses and (on CUDA) gradients. Then the ceilings, a copy
+on the device and a large product; then training as train.py does it (packed rows prepared ahead, FlexAttention, fused
+AdamW, bfloat16, compiled), many trees of a sentence as a trie, and a beam search; and how time and memory grow.
 
 The sentences are random, but their words agree: the class of a word is that of its head plus one. So there is something
 to learn, and a pair of sentences of which one has a word of a wrong class can be told apart. PyTorch, numba,
@@ -14,8 +14,9 @@ SentencePiece and the small packages that dtglib's core imports (PyYAML, safeten
 notebooks and parsers are not.
 
 "share" is the time that the matrix products (without padding and without attention's pairs) would take at the card's
-measured rate, divided by the measured time. Hours for BLLIP assume the same positions per second; minutes for BLiMP and
-the suites assume the same sentences and words per second, without a pause and without the parser that proposes trees.
+measured rate, divided by the measured time. Hours for BLLIP assume the same positions per second, and two pieces in a
+third of its words; minutes for BLiMP and the suites assume the same sentences and words per second, without a pause and
+without the parser that proposes trees.
 """
 
 import argparse
@@ -98,18 +99,20 @@ def main() -> None:
     for name in ("txl-tokens", "dtg"):
         config = replace(size.model, model=name)
         torch.manual_seed(1)
-        models[name] = build(config, vocabulary).to(device)
+        models[name] = build(config, vocabulary)
         examples[name] = family(name).examples(config, vocabulary, treebank, None)
     with dry() if is_dry else _common.benchmark("cuda", question, [1]) as report:
         for name, model in models.items():
             torch._dynamo.reset()  # there is a limit to how often a function is compiled
-            check(report, model, examples[name], size)
+            check(report, model.to(device), examples[name], size)
+            model.cpu()  # so that the peak of memory is that of one model
         rate = report_ceilings(report, size, device)
         for name, model in models.items():
             torch._dynamo.reset()
-            report_training(report, model, examples[name], treebank, size, rate)
+            report_training(report, model.to(device), examples[name], treebank, size, rate)
+            model.cpu()
         torch._dynamo.reset()
-        model = models["dtg"].eval()
+        model = models["dtg"].to(device).eval()
         report_scoring(report, model, size)
         report_search(report, model, size)
         report_growth(report, model, size)

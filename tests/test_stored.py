@@ -24,6 +24,7 @@ from dtglib.data.treebank import Block, Sentence, Treebank, TreebankError, read_
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.experiments.prepare import prepare, read_corpus, trained
 from dtglib.experiments.settings import read_settings
+from dtglib.parsing.parser import load_parser
 from dtglib.sequences.batches import pack, pad
 from dtglib.sequences.readings import WORDS, on_a_stack
 from dtglib.sequences.stored import Part, Stored, build
@@ -283,6 +284,20 @@ def test_what_is_made_of_a_large_corpus_is_made_once(repository, with_little_mem
     again = prepare(settings(repository))
     assert again.vocabulary.entries == first.vocabulary.entries
     assert again.train.checksum == first.train.checksum
+
+
+def test_a_parser_is_loaded_once_for_all_blocks(repository, with_little_memory, monkeypatch):
+    loaded = []
+
+    def load(name):
+        loaded.append(name)
+        return load_parser(name)
+
+    monkeypatch.setattr("dtglib.experiments.silver.load_parser", load)
+    chosen = settings(repository, parsed_by="parser-minilang", dev_sentences=5)
+    train = read_corpus(chosen).train
+    assert sum(1 for _ in train.sentences) == 40
+    assert len([name for name in loaded if str(name).endswith("parser-minilang")]) == 2, "for train and for dev"
 
 
 def prepare_with_little_memory(repository: Path) -> None:

@@ -136,7 +136,7 @@ def test_a_target_without_a_tree_cannot_be_scored_by_what_writes_trees(place, ca
     (place / "plain.de").write_text("Der Hund schläft .\n")
     (place / "plain.en").write_text("The dog sleeps .\n")
     assert main(["score", "--model", "gcn", "plain:de-en"]) == 2
-    assert_one_line(capsys, "has no labelled tree, which GCN reads; name a treebank")
+    assert_one_line(capsys, "has no labelled tree, and GCN writes one; take a corpus with trees")
     assert main(["score", "--model", "vanilla", "plain:de-en"]) == 0
 
 
@@ -194,7 +194,24 @@ def test_targets_without_trees_get_those_of_a_parser(place):
     assert {"L:nsubj", "R:obj"} <= set(load_model(place / "raw-parent").vocabulary.reserved)
 
 
-@pytest.mark.parametrize("broken, message", [("heads=3", "must be an even number"), ("smoothing=1.0", "less than 1")])
+def test_the_same_pairs_are_too_long_for_all_systems():
+    """Pieces are counted; GCN writes transitions, too."""
+    data = [prepare(read_settings("configs/tiny.yaml", {"model": name, "longest": 12})) for name in ("vanilla", "gcn")]
+    vanilla, gcn = (one.train for one in data)
+    assert vanilla.names == gcn.names and max(vanilla.lengths) == 13
+    assert len(vanilla.names) + len(vanilla.too_long) == 40 and vanilla.too_long
+    assert f"{len(vanilla.too_long)} more than 12 pieces" in vanilla.summary
+
+
+@pytest.mark.parametrize(
+    "broken, message",
+    [
+        ("heads=3", "must be an even number"),
+        ("smoothing=1.0", "less than 1"),
+        ("prefixes=12", "prefixes is a share, more than 0 and at most 1, not 12"),
+        ("prefixes=0", "prefixes is a share"),
+    ],
+)
 def test_settings_that_make_no_sense_are_refused(broken, message, capsys):
     assert main(["train", "configs/tiny.yaml", "--set", broken, "--out", "broken"]) == 2
     assert message in capsys.readouterr().err

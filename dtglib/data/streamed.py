@@ -2,7 +2,7 @@
 
     treebank = stream("bllip", "train")                   corpora.py
     for sentence in treebank.sentences: ...               some thousands of them are in memory at a time
-    by_blocks(treebank, parse, {"parser": "strong"})        blocks are changed as they are read
+    by_blocks(treebank, load_parser, {"parser": "strong"})  blocks are changed as they are read
 
 Whether sentences are streamed follows from their number alone: up to `MOST_IN_MEMORY` they are a list. Vocabularies and
 the compiled sequences of training (training/examples.py) are made of either. Whatever needs all sentences at once asks
@@ -42,9 +42,9 @@ class Streamed:
     def __iter__(self) -> Iterator[Sentence]:
         return (sentence for block in self.blocks() for sentence in block().sentences)
 
-    def mapped(self, change: Callable[[Treebank], Treebank], how: Mapping[str, Any]) -> "Streamed":
+    def mapped(self, begin: "Beginning", how: Mapping[str, Any]) -> "Streamed":
         """The same with every block changed, when it is read; `how` becomes a part of its identity."""
-        blocks = partial(_changed_blocks, change, self.blocks)
+        blocks = partial(_changed_blocks, begin, self.blocks)
         return replace(self, blocks=blocks, identity={**self.identity, **how})
 
     def __len__(self) -> NoReturn:
@@ -60,7 +60,12 @@ class Streamed:
         )
 
 
-def _changed_blocks(change: Callable[[Treebank], Treebank], blocks: Callable[[], Iterator[Block]]) -> Iterator[Block]:
+# Called at the beginning of every pass, it returns the function that changes the blocks.
+Beginning = Callable[[], Callable[[Treebank], Treebank]]
+
+
+def _changed_blocks(begin: Beginning, blocks: Callable[[], Iterator[Block]]) -> Iterator[Block]:
+    change = begin()
     return (partial(_changed, change, block) for block in blocks())
 
 
@@ -68,11 +73,11 @@ def _changed(change: Callable[[Treebank], Treebank], block: Block) -> Treebank:
     return change(block())
 
 
-def by_blocks(treebank: Treebank, change: Callable[[Treebank], Treebank], how: Mapping[str, Any]) -> Treebank:
+def by_blocks(treebank: Treebank, begin: Beginning, how: Mapping[str, Any]) -> Treebank:
     """The treebank changed: now, or block by block when it is read; `how` says by what."""
     if isinstance(treebank.sentences, Streamed):
-        return treebank._replace(sentences=treebank.sentences.mapped(change, how))
-    return change(treebank)
+        return treebank._replace(sentences=treebank.sentences.mapped(begin, how))
+    return begin()(treebank)
 
 
 def in_memory(treebank: Treebank) -> Treebank:

@@ -81,10 +81,10 @@ def turned_round(folder: Path, beam: Beam, share: float = 1.0, case: Callable[[s
         translations_of(folder, [tuple(map(case, getattr(one, order))) for one in sentences], beam)
         for order in ("german", "plain_german")
     ]
+    unknown = set(unknown_words(folder, [tuple(map(case, one.german)) for one in sentences]))
     for marked in dict.fromkeys(one.marked for one in sentences):
-        of_these = [tuple(map(case, one.german)) for one in sentences if one.marked == marked]
-        unknown = set(unknown_words(folder, of_these))
-        row: Row = {"marked": marked, "known": sum(unknown.isdisjoint(words) for words in of_these)}
+        of_these = [map(case, one.german) for one in sentences if one.marked == marked]
+        row: Row = {"marked": marked, "known": sum(map(unknown.isdisjoint, of_these))}
         for order, translations in zip(("object first", "subject first"), found, strict=True):
             verdicts = [
                 roles(said.words, one.subject, one.object)

@@ -14,7 +14,7 @@ from typing import Any
 from dtglib.basics.code import code_of
 from dtglib.basics.config import as_dict
 from dtglib.basics.files import only_one_process
-from dtglib.data.corpora import corpus_checksum, part_of, stream
+from dtglib.data.corpora import corpus_checksum, stream
 from dtglib.data.streamed import Streamed
 from dtglib.data.treebank import Treebank
 from dtglib.data.vocabulary import Vocabulary
@@ -26,16 +26,16 @@ from dtglib.training.distributed import processes
 def vocabulary_of(settings: Settings, train: Treebank) -> Vocabulary:
     """The vocabulary of a corpus's models."""
 
-    def make(treebank: Treebank) -> Vocabulary:
-        return Vocabulary.configured(settings.vocabulary, (sentence.words for sentence in treebank.sentences))
+    def make() -> Vocabulary:
+        return Vocabulary.configured(settings.vocabulary, (sentence.words for sentence in train.sentences))
 
     def make_there() -> None:
         with only_one_process(folder, "makes a vocabulary there"):
             if not (folder / "vocabulary.json").exists():
-                make(part_of(settings.corpus, "train", stream)).save(folder)  # words need no parser
+                make().save(folder)
 
     if not isinstance(train.sentences, Streamed):
-        return make(train)
+        return make()
     identity = _identity(settings, "train") | as_dict(settings.vocabulary)
     folder = folder_of("sequences", "vocabulary", identity, code_of("data", stream, Vocabulary.configured))
     with processes() as ours:

@@ -8,7 +8,7 @@ The folder's name is a hash of everything that the model depends on: its setting
 trains it. So nothing is trained twice, and an outdated model is never found.
 """
 
-from collections.abc import Callable
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,21 +48,26 @@ class TrainingCorpus(NamedTuple):
 
 def read_corpus(settings: Settings, share: float = 1.0) -> TrainingCorpus:
     """Read the train and dev parts, and make the vocabulary from the train part, or from a share of it."""
-    train_part, dev_part = (read_part(settings, part, stream) for part in ("train", "dev"))
+    train, dev = (part_of(settings.corpus, part, stream) for part in ("train", "dev"))
     if share < 1:
-        train_part = in_memory(train_part)
-        sentences = spread(train_part.sentences, max(1, round(share * len(train_part.sentences))))
-        train_part = train_part._replace(sentences=sentences)
-    return TrainingCorpus(train_part, dev_part, vocabulary_of(settings, train_part))
+        train = in_memory(train)
+        sentences = spread(train.sentences, max(1, round(share * len(train.sentences))))
+        train = train._replace(sentences=sentences)
+    vocabulary = vocabulary_of(settings, train)  # words need no parser
+    return TrainingCorpus(_with_trees(settings, train), _with_trees(settings, dev), vocabulary)
 
 
-def read_part(settings: Settings, part: str, read: Callable[..., Treebank] = load) -> Treebank:
+def read_part(settings: Settings, part: str) -> Treebank:
     """The train, dev or test part of a run's corpus, with the trees for training (see `parsed_by`, of heads)."""
-    treebank, parser = part_of(settings.corpus, part, read), settings.parsers.parsed_by
+    return _with_trees(settings, part_of(settings.corpus, part, load))
+
+
+def _with_trees(settings: Settings, treebank: Treebank) -> Treebank:
+    parser = settings.parsers.parsed_by
     if parser is None or not settings.family.reads_heads:
         return treebank
     chosen = parser_named(parser, settings)
-    return by_blocks(treebank, parsed_by(chosen), {"parser": known_as(chosen)})
+    return by_blocks(treebank, partial(parsed_by, chosen), {"parser": known_as(chosen)})
 
 
 class Prepared(NamedTuple):
@@ -85,9 +90,9 @@ def prepare(settings: Settings, corpus: TrainingCorpus | None = None) -> Prepare
             known = with_folder(settings, part, sentences, vocabulary, _code(settings))
             examples.append(settings.family.examples(settings.model, vocabulary, known, settings.train.longest))
         except UserError as error:
-            first = islice(sentences.sentences, FEW)  # of a large corpus no more is read
-            has_trees = any(sentence.heads is not None for sentence in first)
-            is_without = settings.family.reads_heads and not has_trees
+            wants_trees = settings.family.reads_heads and settings.parsers.parsed_by is None
+            first = islice(sentences.sentences, FEW) if wants_trees else ()  # of a large corpus no more is read
+            is_without = wants_trees and not any(sentence.heads is not None for sentence in first)
             way_out = "; set parsed_by to a parser that draws its trees" if is_without else ""
             raise UserError(f"{settings.corpus.corpus}, {part}: {error}{way_out}") from error
     return Prepared(vocabulary, *examples)

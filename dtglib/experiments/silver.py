@@ -24,19 +24,20 @@ BATCH = 1000  # sentences that are parsed before any of them is written
 
 
 def parsed_by(parser: Path | str) -> Callable[[Treebank], Treebank]:
-    """`parsed` for treebanks that come in blocks: the parser is loaded once."""
-    return partial(parsed, parser=parser, loaded=cache(lambda: load_parser(parser)))
+    """`parsed` for the blocks of a treebank: the parser is loaded once, for the first that is not in the cache."""
+    return partial(parsed, parser=parser, load_it=cache(lambda: load_parser(parser)))
 
 
-def parsed(treebank: Treebank, parser: Path | str, loaded: Callable[[], Any] | None = None) -> Treebank:
-    """The same sentences with the parser's best projective trees, and their labels; `loaded` loads the parser."""
+def parsed(treebank: Treebank, parser: Path | str, load_it: Callable[[], Any] | None = None) -> Treebank:
+    """The same sentences with the parser's best projective trees, and their labels."""
     words = [sentence.words for sentence in treebank.sentences]
 
     def load() -> Callable[[slice], Iterator[Row]]:
-        it = (loaded or partial(load_parser, parser))()
-        require(it.fills == "heads", f"parser {it.name} finds constituents, and heads are needed; take another")
+        loaded = load_it() if load_it else load_parser(parser)
+        what = f"parser {loaded.name} finds constituents, and heads are needed; take another"
+        require(loaded.fills == "heads", what)
         read = treebank.sentences
-        return lambda block: ({"heads": one.heads, "labels": one.labels} for one in it.parse(read[block]))
+        return lambda block: ({"heads": one.heads, "labels": one.labels} for one in loaded.parse(read[block]))
 
     identity = {"what": "trees", "parser": known_as(parser), "sentences": digest_of(words)}
     code = code_of("parsing", load)

@@ -40,19 +40,20 @@ def measured_values(folder: Path | None = None) -> pd.DataFrame:
     rows = pd.DataFrame(found)
     newest = rows["begun"] == rows.groupby(KEYS)["begun"].transform("max")
     rows = rows[newest].drop(columns="begun").reset_index(drop=True)
-    return pd.concat([rows, *_of_whole_models(rows)], ignore_index=True)
+    return pd.concat([rows, *_unchanged(rows)], ignore_index=True)
 
 
-def _of_whole_models(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """The rows of models as variants in which nothing is changed, where others have been trained and these have not."""
+def _unchanged(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """The rows of models once more, as variants of themselves, where other variants are recorded and these are not."""
     for model in families():
         of_model = rows[(rows["question"] == MODELS) & (rows["system"] == model.title)]
         for question, variants in model.questions.items():
-            of_variants = rows[rows["question"] == question].groupby(KEYS[1:4])["system"].agg(set)
-            for name in (name for name, variant in variants.items() if variant == BASE):
-                lacking = of_variants[[name not in systems for systems in of_variants]].index
-                added = of_model[pd.MultiIndex.from_frame(of_model[KEYS[1:4]]).isin(lacking)]
-                yield added.assign(question=question, system=name)
+            recorded = rows[rows["question"] == question].groupby(KEYS[1:4])["system"].agg(set)
+            for name, variant in variants.items():
+                if variant == BASE:
+                    lacking = recorded[[name not in systems for systems in recorded]].index
+                    added = of_model[pd.MultiIndex.from_frame(of_model[KEYS[1:4]]).isin(lacking)]
+                    yield added.assign(question=question, system=name)
 
 
 def _rows(folder: Path) -> Iterator[dict[str, Any]]:
@@ -123,7 +124,7 @@ def as_text(of_seeds: pd.Series, digits: int = 1) -> str:
     >>> as_text(pd.Series([40.0, 40.0, 40.0]))
     '40.0 (the same with 3 seeds)'
     """
-    if of_seeds.nunique() == 1:
+    if of_seeds.nunique(dropna=False) == 1:
         how_many = "one seed" if len(of_seeds) == 1 else f"the same with {len(of_seeds)} seeds"
         return f"{of_seeds.iloc[0]:.{digits}f} ({how_many})"
     return f"{of_seeds.mean():.{digits}f} ± {of_seeds.std():.{digits}f} ({len(of_seeds)} seeds)"

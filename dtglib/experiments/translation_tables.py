@@ -11,7 +11,8 @@ sets those of the language whose phenomena it has. A number of ours is the mean 
 has it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 import pandas as pd
@@ -46,8 +47,7 @@ def overall_below(table: str, folder: Path | None = None) -> pd.DataFrame:
     """One of the paper's tables of test sets, and ours."""
     lines = newest_lines(folder, lambda line: line["part"] == "translation")
     directions = {cell.partition("/")[0] for cell in theirs(table, folder=folder).index}
-    mine = lines[_directions(lines).isin(directions)] if len(lines) else lines
-    return _below(table, [_texts(mine, "on", METRICS)], folder)
+    return _below(table, [_texts(_among(lines, {(one, "") for one in directions}), "on", METRICS)], folder)
 
 
 def challenges_below(table: str, folder: Path | None = None) -> pd.DataFrame:
@@ -56,15 +56,15 @@ def challenges_below(table: str, folder: Path | None = None) -> pd.DataFrame:
     def public(line: Line) -> bool:
         return line["part"] == "public challenge set" and line["distance from"] == 1
 
+    def of_minilang(line: Line) -> bool:
+        return line["part"] == "challenge set"
+
     cells = [cell.split("/") for cell in theirs(table, folder=folder).index]  # direction, size, side, phenomenon, ...
     has = {(direction, direction.split("-")[side == "target"]) for direction, _, side, *_ in cells}
-    known = newest_lines(folder, public), newest_lines(folder, lambda line: line["part"] == "challenge set")
-    ours = []
-    for lines, metrics in zip(known, (METRICS, KEPT), strict=True):
-        if len(lines):
-            language = lines["set"].str[:2] if metrics == METRICS else ["de"] * len(lines)  # de_particle; minilang's
-            mine = [pair in has for pair in zip(_directions(lines), language, strict=True)]
-            ours.append(_texts(lines[mine], "set", metrics))
+    ours = [
+        _texts(_among(newest_lines(folder, public), has, lambda line: line["set"][:2]), "set", METRICS),  # de_particle
+        _texts(_among(newest_lines(folder, of_minilang), has, lambda line: "de"), "set", KEPT),
+    ]
     return _below(table, ours, folder)
 
 
@@ -108,9 +108,12 @@ def sign_tests(cells: pd.DataFrame, pairs: Sequence[tuple[str, str]] = PAIRS) ->
     return pd.DataFrame(rows)
 
 
-def _directions(lines: pd.DataFrame) -> pd.Series:
-    """The direction of each line's corpus, such as de-en."""
-    return lines["corpus"].str.partition(":")[2]
+def _among(
+    lines: pd.DataFrame, has: AbstractSet[tuple[str, str]], language: Callable[[Line], str] = lambda line: ""
+) -> pd.DataFrame:
+    """The lines whose direction, such as de-en, and language are among these."""
+    pairs = [(line["corpus"].partition(":")[2], language(line)) for line in lines.to_dict("records")]
+    return lines[[pair in has for pair in pairs]]
 
 
 def _below(table: str, ours: Sequence[pd.DataFrame], folder: Path | None) -> pd.DataFrame:

@@ -37,7 +37,7 @@ class TranslationConfig:
         if self.width % (2 * self.heads):
             raise UserError(f"width must be an even number a head, but {self.width} is shared by {self.heads} heads")
         if not 0 < self.prefixes <= 1:
-            raise UserError(f"prefixes is a share, more than 0 and at most 1, not {self.prefixes}")
+            raise UserError(f"prefixes is a share, more than 0 and at most 1, not {self.prefixes}; 1.0 means all")
         for name in ("dropout", "smoothing"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(f"{name} must be at least 0 and less than 1, not {getattr(self, name)}")

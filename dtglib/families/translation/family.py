@@ -32,12 +32,12 @@ AT_ONCE = 32  # sentences that are scored together
 def scores_of(model: Translator, sentences: Sequence[Sentence], trees: None = None) -> Iterator[SentenceScore]:
     """log p of each sentence given its source; if the system writes trees, of the sentence with its own tree."""
     model.eval()
+    for sentence in sentences:
+        problem = why_not(model.meanings, sentence)
+        way_out = "take a corpus with trees and labels like those of its training"
+        require(not problem, f"sentence {sentence.id!r} has {problem}, and {model.system.title} writes one; {way_out}")
     for first in range(0, len(sentences), AT_ONCE):
         some = sentences[first : first + AT_ONCE]
-        for sentence in some:
-            problem = why_not(model.meanings, sentence)
-            way_out = "name a treebank, or let a labelling parser write one (`dtglib parse`)"
-            require(not problem, f"sentence {sentence.id!r} has {problem}, which {model.system.title} reads; {way_out}")
         source = padded([np.array(model.vocabulary.encode(source_of(sentence)).ids) for sentence in some])
         batch = PairBatch(source.to(model.device), [target_of(model.meanings, sentence) for sentence in some])
         with torch.no_grad():

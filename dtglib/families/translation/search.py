@@ -144,8 +144,8 @@ class Entries(NamedTuple):
         pieces, is_full = len(one.ids) - one.transitions, one.words == most_words
         if is_full or pieces == MOST_PIECES * most_words:
             barred |= self.starts
-        starts_word = not one.known.may_go_on  # a piece that has no word to go on with starts one, too
-        if not one.words or pieces == MOST_PIECES * most_words or ((legal or is_full) and starts_word):
+        nothing_there = not one.known.may_go_on  # a piece that has no word to go on with starts one, too
+        if not one.words or pieces == MOST_PIECES * most_words or ((legal or is_full) and nothing_there):
             barred |= self.goes_on
         if one.transitions == most_words or (legal and len(one.known.stack) < 2):
             barred |= self.arcs

@@ -279,7 +279,8 @@ def _object_first(marked: str) -> Callable[[_Chooser], Item | None]:
             return None
         subject, actor = choose.noun_phrase(choose.kind_of(verb, "subj"))
         thing, noun = choose.noun_phrase(choose.kind_of(verb, "obj"))
-        shows = {"subject": subject.build().differs("acc"), "object": thing.build().differs("acc")}
+        sides = {"subject": subject, "object": thing}
+        shows = {name: not side.build().could_be("nom", "acc") for name, side in sides.items()}
         if actor == noun or shows != {"subject": marked != "object", "object": marked != "subject"}:
             return None
 

@@ -91,22 +91,20 @@ class Nominal:
     def forms(self, case: str, number: str) -> list[str]:
         """The words of the phrase itself, without what follows it, in this case and number."""
         self.agree()
-        alone = replace(self, number=number, own_number=None, head=Token("", "", "NOUN"))
-        return [word.form for word in (alone._noun(case) if self.kind == "noun" else [alone._plain(case)])]
+        return [word.form for word in replace(self, number=number, head=Token("", "", "NOUN"))._itself(case)]
 
-    def differs(self, case: str) -> bool:
-        """Whether it has another form in this case than in the nominative."""
-        return self.conjunct is None and self.forms(case, self.number) != self.forms("nom", self.number)
+    def could_be(self, other: str, case: str, number: str | None = None) -> bool:
+        """Whether its form in a case could also be one of the other case, in this number (by default, in any).
 
-    def may_be_subject(self, case: str, number: str) -> bool:
-        """Whether what it looks like in this case could be the subject of a verb in this number.
-
-        "Sams Onkel" may be one or several; otherwise the number shows in a determiner, or in there being none.
+        "Sams Onkel" are one or several; otherwise the number shows in a determiner, or in there being none. Of two
+        nouns with "und" no form is compared.
         """
         shows_number = self.owner is None or bool(self.counted)
-        if shows_number and self.number != number:
-            return False
-        return self.conjunct is not None or self.forms(case, self.number) == self.forms("nom", number)
+        numbers = {self.number} if shows_number else {"sg", "pl"}
+        if number is not None:
+            numbers &= {number}
+        own = [] if self.conjunct else self.forms(case, self.number)
+        return any(self.conjunct or own == self.forms(other, one) for one in numbers)
 
     def negate(self) -> None:
         """Make the phrase negative, in place of `nicht`."""
@@ -124,7 +122,7 @@ class Nominal:
     def write(self, case: str, tense: str = "past") -> list[Token]:
         """The words in this case, and with this tense in relative clauses that have none of their own."""
         self.agree()
-        words = self._noun(case) if self.kind == "noun" else [self._plain(case)]
+        words = self._itself(case)
         if self.focus:
             words.insert(0, Token(self.focus, self.focus, "ADV", self.head, "advmod"))
         if self.conjunct:
@@ -134,6 +132,10 @@ class Nominal:
         for phrase in self.after:
             words += phrase.write_after(self.head, tense)
         return words
+
+    def _itself(self, case: str) -> list[Token]:
+        """The words without a focus, a conjunct, and what follows."""
+        return self._noun(case) if self.kind == "noun" else [self._plain(case)]
 
     def _plain(self, case: str) -> Token:
         """Phrases of one word."""

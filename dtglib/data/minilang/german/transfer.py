@@ -24,7 +24,7 @@ from dtglib.basics.errors import require
 from dtglib.data.minilang.derivation import Node, Structure
 from dtglib.data.minilang.german import nominal_rules, predicate_rules, verbal_rules
 from dtglib.data.minilang.german.clause import Clause
-from dtglib.data.minilang.german.nominal import Nominal, Token
+from dtglib.data.minilang.german.nominal import Token
 from dtglib.data.minilang.german.verb_phrase import Argument
 from dtglib.data.minilang.german.words import lexicon
 from dtglib.data.minilang.grammar import read_source
@@ -172,12 +172,11 @@ def object_first(clause: Clause) -> bool:
     shown = argument.phrase
     if shown.kind in ("reflexive", "expletive") or shown.is_light or (shown.can_be_negative and phrase.negated):
         return False
-    if not isinstance(shown, Nominal):
-        return False
-    if shown.may_be_subject(argument.case, subject.number) and not subject.differs(argument.case):
+    case = argument.case
+    if shown.could_be("nom", case, subject.number) and subject.could_be(case, "nom"):
         return False
     phrase.arguments.remove(argument)
-    clause.front = Argument(argument.label, argument.case, shown)
+    clause.front = Argument(argument.label, case, shown)
     return True
 
 
