@@ -383,7 +383,7 @@ print(*(in_words(orderings(measured_values(), OF_TRANSLATION)) or ["nothing is r
 # `translator-minilang`, a Linearized that comes with dtglib, has read twice as many pairs twenty times (BLEU 78), and
 # `dtglib challenge --model translator-minilang` finds 97 % kept where the object shows its case, 99 where both do, and
 # 36.5 where only the subject does, which comes later. In the plain order it keeps 96 to 99 %. Roles are all that this
-# counts: word for word as the reference are 92, 88 and 34 %. (The sets have changed a little since.)
+# counts: word for word as the reference are 92, 88 and 34 %.
 #
 # **The paper's claims.** It says that PARENT and GCN are significantly (p < 0.01) better than BiTran, and BiTran than
 # Vanilla, on test sets and on challenge sets. On test sets that is so: in 18, 18 and 15 cells of 18. On challenge sets

@@ -17,9 +17,10 @@ from dtglib.basics.released import CARD_FILE, FORMAT, Card, cards, folder_named
 from dtglib.cli.main import main
 from dtglib.data.corpora import corpora
 from dtglib.data.vocabulary import END
+from dtglib.evaluate.kept_meaning import roles
 from dtglib.experiments import release
 from dtglib.experiments.parsers import prepare_parser, read_parser
-from dtglib.experiments.prepare import prepare
+from dtglib.experiments.prepare import read_corpus
 from dtglib.experiments.settings import read_size
 from dtglib.families.base import load_model, titles
 from dtglib.network.saved import WEIGHTS_FILE
@@ -54,6 +55,18 @@ def test_a_name_wins_over_a_folder_of_the_same_spelling(place, tmp_path, capsys)
     assert folder_named(tmp_path / "dtg-toy") == tmp_path / "dtg-toy"
     assert load_model("dtg-toy").config.model == "dtg"
     assert capsys.readouterr().err == 2 * "dtglib: dtg-toy is the released one; the folder here is ./dtg-toy\n"
+
+
+@pytest.mark.parametrize("name", cards("model"))
+def test_every_released_model_can_be_loaded(name):
+    assert not load_model(name).training
+
+
+def test_the_released_translator_says_who_brings_the_ball(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for german in ("Der Vater bringt den Ball .", "Den Ball bringt der Vater ."):
+        assert main(["translate", german]) == 0
+        assert roles(capsys.readouterr().out.split(), {"father"}, {"ball"}) == "right"
 
 
 def test_a_setting_that_a_released_model_does_not_follow_is_refused():
@@ -189,7 +202,9 @@ def test_the_loss_on_a_card_is_that_of_the_files(name):
         chosen = read_parser(config, settings)
         found = release.of_parser(folder, prepare_parser(chosen).dev, chosen.train.batch_positions)
     else:
-        found = release.of_model(folder, prepare(settings).dev, settings.train.batch_positions)
+        model, train = load_model(folder), settings.train
+        dev = settings.family.examples(model.config, model.vocabulary, read_corpus(settings).dev, train.longest)
+        found = release.of_model(folder, dev, train.batch_positions)
     assert found == pytest.approx({**cards("model"), **cards("parser")}[name].nats_per_word, abs=2e-4)
 
 
