@@ -173,7 +173,7 @@ def table(part, columns, shown):
 
 
 tests = pd.DataFrame([{"system": names[name], **row} for name in names for row in found[name]["translation"]])
-tests.set_index(["on", "system"]).round(1).fillna("")
+tests.set_index(["on", "system"]).round(1).astype(object).fillna("")
 
 # %%
 print(*signatures().values(), sep="\n")
