@@ -90,7 +90,7 @@ class Processes(NamedTuple):
         if self.device.type == "cuda":
             # Otherwise the compiled graph is cut at DDP's buckets, and FlexAttention's part cannot be compiled.
             torch._dynamo.config.optimize_ddp = False
-        return DistributedDataParallel(module, broadcast_buffers=False)  # buffers are constants
+        return DistributedDataParallel(module, forward_sync_buffers=False)  # they are constants
 
 
 @cache
