@@ -193,8 +193,8 @@ COMMANDS = {
 
 def say(folder: Path, *arguments: str) -> None:
     """Run a command; what it prints goes to a file of its own."""
-    os.chdir(folder)
-    with open(folder / f"stdout-{os.environ.get('RANK', 'one')}", "w") as file, contextlib.redirect_stdout(file):
+    printed = folder / f"stdout-{os.environ.get('RANK', 'one')}"
+    with contextlib.chdir(folder), open(printed, "w") as file, contextlib.redirect_stdout(file):
         status = main(arguments)
     sys.exit(status)
 
