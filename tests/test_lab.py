@@ -97,8 +97,8 @@ def test_who_opens_a_notebook_sees_its_stored_pictures(lab, name):
 
 
 def a_picture_is_seen(lab: Lab, cell: Cell) -> None:
-    def large() -> bool:  # the least of ours has two lines of dots, 186 pixels; the sign of a missing one has 16
-        return any(min(picture) > 100 for picture in lab.look(cell).pictures)
+    def large() -> bool:
+        return any(min(picture) > 200 for picture in lab.look(cell).pictures)
 
     wait(large, 20, f"a picture below cell {cell.index + 1}", lambda: lab.look(cell))
 

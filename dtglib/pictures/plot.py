@@ -407,7 +407,7 @@ def draw_scores(rows: pd.DataFrame, group: str, score: str, colour: str, level: 
 def draw_dots(rows: pd.DataFrame, group: str, value: str) -> Picture:
     """Draw a dot for every row (a seed), with one line of dots for each group, and a stroke at its mean."""
     groups = list(dict.fromkeys(rows[group]))
-    figure = Picture(figsize=(6, 0.4 * len(groups) + 0.8))
+    figure = Picture(figsize=(6, 0.4 * max(3, len(groups)) + 0.8))
     axes = figure.add_subplot()
     for place, name in enumerate(groups):
         values = rows.loc[rows[group] == name, value]
