@@ -330,6 +330,16 @@ def test_other_settings_of_a_large_corpus_have_another_folder(repository, with_l
     assert folders == {path for path in (repository / "runs" / "sequences").iterdir() if "train" in path.name}
 
 
+@pytest.mark.parametrize("model", ["dtg", "txl-tokens", "pushdown"])
+def test_models_of_all_sizes_share_the_sequences_of_a_large_corpus(repository, with_little_memory, model):
+    small, large = ({"width": width, "layers": width // 16, "learning_rate": 0.01 / width} for width in (16, 32))
+    folders = {
+        prepare(settings(repository, model=model, **other)).train.sequences.folder
+        for other in (small, large, {"seed": 7, "epochs": 3})
+    }
+    assert len(folders) == 1
+
+
 def test_files_are_streamed_in_pieces(repository, with_little_memory, monkeypatch):
     (repository / "corpus").mkdir()
     for part, count in (("train", 30), ("dev", 5)):

@@ -1,11 +1,12 @@
 """Corpora that are too large for memory: what is made of them is kept in runs/sequences.
 
     vocabulary_of(settings, train)                      runs/sequences/vocabulary-1a2b3c4d5e6f
-    with_folder(settings, "train", train, ...)          runs/sequences/dtg-train-4d5e6f1a2b3c
+    with_folder(settings, "train", train, vocabulary)   runs/sequences/dtg-train-4d5e6f1a2b3c
 
 Such a corpus is read block by block in every pass (data/streamed.py), and a pass takes minutes. So its vocabulary is
 made once, and so are its compiled sequences (sequences/stored.py): a training that goes on, or one with another seed,
-finds both. They are found by what they depend on, like all results. Of smaller corpora nothing is kept.
+finds both, and so does one of another width or learning rate. They are found by what they depend on, like all results.
+Of smaller corpora nothing is kept.
 """
 
 from dataclasses import replace
@@ -21,6 +22,7 @@ from dtglib.data.vocabulary import Vocabulary
 from dtglib.experiments.cache import CODE, folder_of
 from dtglib.experiments.settings import Settings
 from dtglib.training.distributed import processes
+from dtglib.training.examples import Examples
 
 
 def vocabulary_of(settings: Settings, train: Treebank) -> Vocabulary:
@@ -43,12 +45,13 @@ def vocabulary_of(settings: Settings, train: Treebank) -> Vocabulary:
     return Vocabulary.load(folder)
 
 
-def with_folder(settings: Settings, part: str, treebank: Treebank, vocabulary: Vocabulary, code: str) -> Treebank:
-    """The same treebank; if it is large, it has a folder for the sequences that this code compiles."""
+def with_folder(settings: Settings, part: str, treebank: Treebank, vocabulary: Vocabulary) -> Treebank:
+    """The same treebank; if it is large, it has a folder for its sequences, which depend on the vocabulary alone."""
     if not isinstance(treebank.sentences, Streamed):
         return treebank
     made_by = {"longest": settings.train.longest, "checksum_of_vocabulary": vocabulary.fingerprint}
-    identity = _identity(settings, part) | as_dict(settings.model) | made_by | dict(treebank.sentences.identity)
+    identity = _identity(settings, part) | made_by | dict(treebank.sentences.identity)
+    code = code_of("sequences", settings.family.examples, Examples.of)
     folder = folder_of("sequences", f"{settings.family.name}-{part}", identity, code)
     sentences = replace(treebank.sentences, folder=folder, identity=identity | {CODE: code})
     return treebank._replace(sentences=sentences)

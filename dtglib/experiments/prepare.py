@@ -87,7 +87,7 @@ def prepare(settings: Settings, corpus: TrainingCorpus | None = None) -> Prepare
     examples = []
     for part, sentences in (("train", corpus.train), ("dev", corpus.dev)):
         try:
-            known = with_folder(settings, part, sentences, vocabulary, _code(settings))
+            known = with_folder(settings, part, sentences, vocabulary)
             examples.append(settings.family.examples(settings.model, vocabulary, known, settings.train.longest))
         except UserError as error:
             wants_trees = settings.family.reads_heads and settings.parsers.parsed_by is None

@@ -174,7 +174,9 @@ class Family:
     # Makes training data from a config, a vocabulary, a treebank and `longest`, the most positions of a sentence.
     examples: Callable[[Any, Vocabulary, Treebank, int | None], Data]
     likelihood: Likelihood
-    streams: bool = False  # whether `examples` takes sentences that are not all in memory (data/streamed.py)
+    # Whether `examples` takes sentences that are not all in memory (data/streamed.py). They then depend on a config by
+    # the vocabulary alone, so that models of all sizes share them.
+    streams: bool = False
     # The reserved entries of its vocabularies, given a config and the treebank that it is trained on.
     symbols: Callable[[Any, Treebank], Symbols] = lambda config, treebank: ARCS
     # The words or pieces of its vocabularies, given a config, the vocabulary that a corpus's models share, and the
