@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -11,7 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from running import ROOT, together, torchrun
+from running import ROOT, lines, together, torchrun
+from toys import tiny_repository
 
 from dtglib.basics.record import Row
 from dtglib.cli.main import main
@@ -235,6 +237,20 @@ def test_syntax_is_tested_to_the_last_digit_as_by_one_process(name, count, tmp_p
     expected = alone(tmp_path / "one", *arguments)
     assert together(count, tmp_path, say, tmp_path, *arguments) == [0] * count
     assert (tmp_path / "stdout-0").read_text() == expected
+
+
+@pytest.mark.slow
+def test_an_evaluation_is_recorded_by_several_processes_as_by_one(one_thread, tmp_path):
+    """Two cannot train what has one batch a step, and say what to do; what one has trained, they find."""
+    repository, evaluate = tiny_repository(tmp_path), ["evaluate", "--size", "smoke", "--models", "dtg", "txl-tokens"]
+    evaluate += ["--about", "sentences", "syntax", "parsing"]
+    assert together(2, repository, say, repository, *evaluate, "--out", "by two") == [2, 2]
+    assert "let one process train it first" in (repository / "stderr-0").read_text()
+    alone(repository, *evaluate, "--out", "by one")
+    shutil.rmtree(repository / "runs" / "scores")
+    assert together(2, repository, say, repository, *evaluate, "--out", "by two") == [0, 0]
+    one, two = (lines(repository / name) for name in ("by one", "by two"))
+    assert one == two and len(one) > 3
 
 
 @pytest.mark.slow

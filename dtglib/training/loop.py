@@ -132,7 +132,7 @@ def train(
         if ours.count > config.batches_per_step:
             raise UserError(
                 f"{ours.count} processes share the batches of a step, but there are {config.batches_per_step}; "
-                f"set batches_per_step to {ours.count}, or a multiple of it"
+                f"set batches_per_step to {ours.count}, or a multiple of it, or let one process train it first"
             )
         training = _Training(model, course, folder, identity, ours, asked)
         training.resume()
