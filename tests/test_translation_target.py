@@ -1,5 +1,6 @@
 """Targets of translations: the worked example, trees that come back whole, and what is no tree."""
 
+import csv
 import json
 from random import Random
 
@@ -11,7 +12,7 @@ from trees import all_trees, projective_trees, random_tree
 from dtglib.basics.errors import UserError
 from dtglib.cli.main import main
 from dtglib.data.corpora import load
-from dtglib.data.treebank import trees_only
+from dtglib.data.treebank import read_conllu, trees_only
 from dtglib.families.translation.target import (
     NOTHING_YET,
     Does,
@@ -130,6 +131,21 @@ def test_the_trees_of_a_treebank_come_back(data):
         assert sentence.labels[sentence.heads.index(0)] == "root"
         back_and_forth(sentence.heads, sentence.labels, [1] * len(sentence.words))
     assert len(treebank.sentences) > 1500
+
+
+@pytest.mark.slow
+def test_all_projective_trees_of_ud_come_back(data):
+    """Of English and German, of all parts; as many as their publishers count."""
+    with open(data / "ud" / "STATS.tsv", encoding="utf-8", newline="") as file:
+        published = {
+            (row["treebank"], row["split"]): int(row["projective"]) for row in csv.DictReader(file, delimiter="\t")
+        }
+    for (name, part), count in published.items():
+        (path,) = (data / "ud" / name).glob(f"*-{part}.conllu")
+        sentences = trees_only(read_conllu(path)).sentences
+        assert len(sentences) == count
+        for sentence in sentences:
+            back_and_forth(sentence.heads, sentence.labels, [1] * len(sentence.words))
 
 
 def test_a_crossing_tree_is_refused():
