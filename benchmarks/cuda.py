@@ -24,7 +24,7 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
@@ -36,6 +36,7 @@ import torch
 from precisions import report_precisions
 
 from dtglib.data.treebank import Sentence, Treebank
+from dtglib.decode import sequence_stepper, stepper, trie
 from dtglib.decode.beam import Widths, search
 from dtglib.evaluate.likelihood import score_many
 from dtglib.families.base import build, family, family_of
@@ -81,6 +82,10 @@ BLLIP_WORDS, MORE_PIECES, EPOCHS = 42e6, 1 / 3, 4
 # BLiMP's sentences, and their words and marks; and those of the test suites (data of both, counted).
 BLIMP, BLIMP_WORDS = 134_000, 9
 SUITES, SUITE_WORDS = 3132, 14
+
+# How much is on a device at once, which was tuned on a CPU alone: in a search, and in sums over trees.
+OF_SEARCH = {"rows that look": sequence_stepper.AT_ONCE, "rows of probabilities": stepper.AT_ONCE}
+OF_SUMS = {"positions of a trie": trie.POSITIONS, "predictions of a trie": trie.PREDICTIONS}
 
 
 def main() -> None:
@@ -296,9 +301,9 @@ def report_scoring(report: _common.Report, model: Transformer, size: Sizes) -> N
         with autocast(device, dtype):
             return np.array([scored.bound for scored in score_many(model, asked)])
 
-    report_precisions(
-        report, bounds, size.trees, minutes_for_blimp=lambda seconds: BLIMP * seconds / len(sentences) / 60
-    )
+    in_minutes = {"minutes_for_blimp": lambda seconds: BLIMP * seconds / len(sentences) / 60}
+    report_precisions(report, bounds, size.trees, **in_minutes)
+    report_limits(report, "trees", size.trees * len(sentences), lambda: bounds(torch.bfloat16), OF_SUMS, device)
 
 
 def report_search(report: _common.Report, model: Transformer, size: Sizes) -> None:
@@ -321,6 +326,24 @@ def report_search(report: _common.Report, model: Transformer, size: Sizes) -> No
             minutes_for_suites=lambda seconds: SUITES * SUITE_WORDS * seconds / count / 60,
             mean_log_prob=float(np.mean(log_probs)),
         )  # fmt: skip
+    report_limits(report, "beam: words", count, run, OF_SEARCH, device)
+
+
+def report_limits(
+    report: _common.Report,
+    what: str,
+    count: int,
+    work: Callable[[], object],
+    limits: Mapping[str, dict[str, int]],
+    device: torch.device,
+) -> None:
+    """The same work with each limit a quarter of what it is, as it is, and four times as high."""
+    for name, limit in limits.items():
+        chosen = limit[device.type]
+        for tried in (chosen // 4, chosen, 4 * chosen):
+            limit[device.type] = tried
+            report(f"{what}, {tried} {name}", count, work)
+        limit[device.type] = chosen
 
 
 def report_growth(report: _common.Report, model: Transformer, size: Sizes) -> None:
