@@ -7,8 +7,10 @@ import pytest
 
 from dtglib.basics.errors import UserError
 from dtglib.cli.main import main
+from dtglib.data.apart import sets_apart
+from dtglib.data.challenge_files import ChallengeSet
 from dtglib.data.corpora import corpora, corpus_checksum, load, splits
-from dtglib.data.treebank import TreebankError
+from dtglib.data.treebank import Sentence, TreebankError
 
 
 @pytest.fixture
@@ -136,3 +138,21 @@ def test_challenge_sets_are_listed_and_shown(capsys):
     assert item["german"].startswith("Den ") and item["subject"] in item["english"].split()
     assert main(["challenge", "object-last"]) == 2
     assert "there are particle, reflexive" in capsys.readouterr().err
+
+
+def parsed(text: str, heads: list[int], labels: str) -> Sentence:
+    return Sentence(tuple(text.split()), tuple(heads), tuple(labels.split()))
+
+
+def test_a_corpus_has_challenge_sets_of_its_own_sentences():
+    """Words that stand side by side are no challenge, nor is a sentence without a tree; few sentences are no set."""
+    washed = parsed("He washed himself", [2, 0, 2], "nsubj root obj")
+    far = parsed("He put all of it up", [2, 0, 2, 5, 3, 2], "nsubj root obj case nmod compound:prt")
+    farthest = parsed("put a b c d e f g up", [0, *[1] * 8], "root x x x x x x x compound:prt")
+    bought = parsed("He bought her and Himself it", [2, 0, 2, 5, 3, 2], "nsubj root iobj cc conj obj")
+    found = sets_apart([washed, Sentence(far.words), *4 * [far], farthest, *5 * [bought]], "en")
+    assert found == {
+        "en_particle_own": ChallengeSet([*4 * [far], farthest], [3, 3, 3, 3, 5]),
+        "en_reflexive_own": ChallengeSet(5 * [bought], 5 * [1]),
+    }
+    assert sets_apart([*4 * [far], washed], "en") == {}

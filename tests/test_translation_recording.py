@@ -1,5 +1,6 @@
 """Translators at the sizes of a reproduction: jobs, records, tables beside the paper, public sets, a release."""
 
+import itertools
 from dataclasses import fields, replace
 
 import numpy as np
@@ -23,7 +24,7 @@ from dtglib.experiments.prepare import prepare, read_corpus, trained
 from dtglib.experiments.recording import record_evaluation
 from dtglib.experiments.settings import compared_at, read_size
 from dtglib.experiments.tables import measured_values, orderings
-from dtglib.experiments.translating import public_for, references_of, translation_of
+from dtglib.experiments.translating import own_of, public_for, references_of, translation_of
 from dtglib.experiments.translation_tables import (
     cells_of_tests,
     challenges_below,
@@ -234,10 +235,23 @@ def test_public_sets_are_translated_in_the_case_of_the_corpus_and_scored_by_leas
     assert name == "de_particle" and found.items[0].translation[0] == "ich"
     settings = read_size("smoke", model="vanilla")
     folder = trained(settings, prepare(settings, read_corpus(settings)))
-    rows = list(challenges.in_public(folder, {name: found}, Beam(2), 6))
+    rows = list(challenges.by_least(folder, {name: found}, Beam(2), 6))
     assert [(row["distance from"], row["sentences"]) for row in rows] == [(1, 6), (2, 2), (3, 2)]
-    few = list(challenges.in_public(folder, {name: found}, Beam(2), 2))
+    few = list(challenges.by_least(folder, {name: found}, Beam(2), 2))
     assert [(row["distance from"], row["sentences"]) for row in few] == [(1, 2)], "of six, the first and the fourth"
+
+
+def test_the_tests_of_a_corpus_have_sets_of_their_own_by_the_trees_of_a_parser(repository):
+    folder = repository / "mine"
+    text_in = {"de": "Der Vater hebt das Buch auf .\n", "en": "The father picks the book up .\n"}
+    folder.mkdir()
+    for part, language in itertools.product(("train", "dev", "test"), text_in):
+        (folder / f"{part}.{language}").write_text(6 * text_in[language])
+    of_files = {"model": "vanilla", "corpus": f"{folder}:de-en"}
+    (found,) = own_of(read_size("smoke", **of_files, parsed_by="parser-minilang")).items()
+    assert found[0] == "en_particle_own" and found[1].distances == 6 * [2]
+    assert found[1].items[0].translation[-2] == "auf"
+    assert own_of(read_size("smoke", **of_files)) == {}, "there are no trees"
 
 
 @pytest.mark.slow

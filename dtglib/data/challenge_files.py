@@ -25,8 +25,11 @@ FARTHEST = 5  # the largest distance that has a file of its own
 FEWEST = 5  # sets with fewer sentences say nothing
 
 
-class PublicSet(NamedTuple):
-    """Sentences, and for each at least how many words stand between the two that belong together."""
+class ChallengeSet(NamedTuple):
+    """Sentences, and for each at least how many words stand between the two that belong together.
+
+    Those of a corpus's own sentences are found in apart.py.
+    """
 
     items: list[Sentence]
     distances: list[int]
@@ -37,7 +40,7 @@ def challenge_folder() -> Path:
     return data_folder() / "challenge"
 
 
-def public_sets(source: str, target: str) -> dict[str, PublicSet]:
+def public_sets(source: str, target: str) -> dict[str, ChallengeSet]:
     """All sets that are there, by name."""
     names = [f"{side}_{kind}{news}" for side in (source, target) for kind in KINDS for news in NEWS]
     found = {name: _read(name, source, target) for name in names if _file(name, "ids").is_file()}
@@ -48,7 +51,7 @@ def _file(name: str, suffix: str) -> Path:
     return challenge_folder() / f"{name}.{suffix}"
 
 
-def _read(name: str, source: str, target: str) -> PublicSet:
+def _read(name: str, source: str, target: str) -> ChallengeSet:
     """A set with the largest distance whose file names each sentence; sets of news have no such files."""
     items = read_pair(_file(name, source), _file(name, target), strict=False).sentences
     numbers = _numbers(name)
@@ -58,7 +61,7 @@ def _read(name: str, source: str, target: str) -> PublicSet:
             at_least |= dict.fromkeys(_numbers(f"{name}{distance}"), distance)
     # A sentence's id ends in its line, counted from 1.
     lines = [int(item.id.rpartition("-")[2]) for item in items]
-    return PublicSet(items, [at_least[numbers[line - 1]] for line in lines])
+    return ChallengeSet(items, [at_least[numbers[line - 1]] for line in lines])
 
 
 def _numbers(name: str) -> list[int]:

@@ -3,7 +3,7 @@
     challenged(folder, Beam())                          a row for each of minilang's sets: what share is kept
     by_distance(folder, "particle", Beam())             the same of one set, by the distance of what belongs together
     turned_round(folder, Beam())                        how many of the 99 sentences keep their roles
-    in_public(folder, public_sets("de", "en"), Beam())  BLEU and chrF of each public set, by least distance
+    by_least(folder, public_sets("de", "en"), Beam())   BLEU and chrF of each public set, by least distance
 
 `share` is the share of the items of a set that are translated, evenly spaced.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dtglib.basics.errors import require
 from dtglib.basics.record import Row
-from dtglib.data.challenge_files import PublicSet
+from dtglib.data.challenge_files import ChallengeSet
 from dtglib.data.minilang import challenge_sets
 from dtglib.data.object_first import object_first
 from dtglib.evaluate.item_files import evenly
@@ -100,8 +100,8 @@ def turned_round(folder: Path, beam: Beam, share: float = 1.0, case: Callable[[s
     return rows
 
 
-def in_public(folder: Path, sets: Mapping[str, PublicSet], beam: Beam, most: int | None = None) -> Iterator[Row]:
-    """The scores on public sets, of at most so many sentences of each, and on those of every least distance."""
+def by_least(folder: Path, sets: Mapping[str, ChallengeSet], beam: Beam, most: int | None = None) -> Iterator[Row]:
+    """The scores on sets, of at most so many sentences of each, and on those of every least distance."""
     for name, (items, distances) in sets.items():
         chosen = spread(list(zip(items, distances, strict=True)), most)
         found = translations_of(folder, [item.translation or () for item, _ in chosen], beam)

@@ -23,6 +23,7 @@ has a line of metrics for every number:
     {"part": "by distance", "seed": 1, "model": "parent", "set": "particle", "distance": 3, "kept": 90.1, ...}
     {"part": "object first", "seed": 1, "model": "parent", "marked": "both", "object first": 12, ...}
     {"part": "public challenge set", "seed": 1, "model": "parent", "set": "de_particle", "distance from": 1, ...}
+    {"part": "own challenge set", "seed": 1, "model": "parent", "set": "en_particle_own", "distance from": 1, ...}
     {"part": "ablation",   "seed": 1, "model": "dtg", "question": "output layer", "variant": "factored, legal", ...}
     {"part": "ablation",   "seed": 1, "model": "dtg", "question": "labels", "per word, by beam": 23.4, "LAS": 0.95, ...}
 """

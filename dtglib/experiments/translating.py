@@ -6,6 +6,7 @@
     found["by distance"]            of minilang: the same by the distance of what belongs together
     found["object first"]           from German: how many of the 99 sentences keep their roles
     found["public challenge set"]   of other corpora between German and English, where the files are there
+    found["own challenge set"]      of other corpora: tests with words apart that belong together, if they have trees
 
 The keys are the parts of a record (recording.py). Of each test part and public set `scored_sentences` are translated,
 of minilang's sets and of the 99 sentences the share `items`, with a search of width `beam`. The translations are
@@ -15,13 +16,16 @@ cached, the scores are not.
 from pathlib import Path
 
 from dtglib.basics.record import Row
-from dtglib.data.challenge_files import PublicSet, lowered, public_sets
+from dtglib.data.apart import sets_apart
+from dtglib.data.challenge_files import ChallengeSet, lowered, public_sets
 from dtglib.data.corpora import find, load
 from dtglib.data.parallel import NAMED, is_lower_cased, source_of
-from dtglib.data.treebank import Sentence
-from dtglib.experiments.challenges import by_distance, challenged, in_public, turned_round, with_distances
+from dtglib.data.treebank import Sentence, Treebank
+from dtglib.experiments.challenges import by_distance, by_least, challenged, turned_round, with_distances
+from dtglib.experiments.parsers import parser_named
 from dtglib.experiments.sentence_scores import spread
 from dtglib.experiments.settings import Settings
+from dtglib.experiments.silver import parsed
 from dtglib.experiments.translations import measured, translations_of
 from dtglib.families.base import Beam, Translation
 
@@ -35,10 +39,15 @@ def beam_of(settings: Settings) -> Beam:
 
 def references_of(settings: Settings) -> dict[str, list[Sentence]]:
     """The sentences of each test part of a run's corpus."""
-    corpus, evaluation = settings.corpus, settings.evaluation
+    most = settings.evaluation.scored_sentences
+    return {part: spread(treebank.sentences, most) for part, treebank in _tests_of(settings).items()}
+
+
+def _tests_of(settings: Settings) -> dict[str, Treebank]:
+    """The test parts of a run's corpus."""
+    corpus = settings.corpus
     parts = [part for part in find(corpus.corpus) if part.startswith(TEST)]
-    read = {part: load(corpus.corpus, part, corpus.test_sentences).sentences for part in parts}
-    return {part: spread(sentences, evaluation.scored_sentences) for part, sentences in read.items()}
+    return {part: load(corpus.corpus, part, corpus.test_sentences) for part in parts}
 
 
 def translations_by(settings: Settings, folder: Path) -> dict[str, list[Translation]]:
@@ -67,17 +76,27 @@ def _of_challenges(settings: Settings, folder: Path) -> dict[str, list[Row]]:
     found = {"object first": turned_round(folder, beam, share, case)} if is_german else {}
     if text != "minilang":
         most = settings.evaluation.scored_sentences
-        return found | {"public challenge set": list(in_public(folder, public_for(name), beam, most))}
+        sets = {"public challenge set": public_for(name), "own challenge set": own_of(settings)}
+        return found | {part: list(by_least(folder, of_part, beam, most)) for part, of_part in sets.items()}
     if not is_german:
         return found
     distances = [{"set": one, **row} for one in with_distances() for row in by_distance(folder, one, beam, share)]
     return found | {"challenge set": challenged(folder, beam, share), "by distance": distances}
 
 
-def public_for(corpus: str) -> dict[str, PublicSet]:
+def public_for(corpus: str) -> dict[str, ChallengeSet]:
     """The public sets in the languages of a corpus, in lower case if that is."""
     _, source, target = NAMED.fullmatch(corpus).groups()
     sets = public_sets(source, target) if {source, target} == {"de", "en"} else {}
     if not is_lower_cased(corpus):
         return sets
     return {name: one._replace(items=lowered(one.items)) for name, one in sets.items()}
+
+
+def own_of(settings: Settings) -> dict[str, ChallengeSet]:
+    """The sets of a corpus's own test sentences; their trees are those that the run reads (`parsed_by`)."""
+    tests, parser = _tests_of(settings).values(), settings.parsers.parsed_by
+    if parser:
+        tests = [parsed(treebank, parser_named(parser, settings)) for treebank in tests]
+    _, _, language = NAMED.fullmatch(settings.corpus.corpus).groups()
+    return sets_apart((sentence for treebank in tests for sentence in treebank.sentences), language)

@@ -53,8 +53,8 @@ def overall_below(table: str, folder: Path | None = None) -> pd.DataFrame:
 def challenges_below(table: str, folder: Path | None = None) -> pd.DataFrame:
     """One of the paper's tables of challenge sets, and ours in its direction, with its phenomena."""
 
-    def public(line: Line) -> bool:
-        return line["part"] == "public challenge set" and line["distance from"] == 1
+    def of_text(line: Line) -> bool:
+        return line["part"] in ("public challenge set", "own challenge set") and line["distance from"] == 1
 
     def of_minilang(line: Line) -> bool:
         return line["part"] == "challenge set"
@@ -62,7 +62,7 @@ def challenges_below(table: str, folder: Path | None = None) -> pd.DataFrame:
     cells = [cell.split("/") for cell in theirs(table, folder=folder).index]  # direction, size, side, phenomenon, ...
     has = {(direction, direction.split("-")[side == "target"]) for direction, _, side, *_ in cells}
     ours = [
-        _texts(_among(newest_lines(folder, public), has, lambda line: line["set"][:2]), "set", METRICS),  # de_particle
+        _texts(_among(newest_lines(folder, of_text), has, lambda line: line["set"][:2]), "set", METRICS),  # de_particle
         _texts(_among(newest_lines(folder, of_minilang), has, lambda line: "de"), "set", KEPT),
     ]
     return _below(table, ours, folder)
