@@ -21,6 +21,7 @@ from dtglib.evaluate.induction import agreement
 from dtglib.experiments.ablations import asked, measure, settings_of
 from dtglib.experiments.induction import IN_NOTEBOOK, induction_of, of_induction, read_test, trivial_of
 from dtglib.experiments.induction_tables import (
+    SETS,
     labels_beside_the_paper,
     recorded_learning,
     similarity_beside_the_paper,
@@ -283,6 +284,16 @@ def test_similarity_stands_beside_the_paper(tmp_path):
         **dict.fromkeys(table.index, ""), "STS-B": "45.0 ± 7.1 (2 seeds)", "STS16": "70.0 ± 7.1 (2 seeds)"
     }  # fmt: skip
     assert table.loc["SICK-R", "paper, UDGN"] == 81.94
+
+
+def test_similarity_has_an_average_if_all_sets_are_there(tmp_path):
+    (tmp_path / "paper").symlink_to(ROOT / "results" / "paper")
+    with Run(tmp_path / "tuned", "?", {"task": "sts-b", "model": "my-udgn"}) as run:
+        for seed in (1, 2):
+            for number, on in enumerate(SETS):
+                spearman = (seed + number) / 10
+                run.metric(part="scores", way="udgn", title="UDGN", seed=seed, on=on, Spearman=spearman)
+    assert similarity_beside_the_paper(tmp_path).loc["Avg", "my-udgn, UDGN"] == "45.0 ± 7.1 (2 seeds)"
 
 
 def test_models_of_different_corpora_are_not_recorded_together(repository):

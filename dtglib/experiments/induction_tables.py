@@ -27,6 +27,7 @@ LABELS = {
     "aux": "aux",
 }
 BEFORE = "before the mask"  # the attention that the paper looks at
+AVERAGE = "Avg"
 SETS = {"test": "STS-B", "sick": "SICK-R", **{f"sts{year}": f"STS{year}" for year in range(12, 17)}}
 
 
@@ -46,14 +47,19 @@ def labels_beside_the_paper(table: str, direction: str, folder: Path | None = No
 
 
 def similarity_beside_the_paper(folder: Path | None = None) -> pd.DataFrame:
-    """A row for each set: the paper's correlations, and Spearman's of ours, times 100, by model and way of tuning."""
+    """A row for each set: the paper's correlations, and Spearman's of ours, times 100, by model and way of tuning.
+
+    Their average is that of all sets, seed by seed; where a set is missing, there is none.
+    """
     theirs = paper("udgn_table5", folder).pivot(index="metric", columns="system", values="value")
     theirs.columns = [f"paper, {name}" for name in theirs.columns]
-    shown = theirs.reindex([*SETS.values(), "Avg"]).astype(object)
+    shown = theirs.reindex([*SETS.values(), AVERAGE]).astype(object)
     lines = newest_lines(folder, lambda line: line["part"] == "scores" and line["way"].startswith("udgn"))
     for (model, title), rows in lines.groupby(["trained", "title"], sort=False) if len(lines) else ():
-        of_set = (100 * rows["Spearman"]).groupby(rows["on"].map(SETS)).agg(as_text)
-        shown[f"{model}, {title}"] = of_set.reindex(shown.index).fillna("")
+        of_sets = 100 * rows.assign(on=rows["on"].map(SETS)).pivot_table("Spearman", "seed", "on")
+        if set(SETS.values()) <= set(of_sets):
+            of_sets[AVERAGE] = of_sets.mean(axis=1)
+        shown[f"{model}, {title}"] = of_sets.agg(as_text).reindex(shown.index).fillna("")
     return shown
 
 
