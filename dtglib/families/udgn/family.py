@@ -32,7 +32,8 @@ def _hidden(network: MaskedModel, sentences: Sequence[Sentence]) -> float:
     return masked_perplexity(network, MaskedExamples.of(network.config, network.vocabulary, treebank))
 
 
-# The paper's Tables 4, 8 and 9, with its names. Its amounts of data are of another corpus: 1 to 42 million words.
+# The paper's Tables 4, 8 and 9, with its names, and its Figures 4 and 6. Its amounts of data are of another corpus: 1 to
+# 42 million words. Heads share a width, so that there are as many parameters, however many they are.
 QUESTIONS: Questions = {
     "parts": {
         "UDGN": BASE,
@@ -47,7 +48,13 @@ QUESTIONS: Questions = {
         "+ Kirchhoff": Variant({"edges": "kirchhoff"}),
     },
     "amount of data": {"10 %": Variant({}, share=0.1), "30 %": Variant({}, share=0.3), "100 %": BASE},
-}
+    "number of heads": {
+        "1 head": Variant({"heads": 1}), "2 heads": Variant({"heads": 2}), "8 heads": BASE
+    },
+    "mask rate": {
+        "10 % hidden": Variant({"mask_rate": 0.1}), "30 % hidden": BASE, "60 % hidden": Variant({"mask_rate": 0.6})
+    },
+}  # fmt: skip
 
 
 def _family(
