@@ -12,7 +12,7 @@ from dtglib.families.udgn.baseline import MaskedTransformer
 from dtglib.families.udgn.config import MaskedTransformerConfig, UdgnConfig
 from dtglib.families.udgn.masked import MASKINGS, SYMBOLS, MaskedBatch
 from dtglib.families.udgn.naive import vectors_by_definition
-from dtglib.families.udgn.network import LEAST, Udgn
+from dtglib.families.udgn.network import Udgn
 from dtglib.families.udgn.parser import EDGES, mask_of
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -79,6 +79,21 @@ def test_the_network_is_the_definition_in_vectors_and_gradients(changes):
             torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-3)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+@pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS)
+def test_on_a_gpu_vectors_and_gradients_are_those_on_a_cpu(changes):
+    given, found = batch(3, 1, 4, 2, pads=1, heads=True), {}
+    for device in ("cpu", "cuda"):
+        net = network(**changes).to(device)
+        there = given._replace(token=given.token.to(device), heads=given.heads.to(device))
+        vectors = net.vectors(there)[there.there]
+        weights = [weight for weight in net.parameters() if weight is not net.output_bias]
+        slopes = torch.autograd.grad(vectors.square().sum(), weights, allow_unused=True)
+        found[device] = [vectors.detach(), *(slope for slope in slopes if slope is not None)]
+    for one, other in zip(found["cuda"], found["cpu"], strict=True):
+        torch.testing.assert_close(one.cpu(), other, atol=1e-4, rtol=1e-3)
+
+
 # ---- The mask
 
 
@@ -125,12 +140,14 @@ def test_without_the_heads_of_a_treebank_there_are_no_gold_edges():
 
 
 def test_the_heads_of_a_pair_of_words_share_its_mask():
-    net, given = network(), batch(4, 6)
-    m = mask_of(net.heads(given)) + LEAST
+    """To the millionth that is added to each mask."""
+    net, given = network().double(), batch(4, 6)
+    m = mask_of(net.heads(given))
     for weights in net.weights(given):
-        torch.testing.assert_close(weights.masked.sum(1)[0, :, :4], m[0, :, :4])
+        more = weights.masked.sum(1)[0, :, :4] - m[0, :, :4]
+        torch.testing.assert_close(more, torch.full_like(more, 1e-6), atol=3e-7, rtol=0)
         assert weights.masked[0, :, :, 4:].eq(0).all()
-        torch.testing.assert_close(weights.shared.sum(1), torch.ones_like(m))
+        torch.testing.assert_close(weights.shared.sum(1), torch.ones_like(m).double())
 
 
 @pytest.mark.parametrize("make", [network, lambda: transformer()], ids=["udgn", "transformer"])

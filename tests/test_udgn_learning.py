@@ -116,7 +116,12 @@ CHANCE = 1 / (MOST_FILLERS + 1)  # that partners are neighbours, which is more t
 
 
 def test_a_planted_grammar_is_found():
-    """With dropout it is found by some seeds only: this one has none."""
+    """Partners are joined by all seeds, but as the most probable heads by some only, of which this is one.
+
+    Without dropout, and with twice as many steps, seeds 1 to 4 tell hidden words with less than 0.01 nats, and join
+    partners 8 to 16 times as strongly as other words; .95, .52, .99 and .59 of the pairs are heads. After as many steps
+    as here the first seed has .92; .7 leaves room for machines that round differently.
+    """
     found = trained("softmax")
     assert found.nats < 0.1 and found.ratio > 5 and found.uda > 0.7
 

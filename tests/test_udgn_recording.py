@@ -286,14 +286,17 @@ def test_similarity_stands_beside_the_paper(tmp_path):
     assert table.loc["SICK-R", "paper, UDGN"] == 81.94
 
 
-def test_similarity_has_an_average_if_all_sets_are_there(tmp_path):
+def test_similarity_has_an_average_of_seeds_that_have_all_sets(tmp_path):
     (tmp_path / "paper").symlink_to(ROOT / "results" / "paper")
     with Run(tmp_path / "tuned", "?", {"task": "sts-b", "model": "my-udgn"}) as run:
         for seed in (1, 2):
             for number, on in enumerate(SETS):
                 spearman = (seed + number) / 10
                 run.metric(part="scores", way="udgn", title="UDGN", seed=seed, on=on, Spearman=spearman)
-    assert similarity_beside_the_paper(tmp_path).loc["Avg", "my-udgn, UDGN"] == "45.0 ± 7.1 (2 seeds)"
+        run.metric(part="scores", way="udgn", title="UDGN", seed=3, on="test", Spearman=0.3)  # the others are missing
+    shown = similarity_beside_the_paper(tmp_path)["my-udgn, UDGN"]
+    assert shown["Avg"] == "45.0 ± 7.1 (2 seeds)" and shown["STS-B"] == "20.0 ± 10.0 (3 seeds)"
+    assert shown["SICK-R"] == "25.0 ± 7.1 (2 seeds)"
 
 
 def test_models_of_different_corpora_are_not_recorded_together(repository):

@@ -379,13 +379,15 @@ def test_trees_of_a_treebank_are_compared_with_its_own(folder, capsys):
     assert found["trees"][1]["DDA"] == right / found["words"] == right / sum(map(len, gold))
 
 
-def test_what_has_no_words_is_counted_and_labels_are_not_written_as_trees(folder, tmp_path, capsys):
+def test_what_has_no_words_is_counted_and_what_is_no_tree_is_not_written(folder, tmp_path, capsys):
     (tmp_path / "mine.txt").write_text("The key was seen .\n. . .\n")
     command = ["induce", str(tmp_path / "mine.txt"), "--model", str(folder)]
     assert main(command) == 0
     assert "1 sentences left out, which are only punctuation" in capsys.readouterr().err
     assert main([*command, "--labels", "2", "--out", str(tmp_path / "out")]) == 2
     assert "--labels finds no trees" in capsys.readouterr().err and not (tmp_path / "out").exists()
+    assert main([*command, "--decode", "argmax", "--out", str(tmp_path / "out")]) == 2
+    assert "--decode argmax finds heads" in capsys.readouterr().err and not (tmp_path / "out").exists()
 
 
 def test_labels_of_heads_are_shown(folder, capsys):

@@ -36,6 +36,8 @@ def induce(options: argparse.Namespace) -> None:
     from dtglib.parsing.selection import DECODERS
 
     require(not (options.labels and options.out), "--labels finds no trees that --out could write; take one of them")
+    no_trees = "--decode argmax finds heads, which are seldom a tree that --out could write; take tree or projective"
+    require(not (options.out and options.decode == "argmax"), no_trees)
     kind, model = _inducing(options)
     sentences = sentences_of(options)
     beliefs = iter(progress(kind.believes(model, sentences), "inducing", "sentence", total=len(sentences)))

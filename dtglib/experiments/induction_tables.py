@@ -49,7 +49,7 @@ def labels_beside_the_paper(table: str, direction: str, folder: Path | None = No
 def similarity_beside_the_paper(folder: Path | None = None) -> pd.DataFrame:
     """A row for each set: the paper's correlations, and Spearman's of ours, times 100, by model and way of tuning.
 
-    Their average is that of all sets, seed by seed; where a set is missing, there is none.
+    Their average is that of all sets, of each seed that has all of them.
     """
     theirs = paper("udgn_table5", folder).pivot(index="metric", columns="system", values="value")
     theirs.columns = [f"paper, {name}" for name in theirs.columns]
@@ -58,8 +58,9 @@ def similarity_beside_the_paper(folder: Path | None = None) -> pd.DataFrame:
     for (model, title), rows in lines.groupby(["trained", "title"], sort=False) if len(lines) else ():
         of_sets = 100 * rows.assign(on=rows["on"].map(SETS)).pivot_table("Spearman", "seed", "on")
         if set(SETS.values()) <= set(of_sets):
-            of_sets[AVERAGE] = of_sets.mean(axis=1)
-        shown[f"{model}, {title}"] = of_sets.agg(as_text).reindex(shown.index).fillna("")
+            of_sets[AVERAGE] = of_sets.mean(axis=1, skipna=False)
+        texts = {name: as_text(of_sets[name].dropna()) for name in of_sets if of_sets[name].notna().any()}
+        shown[f"{model}, {title}"] = pd.Series(texts).reindex(shown.index).fillna("")
     return shown
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from dtglib.basics.shapes import Float, Int
 from dtglib.families.udgn.masked import MaskedBatch
-from dtglib.families.udgn.network import LEAST, Layer, Udgn
+from dtglib.families.udgn.network import Layer, Udgn
 
 NONLINEAR = {
     "tanh": torch.tanh,
@@ -126,6 +126,6 @@ def after(layer: Layer, config, h: list[Tensor], m: list[list[Tensor]]) -> list[
                 c = NONLINEAR[config.nonlinearity](made[j][2, k])
                 if config.gates:
                     c = c / (1 + (-made[i][3, k]).exp())
-                o[k] = o[k] + a[k] * (m[i][j] + LEAST) * c
+                o[k] = o[k] + a[k] * (m[i][j] + 1e-6) * c
         found.append(h[i] + layer.out.weight @ torch.cat(o) + layer.out.bias)
     return found
