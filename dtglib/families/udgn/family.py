@@ -32,8 +32,8 @@ def _hidden(network: MaskedModel, sentences: Sequence[Sentence]) -> float:
     return masked_perplexity(network, MaskedExamples.of(network.config, network.vocabulary, treebank))
 
 
-# The paper's Tables 4, 8 and 9, with its names, and its Figures 4 and 6. Its amounts of data are of another corpus: 1 to
-# 42 million words. Heads share a width, so that there are as many parameters, however many they are.
+# The paper's Tables 4, 8 and 9 and Figures 4 and 6, with its names. Its amounts of data are of another corpus: 1 to 42
+# million words. Heads share a width, so that there are as many parameters, however many they are.
 QUESTIONS: Questions = {
     "parts": {
         "UDGN": BASE,
