@@ -202,7 +202,7 @@ OF_GILT = (
     *((TUNED, measure.name, "GiLT-TXL", "TXL (tokens)") for measure in OF_TASKS),
 )
 
-# Of UDGN's Tables 1, 2, 4 and 8.
+# Of UDGN's Tables 1, 2, 4, 5 and 8, and of its Figure 4.
 OF_UDGN = (
     ("parts", "UDA, tree", "UDGN", "- Gates"),
     ("parts", "UDA, tree", "UDGN", "- Competition"),
@@ -216,7 +216,10 @@ OF_UDGN = (
     ("parts", "hidden words", "- Gates", "- Competition"),
     ("functions", "DDA, argmax", "UDGN", "- Nonlinear"),
     ("functions", "UDA, tree", "UDGN", "- Nonlinear"),
+    ("number of heads", "UDA, tree", "8 heads", "1 head"),
+    ("number of heads", "DDA, argmax", "8 heads", "1 head"),
     (MODELS, "hidden words", "UDGN", "Transformer (masked words)"),
+    (TUNED, "STS-B, Spearman", "UDGN", "UDGN (Freeze parser)"),
 )
 
 # Of the paper of translators: what it finds on the test sets of medium models, in BLEU and chrF+ alike.
