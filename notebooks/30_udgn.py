@@ -19,10 +19,10 @@
 # # Grammar without a treebank: does a parser learn trees from hidden words?
 #
 # **In short:** on minilang, in three runs of four seeds, 59, 54 and 59 % of the arcs of UDGN's best trees are the
-# treebank's, in one direction or the other, where the best trees that know nothing have 43 (in the second run a seed has
-# only 39, and the difference is not significant); on UD English 49, where these have 41. On both it guesses hidden words
-# worse than a Transformer does, on UD English not significantly. (At size `smoke`, whose outputs stand here, a parser is
-# trained for seconds and has found nothing.)
+# treebank's, in one direction or the other, where the best trees that know nothing have 43 (in the second run a seed
+# has only 39, and the difference is not significant); on UD English 49, where these have 41. On both it guesses hidden
+# words worse than a Transformer does, on UD English not significantly. (At size `smoke`, whose outputs stand here, a
+# parser is trained for seconds and has found nothing.)
 #
 # Some words of a sentence are hidden, and a network tells them from the others. In UDGN each word may hear only of the
 # words that a parser joins it with, and nobody teaches this parser: it learns whatever helps to tell hidden words. Are
@@ -316,12 +316,12 @@ print(*(in_words(orderings(values, OF_UDGN)) or ["nothing is recorded yet"]), se
 # gates. Of four seeds on minilang neither order appears: the best trees have 54 % of the arcs with all parts, 58
 # without competition, 61 without gates, and no difference is significant; the same holds of the bias of directions, of
 # the nonlinearity, of encoded positions, and of summing over trees (Kirchhoff). How much is found depends on the seed
-# more than on any of these decisions. The number of heads, which the paper finds to matter most, is the one whose order
-# appears: with one head 51 % of the arcs, with two 59, with eight 59, but over four seeds that is not significant either
-# (p = .23), and one head finds more than nothing. On UD English the seed matters less, and the three are alike: 49 % with all
-# parts, 49 without competition, 49 without gates. What is left of the paper's order is that without competition fewer
-# of the most probable heads have the right direction (36 against 37 %, p = .03); without gates hidden words are even
-# guessed better (135 against 139, p = .055).
+# more than on any of these decisions. The number of heads, which the paper finds to matter most, is the one whose
+# order appears: with one head 51 % of the arcs, with two 59, with eight 59, but over four seeds that is not
+# significant either (p = .23), and one head finds more than nothing. On UD English the seed matters less, and the
+# three are alike: 49 % with all parts, 49 without competition, 49 without gates. What is left of the paper's order is
+# that without competition fewer of the most probable heads have the right direction (36 against 37 %, p = .03);
+# without gates hidden words are even guessed better (135 against 139, p = .055).
 #
 # **Amounts of data.** The paper finds trees with a million words as with forty. Minilang has 0.2 million, in sentences
 # of a grammar that repeats itself; a tenth of them, read ten times as often, gives trees as good (57 %). With 30 %
