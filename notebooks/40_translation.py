@@ -234,7 +234,7 @@ def above_vanilla(part):
 above_vanilla("public challenge set")
 
 # %% [markdown]
-# And the corpus's own: sentences of its tests in which an English particle or reflexive stands apart from its verb, by
+# And the corpus's own: sentences of its tests in which an English particle or reflexive stands apart from its head, by
 # the trees of our parser:
 
 # %% tags=["table"]

@@ -340,6 +340,22 @@ def test_models_of_all_sizes_share_the_sequences_of_a_large_corpus(repository, w
     assert len(folders) == 1
 
 
+def test_families_of_ones_own_have_sequences_of_their_own(repository, with_little_memory, monkeypatch):
+    """Two readings in one module, one of which has the name of a family of the package."""
+    (repository / "mine.py").write_text(
+        "from dtglib.families.sequence_model import sequence_family\n"
+        "from dtglib.sequences.readings import on_a_stack\n"
+        "ONE, OTHER = (\n"
+        "    sequence_family('dtg', 'Mine', on_a_stack(name), 'dtg') for name in ('arc-standard', 'arc-eager')\n"
+        ")\n"
+    )
+    monkeypatch.syspath_prepend(repository)
+    folders = {
+        prepare(settings(repository, model=model)).train.sequences.folder for model in ("dtg", "mine:ONE", "mine:OTHER")
+    }
+    assert len(folders) == 3
+
+
 def test_files_are_streamed_in_pieces(repository, with_little_memory, monkeypatch):
     (repository / "corpus").mkdir()
     for part, count in (("train", 30), ("dev", 5)):

@@ -185,11 +185,12 @@ def test_sets_stand_below_the_tables_with_their_phenomena_in_their_direction(tmp
     with Run(tmp_path / "one", "?", {"corpus": "multi30k:de-en", "size": "open-small", "model": ["gcn"]}) as run:
         for name, least, bleu in (("de_particle", 1, 5.0), ("de_particle", 2, 4.0), ("en_reflexive", 1, 3.0)):
             run.metric(**scores, set=name, BLEU=bleu, **{"distance from": least})
+        run.metric(**scores | {"part": "own challenge set"}, set="en_particle_own", BLEU=2.0, **{"distance from": 1})
     with Run(tmp_path / "two", "?", {"corpus": "minilang:de-en", "size": "mini", "model": ["gcn"]}) as run:
         run.metric(part="challenge set", model="gcn", seed=1, set="particle", kept=50.0, exact=40.0)
     for table, expected in (
         (7, {"de_particle, BLEU": "5.0 (one seed)", "particle, kept": "50.0 (one seed)"}),
-        (8, {"en_reflexive, BLEU": "3.0 (one seed)"}),
+        (8, {"en_reflexive, BLEU": "3.0 (one seed)", "en_particle_own, BLEU": "2.0 (one seed)"}),
     ):
         ours = challenges_below(f"nmt_table{table}", tmp_path).loc["ours", "GCN"]
         found = {name.partition(": ")[2]: text for name, text in ours.items()}
@@ -248,9 +249,15 @@ def test_the_tests_of_a_corpus_have_sets_of_their_own_by_the_trees_of_a_parser(r
     for part, language in itertools.product(("train", "dev", "test"), text_in):
         (folder / f"{part}.{language}").write_text(6 * text_in[language])
     of_files = {"model": "vanilla", "corpus": f"{folder}:de-en"}
-    (found,) = own_of(read_size("smoke", **of_files, parsed_by="parser-minilang")).items()
+    chosen = read_size("smoke", **of_files, parsed_by="parser-minilang")
+    (found,) = own_of(chosen).items()
     assert found[0] == "en_particle_own" and found[1].distances == 6 * [2]
     assert found[1].items[0].translation[-2] == "auf"
+    scored = translation_of(chosen, trained(chosen))["own challenge set"]
+    assert [(row["set"], row["distance from"], row["sentences"]) for row in scored] == [
+        ("en_particle_own", 1, 3),
+        ("en_particle_own", 2, 3),
+    ], "as many as are scored"
     assert own_of(read_size("smoke", **of_files)) == {}, "there are no trees"
 
 

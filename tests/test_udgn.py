@@ -84,7 +84,7 @@ def test_the_network_is_the_definition_in_vectors_and_gradients(changes):
 def test_on_a_gpu_vectors_and_gradients_are_those_on_a_cpu(changes):
     given, found = batch(3, 1, 4, 2, pads=1, heads=True), {}
     for device in ("cpu", "cuda"):
-        net = network(**changes).to(device)
+        net = network(**changes, dropout=0.0, attention_dropout=0.0).to(device).train()  # cuDNN's LSTMs want it
         there = given._replace(token=given.token.to(device), heads=given.heads.to(device))
         vectors = net.vectors(there)[there.there]
         weights = [weight for weight in net.parameters() if weight is not net.output_bias]

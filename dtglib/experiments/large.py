@@ -21,6 +21,7 @@ from dtglib.data.treebank import Treebank
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.experiments.cache import CODE, folder_of
 from dtglib.experiments.settings import Settings
+from dtglib.families.base import module_of
 from dtglib.training.distributed import processes
 from dtglib.training.examples import Examples
 
@@ -50,8 +51,9 @@ def with_folder(settings: Settings, part: str, treebank: Treebank, vocabulary: V
     if not isinstance(treebank.sentences, Streamed):
         return treebank
     made_by = {"longest": settings.train.longest, "checksum_of_vocabulary": vocabulary.fingerprint}
+    made_by["model"] = settings.model.model  # the family: a module of a user's may have several
     identity = _identity(settings, part) | made_by | dict(treebank.sentences.identity)
-    code = code_of("sequences", settings.family.examples, Examples.of)
+    code = code_of("sequences", module_of(settings.model.model), settings.family.examples, Examples.of)
     folder = folder_of("sequences", f"{settings.family.name}-{part}", identity, code)
     sentences = replace(treebank.sentences, folder=folder, identity=identity | {CODE: code})
     return treebank._replace(sentences=sentences)

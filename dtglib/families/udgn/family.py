@@ -49,10 +49,12 @@ QUESTIONS: Questions = {
     },
     "amount of data": {"10 %": Variant({}, share=0.1), "30 %": Variant({}, share=0.3), "100 %": BASE},
     "number of heads": {
-        "1 head": Variant({"heads": 1}), "2 heads": Variant({"heads": 2}), "8 heads": BASE
+        "1 head": Variant({"heads": 1}), "2 heads": Variant({"heads": 2}), "8 heads": Variant({"heads": 8})
     },
     "mask rate": {
-        "10 % hidden": Variant({"mask_rate": 0.1}), "30 % hidden": BASE, "60 % hidden": Variant({"mask_rate": 0.6})
+        "10 % hidden": Variant({"mask_rate": 0.1}),
+        "30 % hidden": Variant({"mask_rate": 0.3}),
+        "60 % hidden": Variant({"mask_rate": 0.6}),
     },
 }  # fmt: skip
 
