@@ -277,8 +277,8 @@ else:
 # batch. A process of its own takes these stages for each number of sentences of minilang. Seconds are of the processor,
 # and memory is the peak until the end of the stage. (Pieces are learnt from a million sentences at most.) With 5
 # million sentences, as many words as BLLIP-LG has, it takes 15 minutes by the clock until everything is compiled, once,
-# and 23 seconds at every start afterwards; 1.7 GiB of memory are enough, and 14 GiB lie on the disk. Batches that nobody
-# has read before take half as long (by the clock) as the steps of this small model.
+# and 23 seconds at every start afterwards; 1.7 GiB of memory are enough, and 14 GiB lie on the disk. Batches that
+# nobody has read before take half as long (by the clock) as the steps of this small model.
 
 # %% tags=["table"]
 if RECORDS["growth_of_data"] is None:
