@@ -276,7 +276,7 @@ else:
 # 42 million words (BLLIP-LG), or the 100 million of BabyLM, are compiled once into files, and read from there in every
 # batch. A process of its own takes these stages for each number of sentences of minilang. Seconds are of the processor,
 # and memory is the peak until the end of the stage. (Pieces are learnt from a million sentences at most.) With 5
-# million sentences, as many words as BLLIP-LG has, it takes 15 minutes by the clock until everything is compiled, once,
+# million sentences, which are 57 million words, it takes 15 minutes by the clock until everything is compiled, once,
 # and 23 seconds at every start afterwards; 1.7 GiB of memory are enough, and 14 GiB lie on the disk. Batches that
 # nobody has read before take half as long (by the clock) as the steps of this small model.
 
