@@ -22,6 +22,7 @@ from dtglib.data.minilang.german import transfer
 from dtglib.data.minilang.german.forms import forms
 from dtglib.data.minilang.german.recogniser import accepts
 from dtglib.data.minilang.german.transfer import object_first, subject_first, translate
+from dtglib.data.minilang.german.verb_phrase import NoCounterpartError
 from dtglib.data.minilang.grammar import read_source
 from dtglib.data.minilang.lexicon import read_lexicon
 from dtglib.data.projectivity import is_projective, projectivize
@@ -31,8 +32,8 @@ from dtglib.data.treebank import Sentence, format_conllu, sentence_from_rows
 # SHA-256 of the German text of the first pairs of train, and of the challenge sets. After a change of the grammar or of
 # the German words they differ; renew them, in the same commit, with: python tests/test_minilang_german.py
 CHECKSUMS = {
-    "pairs": "ea4d19e12b11a2caf0a2b8c9fef12259e9e892056e6c86a31291085fac7583c5",
-    "challenge": "09863ada2b8e6341d18350da3322a418b3ecbdfc91c7229ff0bdec074eb46d90",
+    "pairs": "ccf01677efea779231d996bbafd57323c61594bc2a4e5995cac161b68ea1764f",
+    "challenge": "d040e7cd45fbabe4e47f7a5a94171f2173f48d34dbc6953f8d3c0d650f7ec17a",
 }
 PAIRS = 300
 
@@ -196,6 +197,28 @@ def test_every_rule_of_the_grammar_has_a_german_side():
     assert len(transfer.rules()) > 150
 
 
+@pytest.mark.parametrize(
+    "english",
+    [
+        "The boys are not certain to swim.",  # "Die Jungen schwimmen bestimmt nicht": certain not to swim
+        "The boys did not tend to swim.",
+        "The boys have never tended to swim.",
+        "The boys are rarely sure to swim.",
+        "The boys tend to tend to swim.",
+    ],
+)
+def test_a_negated_verb_for_which_german_has_an_adverb_is_left_out(english):
+    derivations = list(brute.derivations(grammar(), tokenize(english)))
+    assert derivations
+    for node in derivations:
+        with pytest.raises(NoCounterpartError):
+            translate(node, Structure(node), subject_first)
+
+
+def test_a_negation_below_such_an_adverb_stays():
+    assert german("The boys might not swim.") == {"Die Jungen schwimmen vielleicht nicht."}
+
+
 # ---- trees
 
 # A sentence | the heads of its words | their labels
@@ -305,7 +328,7 @@ def test_what_has_no_counterpart_is_counted_and_rare():
     found = sentence_pairs("train", PAIRS)
     last = int(found.pairs[-1].english.id.rpartition("-")[2])
     assert found.excluded.total() == last - PAIRS
-    assert 0 < found.excluded.total() < 0.04 * PAIRS
+    assert 0 < found.excluded.total() < 0.07 * PAIRS
     assert sentence_pairs("train", 1).excluded.total() == 0
 
 
@@ -472,7 +495,7 @@ def test_the_particle_stands_as_far_from_its_verb_as_is_said():
 def test_the_preposition_stands_as_far_from_its_verb_as_is_said():
     for item in minilang.challenge_sets()["preposition"]:
         after = item.german[item.german.index(item.truth["verb"]) + 1 :]
-        assert after[item.truth["distance"]] in (item.truth["preposition"], f"{item.truth['preposition']}s")
+        assert after[item.truth["distance"]] == item.truth["preposition"]
         assert item.truth["english preposition"] in item.english and item.truth["object"] in item.english
 
 

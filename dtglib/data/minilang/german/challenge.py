@@ -255,6 +255,8 @@ def preposition(choose: _Chooser) -> Item | None:
         return Clause(with_places(verbal.objects(verb, thing.build()), places), subject.build())
 
     found, finite = german(clause([place])), target.finite("past", "sg")
+    if target.preposition not in found:
+        return None  # it has taken in the article: "ans Mädchen"
     return Item(
         found,
         choose.english(subject.english, argument, place.english),

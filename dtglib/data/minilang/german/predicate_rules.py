@@ -148,19 +148,29 @@ def progressive(be: Entry, phrase: VerbPhrase) -> VerbPhrase:
 
 def negated(phrase: VerbPhrase) -> VerbPhrase:
     """With `nicht`."""
+    _require_reach(phrase)
     phrase.negated = True
     return phrase
+
+
+def _require_reach(phrase: VerbPhrase) -> None:
+    """Who is not certain to laugh does not "certainly not laugh": in German nothing stands above such an adverb."""
+    if any(group == "sentence" for group, _ in phrase.adverbs):
+        raise NoCounterpartError("a negation, or how often, above a verb that German has an adverb for")
 
 
 def adverb(phrase: VerbPhrase, word: Entry) -> VerbPhrase:
     """With an adverb, whose group decides about its place."""
     group, form = lexicon().adverbs[word.word]
+    if group in ("frequency", "never"):
+        _require_reach(phrase)
     phrase.adverbs.append((group, Token(form, form, "ADV")))
     return phrase
 
 
 def never(phrase: VerbPhrase) -> VerbPhrase:
     """`not ever` is `nie`."""
+    _require_reach(phrase)
     phrase.adverbs.append(("never", Token("nie", "nie", "ADV")))
     return phrase
 

@@ -136,7 +136,7 @@ def with_upper(target: Instead, inner: VerbPhrase, tense: str | None) -> VerbPhr
         inner.conjunct.tense = tense
     if target.kind == "ADV":
         if any(token.form == target.word for _, token in inner.adverbs):
-            return inner  # "tends to tend to"
+            raise NoCounterpartError("the same adverb twice (tends to tend to)")
         inner.adverbs.insert(0, ("sentence", Token(target.word, target.word, "ADV")))
         return inner
     if inner.subject_case != "nom":
