@@ -92,6 +92,8 @@ def test_multi30k_is_read_by_name(data, monkeypatch):
     assert found.sentences[0].translation[:3] == ("eine", "gruppe", "von")
     assert splits("multi30k:en-de") == ("train", "dev", "test")
     assert "multi30k:de-en" in [corpus.name for corpus in corpora()]
+    (boy,) = (one for one in load("multi30k:en-de", "train", 45).sentences if "'" in one.words)
+    assert boy.words[5:8] == ("mcdonald", "'", "s") and "mcdonald ' s" in boy.text
 
 
 def test_without_multi30k_the_way_to_get_it_is_said(tmp_path, monkeypatch):

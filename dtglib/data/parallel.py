@@ -1,7 +1,7 @@
 """Texts in two languages, as corpora: sentences of the language that is written, with their sources as translations.
 
     load("minilang:de-en", "train")       minilang with German sources; both languages have trees
-    load("multi30k:de-en", "train")       captions of pictures, lower-cased and tokenised, without trees
+    load("multi30k:de-en", "train")       captions of pictures, lower-cased and tokenised (hyphens are not), without trees
     load("my-texts:de-en", "train")       a folder that holds train.de and train.en; likewise dev, test and others
     load("mine:de-en")                    the two files mine.de and mine.en
 
@@ -17,6 +17,7 @@ so files of unequal lengths are an error; pairs in which a side is empty are lef
     'Dieses Drehbuch , das verschwand , wurde von ihm gerochen .'
 """
 
+import html
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -30,6 +31,9 @@ from dtglib.data.treebank import Sentence, Treebank, TreebankError, Words, decod
 
 # A function that reads one split. Its argument is `strict`, as in corpora.py.
 Reader = Callable[[bool], Treebank]
+
+Decoded = Callable[[str], str]  # a line as it was before a tokeniser wrote some characters in another way
+Split = Callable[[str], list[str]]  # the words of a line
 
 # NAME:SOURCE-TARGET
 NAMED = re.compile(r"(.+):([a-z]{2,3})-([a-z]{2,3})")
@@ -86,7 +90,8 @@ def multi30k(source: str, target: str) -> dict[str, Reader]:
             "into multi30k/tok in the data folder, or set DTG_DATA to a folder that has it"
         )
     files = {split: folder / f"{file}.lc.norm.tok" for split, file in MULTI30K_SPLITS.items()}
-    return {split: partial(_read, path, source, target, str.split) for split, path in files.items()}
+    # Moses' tokeniser has made these files: blanks between words, and quotes and apostrophes as `&quot;` and `&apos;`.
+    return {split: partial(_read, path, source, target, html.unescape, str.split) for split, path in files.items()}
 
 
 def pairs_of_path(path: Path, source: str, target: str) -> dict[str, Reader]:
@@ -95,20 +100,20 @@ def pairs_of_path(path: Path, source: str, target: str) -> dict[str, Reader]:
         names = sorted(file.stem for file in path.glob(f"*.{target}") if file.with_suffix(f".{source}").exists())
         if not names:
             raise UserError(f"{path}: this folder holds no NAME.{source} with a NAME.{target}, such as train.{source}")
-        return {name: partial(_read, path / name, source, target, tokenize) for name in names}
+        return {name: partial(_read, path / name, source, target, str, tokenize) for name in names}
     files = [Path(f"{path}.{language}") for language in (source, target)]
     missing = [str(file) for file in files if not file.is_file()]
     if missing:
         raise UserError(f"{path}:{source}-{target}: there is no {missing[0]}, and {path} is not a folder of such texts")
-    return {"all": partial(_read, path, source, target, tokenize)}
+    return {"all": partial(_read, path, source, target, str, tokenize)}
 
 
-def _read(path: Path, source: str, target: str, split: Callable[[str], list[str]], strict: bool) -> Treebank:
-    return read_pair(Path(f"{path}.{source}"), Path(f"{path}.{target}"), split, strict)
+def _read(path: Path, source: str, target: str, decoded: Decoded, split: Split, strict: bool) -> Treebank:
+    return read_pair(Path(f"{path}.{source}"), Path(f"{path}.{target}"), decoded, split, strict)
 
 
 def read_pair(
-    source: Path, target: Path, split: Callable[[str], list[str]] = tokenize, strict: bool = True
+    source: Path, target: Path, decoded: Decoded = str, split: Split = tokenize, strict: bool = True
 ) -> Treebank:
     """Two text files, line by line: the sentences of `target` with those of `source` as translations."""
     lines = [read_bytes(path).removesuffix(b"\n").split(b"\n") for path in (source, target)]
@@ -116,7 +121,7 @@ def read_pair(
     sentences, excluded = [], Counter()
     for number, row in enumerate(zip(*lines, strict=True), start=1):
         try:
-            texts = [_text(line, path, number) for line, path in zip(row, (source, target), strict=True)]
+            texts = [decoded(_text(line, path, number)) for line, path in zip(row, (source, target), strict=True)]
         except TreebankError as error:
             if strict:
                 raise
