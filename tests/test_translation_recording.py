@@ -199,6 +199,19 @@ def test_sets_stand_below_the_tables_with_their_phenomena_in_their_direction(tmp
         assert set(challenges_below(f"nmt_table{table}", tmp_path).index.get_level_values(0)) == {"paper"}
 
 
+def test_of_each_system_the_newest_record_counts_whatever_else_it_has(tmp_path):
+    (tmp_path / "paper").symlink_to(ROOT / "results" / "paper")
+    scores = {"part": "translation", "on": "test", "chrF+": 30.0, "chrF++": 30.0}
+    for name, systems, seeds, bleu in (("old", ["vanilla", "gcn"], [1], 40.0), ("new", ["gcn"], [1, 2], 80.0)):
+        config = {"corpus": "minilang:de-en", "size": "mini", "model": systems}
+        with Run(tmp_path / name, "?", config) as run:
+            for system in systems:
+                for seed in seeds:
+                    run.metric(**scores, model=system, seed=seed, BLEU=bleu)
+    ours = overall_below("nmt_table9", tmp_path).loc[("ours", "minilang:de-en, mini: test, BLEU")]
+    assert (ours["Vanilla"], ours["GCN"]) == ("40.0 (one seed)", "80.0 (the same with 2 seeds)")
+
+
 def test_systems_without_a_common_cell_are_not_compared():
     cells = pd.DataFrame({"Vanilla": [1.0, None], "BiTran": [None, 2.0], "GCN": [3.0, None]})
     assert [(row["system"], row["against"]) for row in sign_tests(cells).to_dict("records")] == [("GCN", "Vanilla")]
