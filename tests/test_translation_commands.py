@@ -102,6 +102,12 @@ def test_words_that_a_translator_does_not_know_are_named(capsys):
     assert "does not know" not in capsys.readouterr().err
 
 
+def test_other_languages_than_those_it_has_learnt_are_an_error(capsys):
+    for command in (["translate", "--model", "vanilla"], ["compare-translators", "vanilla", "gcn", "--on"]):
+        assert main([*command, "minilang:en-de", "--split", "test"]) == 2
+        assert_one_line(capsys, "minilang:en-de: vanilla has learnt to translate from de to en")
+
+
 def test_only_legal_symbols_make_trees(capsys):
     assert main(["translate", "--model", "gcn", "Der Hund schläft .", "--legal", "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["translations"]
@@ -127,8 +133,9 @@ def test_pairs_are_scored_given_their_sources(capsys):
         assert told in capsys.readouterr().out
 
 
-def test_a_sentence_without_source_cannot_be_scored(capsys):
-    assert main(["score", "--model", "vanilla", "The dog sleeps ."]) == 2
+@pytest.mark.parametrize("name", ["vanilla", "gcn"])
+def test_a_sentence_without_source_cannot_be_scored(name, capsys):
+    assert main(["score", "--model", name, "The dog sleeps ."]) == 2
     assert "has no source; name a corpus of pairs" in capsys.readouterr().err
 
 

@@ -103,6 +103,7 @@ def test_ties_are_left_out_and_cells_must_be_the_same():
         ("The ball brings the father .", "reversed"),
         ("The father is brought by the ball .", "reversed"),
         ("The ball stands by the father .", "reversed"),
+        ("The ball is by the father .", "reversed"),
         ("The father brings the stone .", "other"),
         ("He brings the ball .", "other"),
     ],

@@ -339,3 +339,9 @@ def test_a_vocabulary_of_another_make_is_refused(words, tmp_path, key, value):
     (tmp_path / "vocabulary.json").write_text(json.dumps(about | {key: value}), encoding="utf-8")
     with pytest.raises(UserError, match=r"vocabulary.json: a vocabulary for other reserved ids"):
         Vocabulary.load(tmp_path)
+
+
+def test_a_vocabulary_without_capitals_is_lower_cased_whatever_its_bytes_and_symbols():
+    for make in (Vocabulary.of_words, lambda sentences: Vocabulary.train(sentences, 267)):
+        assert make(20 * [["a", "dog", "barks", "."]]).is_lower_cased
+        assert not make(20 * [["A", "dog", "barks", "."]]).is_lower_cased

@@ -46,6 +46,7 @@ from dtglib.basics.files import explain_disk_errors, write_atomically
 # One row of results: the values by the names of their columns.
 Row = dict[str, Any]
 
+SETTINGS_FILE = "config.yaml"
 PACKAGES = ("dtglib", "torch", "numpy", "numba", "sentencepiece", "conllu", "nltk", "supar")
 
 # JSON has no numbers for these; Python would write NaN, which other readers refuse.
@@ -85,7 +86,7 @@ class Run:
         self._circumstances |= {"started": started, "code": commit_of_package(), "versions": versions()}
         # The record comes first: from now on an old record no longer vouches for files that are being replaced.
         self._write_record("running")
-        with write_atomically(self.folder / "config.yaml") as file:
+        with write_atomically(self.folder / SETTINGS_FILE) as file:
             yaml.safe_dump(plain(self.config), file, sort_keys=False, allow_unicode=True)
         with explain_disk_errors(self.folder / "metrics.jsonl"):
             # Not buffered: the measurements before a crash are the ones that explain it.
@@ -171,7 +172,7 @@ def read_about(folder: str | Path) -> dict[str, Any]:
 def read_record(folder: str | Path) -> Record:
     """Read the folder of a `Run`; if the run did not finish, with the lines of metrics that are complete."""
     about = read_about(folder)
-    config = Path(folder) / "config.yaml"
+    config = Path(folder) / SETTINGS_FILE
     metrics = Path(folder) / "metrics.jsonl"
     # A run that was killed at its very beginning has neither file.
     lines = metrics.read_text(encoding="utf-8").split("\n")[:-1] if metrics.exists() else []
@@ -182,8 +183,8 @@ def read_record(folder: str | Path) -> Record:
         values = [_with_numbers(json.loads(line)) for line in lines]
     except (ValueError, AttributeError, yaml.YAMLError) as error:
         raise UserError(
-            f"{folder}: config.yaml or metrics.jsonl is damaged ({str(error).splitlines()[0]}); delete the folder, or "
-            f"restore it"
+            f"{folder}: {SETTINGS_FILE} or metrics.jsonl is damaged ({str(error).splitlines()[0]}); delete the folder, "
+            f"or restore it"
         ) from error
     if not isinstance(settings, dict):
         raise UserError(f"{config}: not the settings of a run")

@@ -56,9 +56,11 @@ def _translate_options(sub: argparse.ArgumentParser) -> None:
 def translate(options: argparse.Namespace) -> None:
     """Translate sentences; those of a corpus of pairs are also scored against their translations there."""
     from dtglib.evaluate.translations import signatures
-    from dtglib.experiments.translations import measured, translations_of, unknown_words
+    from dtglib.experiments.translations import measured, require_languages, translations_of, unknown_words
 
-    folder, sentences = model_folder(options, "minilang", "translator"), sentences_of(options)
+    folder = model_folder(options, "minilang", "translator")
+    require_languages(folder, options.text)
+    sentences = sentences_of(options)
     has_references = all(sentence.translation is not None for sentence in sentences)
     sources = [sentence.translation if has_references else sentence.words for sentence in sentences]
     found = translations_of(folder, sources, beam_from(options))

@@ -7,7 +7,7 @@
 A name is the language that has the phenomenon, what it is, and `news` where the sentences are from newstest2013; others
 are from books. The files have the distances as subsets: de_particle3.ids names the sentences of distance 3 and more.
 
-Of a lower-cased corpus, such as multi30k, the sets are to be lower-cased, too: see `lowered`.
+For models that know lower case only, as those of multi30k do, the sets are to be lower-cased, too: see `lowered`.
 """
 
 from collections.abc import Iterable

@@ -44,7 +44,7 @@ from dtglib.basics.files import sha256
 from dtglib.basics.progress import progress
 from dtglib.data.conllx import SUFFIXES as CONLLX
 from dtglib.data.conllx import conllx_files, read_conllx
-from dtglib.data.parallel import NAMED, find_pairs, multi30k_folder
+from dtglib.data.parallel import direction_of, find_pairs, multi30k_folder
 from dtglib.data.registry import data_folder, read_registry
 from dtglib.data.sdp import read_sdp
 from dtglib.data.streamed import MOST_IN_MEMORY, Streamed, as_many_as_fit, first
@@ -376,8 +376,8 @@ def corpus_files(name: str) -> list[Path]:
         return [path for files in bllip_files(bllip_folder()).values() for path in files]
     if name == "gum-constituents":
         return [*corpus_files("UD_English-GUM"), *sorted((data_folder() / "gum_const").glob("*.ptb"))]
-    if match := NAMED.fullmatch(name):
-        return files_of_pair(*match.groups())
+    if direction := direction_of(name):
+        return files_of_pair(*direction)
     path = ud_folder(name) if name in ud_treebanks() else Path(name)
     if not path.is_dir():
         return [path]

@@ -1,7 +1,7 @@
 """Texts in two languages, as corpora: sentences of the language that is written, with their sources as translations.
 
     load("minilang:de-en", "train")       minilang with German sources; both languages have trees
-    load("multi30k:de-en", "train")       captions of pictures, lower-cased and tokenised (hyphens are not), without trees
+    load("multi30k:de-en", "train")       captions of pictures, lower-cased, tokenised except for hyphens, without trees
     load("my-texts:de-en", "train")       a folder that holds train.de and train.en; likewise dev, test and others
     load("mine:de-en")                    the two files mine.de and mine.en
 
@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from dtglib.basics.errors import UserError, require
 from dtglib.data.registry import data_folder
@@ -35,8 +36,14 @@ Reader = Callable[[bool], Treebank]
 Decoded = Callable[[str], str]  # a line as it was before a tokeniser wrote some characters in another way
 Split = Callable[[str], list[str]]  # the words of a line
 
-# NAME:SOURCE-TARGET
-NAMED = re.compile(r"(.+):([a-z]{2,3})-([a-z]{2,3})")
+
+class Direction(NamedTuple):
+    """What the name of a parallel corpus says: where its texts are, and from which language into which."""
+
+    text: str
+    source: str
+    target: str
+
 
 MULTI30K_SPLITS = {
     "train": "train",
@@ -44,6 +51,16 @@ MULTI30K_SPLITS = {
     "test": "test_2016_flickr",
     **{name: name for name in ("test_2017_flickr", "test_2017_mscoco", "test_2018_flickr")},
 }
+
+
+def direction_of(corpus: str) -> Direction | None:
+    """The texts and languages of a corpus that is named TEXT:SOURCE-TARGET; None for other corpora.
+
+    >>> direction_of("mine:de-en")
+    Direction(text='mine', source='de', target='en')
+    """
+    match = re.fullmatch(r"(.+):([a-z]{2,3})-([a-z]{2,3})", corpus)
+    return Direction(*match.groups()) if match else None
 
 
 def source_of(sentence: Sentence) -> Words:
@@ -54,10 +71,10 @@ def source_of(sentence: Sentence) -> Words:
 
 def find_pairs(name: str, sentences: int | None = None) -> dict[str, Reader] | None:
     """The splits of a parallel corpus, each with its reader; None if the name is not that of one."""
-    match = NAMED.fullmatch(name)
-    if not match:
+    direction = direction_of(name)
+    if direction is None:
         return None
-    what, source, target = match.groups()
+    what, source, target = direction
     if what in ("minilang", "multi30k"):
         if {source, target} != {"de", "en"}:
             raise UserError(f"{name}: {what} is in German and English; write {what}:de-en or {what}:en-de")
@@ -150,8 +167,3 @@ def _text(line: bytes, path: Path, number: int) -> str:
         return decode(line).strip()
     except TreebankError as error:
         raise error.at(path, number, f"line {number}") from None
-
-
-def is_lower_cased(name: str) -> bool:
-    """Whether all words of a corpus are in lower case, as the published texts of Multi30k are."""
-    return name.startswith("multi30k:")

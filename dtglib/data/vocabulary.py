@@ -237,6 +237,12 @@ class Vocabulary:
         return spelling
 
     @property
+    def is_lower_cased(self) -> bool:
+        """Whether no entry has a capital letter: then all training words were in lower case."""
+        bytes_there = 256 if self.model else 0
+        return all(entry == entry.lower() for entry in self.entries[len(self.reserved) + bytes_there :])
+
+    @property
     def _content(self) -> bytes:
         """The content of the file: the SentencePiece model, or one word per line."""
         return self.model or "".join(f"{entry[1:]}\n" for entry in self.entries[len(self.reserved) :]).encode()

@@ -5,8 +5,9 @@
                                      The ball brings the father .                reversed
 
 The roles are found by two nouns: the one that acts comes first, unless the sentence is passive, by a form of *be* or
-*get* and a *by* between the two. Other errors, in the verb, say, do not count. This is a proxy for people's judgement;
-of translations that have one of the nouns under another name it says nothing ("other").
+*get*, something after it, and a *by* between the two. This is a proxy for people's judgement. Other errors, in the
+verb, say, do not count; a cleft ("it is the ball that the father brings") counts as reversed; and of translations that
+have one of the nouns under another name it says nothing ("other").
 
     >>> roles("The ball is brought by the father .".split(), {"father"}, {"ball"})
     'right'
@@ -30,7 +31,8 @@ def roles(words: Words, actor: Collection[str], undergoer: Collection[str]) -> s
     if first is None or second is None:
         return "other"
     between = said[min(first, second) + 1 : max(first, second)]
-    is_passive = "by" in between and any(word in BE for word in between[: between.index("by")])
+    before_by = between[: between.index("by")] if "by" in between else []
+    is_passive = any(word in BE for word in before_by[:-1])
     return "right" if (first < second) != is_passive else "reversed"
 
 

@@ -30,8 +30,8 @@ def benchmark(name: str) -> Record | None:
 def newest_lines(folder: Path | None, wanted: Callable[[Line], bool]) -> pd.DataFrame:
     """The lines that are wanted; of each corpus, size and model those of the newest record that has them.
 
-    `corpus` and `size` are the record's, and `trained` is what it trained or tuned. A line without a model is of a way to
-    tune what the record names.
+    `corpus` and `size` are the record's, and `trained` is what it trained or tuned. A line without a model is of a way
+    to tune what the record names.
     """
     seen, rows = set(), []
     for record in records(folder):

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dtglib.basics.code import code_of
-from dtglib.basics.config import value_of
 from dtglib.basics.errors import require
 from dtglib.basics.files import sha256
 from dtglib.basics.record import Row
@@ -29,8 +28,8 @@ from dtglib.evaluate.perplexity import SentenceScore, interval_per_word, perplex
 from dtglib.evaluate.tightness import tightness
 from dtglib.experiments.cache import Computed, cached_rows, digest_of, shared_rows
 from dtglib.experiments.settings import Settings
-from dtglib.families.base import DEFAULT_MODEL, family, family_of, load_model, module_of
-from dtglib.network.saved import CONFIG_FILE, WEIGHTS_FILE
+from dtglib.families.base import family, family_name_in, family_of, load_model, module_of
+from dtglib.network.saved import WEIGHTS_FILE
 from dtglib.parsing.parser import known_as, load_parser
 from dtglib.parsing.propose import AT_ONCE, METHODS, propose
 from dtglib.training.distributed import device_at_hand
@@ -103,7 +102,8 @@ def scoring(
     about = {"what": "log p", "trees": trees, "method": method, "seed": seed, "widths": widths}
     read = [(sentence.words, sentence.translation) for sentence in sentences]
     inputs = Inputs(model_folder, parser, about | {"sentences": digest_of(read)})
-    at_once = (widths or DEFAULT_WIDTHS).at_once if family(_name_in(model_folder)).is_scored_by_search else AT_ONCE
+    is_searched = family(family_name_in(model_folder)).is_scored_by_search
+    at_once = (widths or DEFAULT_WIDTHS).at_once if is_searched else AT_ONCE
     return inputs, Computed(list(map(len, words)), load, at_once)
 
 
@@ -207,7 +207,7 @@ def cached_scores(kind: str, inputs: Inputs, computed: Computed) -> list[Row]:
         "model": sha256(inputs.model / WEIGHTS_FILE),
         "parser": inputs.parser and known_as(inputs.parser),
     }
-    name = _name_in(inputs.model)
+    name = family_name_in(inputs.model)
     code = code_of("evaluate", computed.load, module_of(name), family(name).build, family(name).likelihood.scores)
     return cached_rows("scores", f"{kind}-{inputs.model.resolve().name}", identity, code, computed)
 
@@ -215,8 +215,3 @@ def cached_scores(kind: str, inputs: Inputs, computed: Computed) -> list[Row]:
 def shared_scores(kind: str, inputs: Inputs, computed: Computed) -> list[Row]:
     """Rows about a trained model for a command that keeps nothing; see `shared_rows`."""
     return shared_rows(computed, lambda: cached_scores(kind, inputs, computed))
-
-
-def _name_in(folder: Path) -> str:
-    """The name of the family of the model in a folder."""
-    return value_of(folder / CONFIG_FILE, "model", DEFAULT_MODEL)

@@ -19,8 +19,9 @@ from dtglib.basics.record import Row
 from dtglib.data.apart import sets_apart
 from dtglib.data.challenge_files import ChallengeSet, lowered, public_sets
 from dtglib.data.corpora import find, load
-from dtglib.data.parallel import NAMED, is_lower_cased, source_of
+from dtglib.data.parallel import direction_of, source_of
 from dtglib.data.treebank import Sentence, Treebank
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.experiments.challenges import by_distance, by_least, challenged, turned_round, with_distances
 from dtglib.experiments.parsers import parser_named
 from dtglib.experiments.sentence_scores import spread
@@ -71,12 +72,13 @@ def translation_of(settings: Settings, folder: Path) -> dict[str, list[Row]]:
 def _of_challenges(settings: Settings, folder: Path) -> dict[str, list[Row]]:
     """The challenge sets that have the languages and the words of a run's corpus."""
     name, share, beam = settings.corpus.corpus, settings.evaluation.items, beam_of(settings)
-    text, source, target = NAMED.fullmatch(name).groups()
-    is_german, case = (source, target) == ("de", "en"), str.lower if is_lower_cased(name) else str
+    text, *languages = direction_of(name)
+    is_german, is_lower_cased = languages == ["de", "en"], Vocabulary.load(folder).is_lower_cased
+    case = str.lower if is_lower_cased else str
     found = {"object first": turned_round(folder, beam, share, case)} if is_german else {}
     if text != "minilang":
         most = settings.evaluation.scored_sentences
-        sets = {"public challenge set": public_for(name), "own challenge set": own_of(settings)}
+        sets = {"public challenge set": public_for(name, is_lower_cased), "own challenge set": own_of(settings)}
         return found | {part: list(by_least(folder, of_part, beam, most)) for part, of_part in sets.items()}
     if not is_german:
         return found
@@ -84,11 +86,11 @@ def _of_challenges(settings: Settings, folder: Path) -> dict[str, list[Row]]:
     return found | {"challenge set": challenged(folder, beam, share), "by distance": distances}
 
 
-def public_for(corpus: str) -> dict[str, ChallengeSet]:
+def public_for(corpus: str, is_lower_cased: bool) -> dict[str, ChallengeSet]:
     """The public sets in the languages of a corpus, in lower case if that is."""
-    _, source, target = NAMED.fullmatch(corpus).groups()
-    sets = public_sets(source, target) if {source, target} == {"de", "en"} else {}
-    if not is_lower_cased(corpus):
+    _, *languages = direction_of(corpus)
+    sets = public_sets(*languages) if set(languages) == {"de", "en"} else {}
+    if not is_lower_cased:
         return sets
     return {name: one._replace(items=lowered(one.items)) for name, one in sets.items()}
 
@@ -98,5 +100,5 @@ def own_of(settings: Settings) -> dict[str, ChallengeSet]:
     tests, parser = _tests_of(settings).values(), settings.parsers.parsed_by
     if parser:
         tests = [parsed(treebank, parser_named(parser, settings)) for treebank in tests]
-    _, _, language = NAMED.fullmatch(settings.corpus.corpus).groups()
-    return sets_apart((sentence for treebank in tests for sentence in treebank.sentences), language)
+    target = direction_of(settings.corpus.corpus).target
+    return sets_apart((sentence for treebank in tests for sentence in treebank.sentences), target)

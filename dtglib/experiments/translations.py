@@ -12,16 +12,18 @@ from itertools import chain
 from pathlib import Path
 
 from dtglib.basics.code import code_of
+from dtglib.basics.config import value_of
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import sha256
-from dtglib.basics.record import Row
+from dtglib.basics.record import SETTINGS_FILE, Row
 from dtglib.data.corpora import load
-from dtglib.data.parallel import source_of
+from dtglib.data.parallel import direction_of, source_of
 from dtglib.data.treebank import Sentence, Words
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.surprisal import is_known
 from dtglib.evaluate.translations import scores_of, sign_test
 from dtglib.experiments.cache import Computed, cached_rows, digest_of
-from dtglib.families.base import Beam, Translation, family_of, load_model, module_of
+from dtglib.families.base import Beam, Translation, family, family_name_in, load_model, module_of
 from dtglib.network.saved import WEIGHTS_FILE
 from dtglib.training.distributed import device_at_hand
 
@@ -31,18 +33,19 @@ AT_ONCE = 256  # sources that are translated before any translation is written
 def translations_of(folder: Path, sources: Sequence[Words], beam: Beam) -> list[Translation]:
     """The translation of each source by the model in a folder."""
     sources = [tuple(words) for words in sources]
-    family = family_of(load_model(folder))
-    if family.translates is None:
-        raise UserError(f"{folder}: {family.title} does not translate; name a model of another kind")
+    name = family_name_in(folder)
+    translates = family(name).translates
+    if translates is None:
+        raise UserError(f"{folder}: {family(name).title} does not translate; name a model of another kind")
     beam.checked()
 
     def load() -> Callable[[slice], Iterator[Row]]:
         network = load_model(folder, device_at_hand())
-        return lambda block: (one._asdict() for one in family.translates(network, sources[block], beam))
+        return lambda block: (one._asdict() for one in translates(network, sources[block], beam))
 
     weights = sha256(folder / WEIGHTS_FILE)
     identity = {"what": "translations", "model": weights, "sources": digest_of(sources), "beam": beam._asdict()}
-    code = code_of("evaluate", load, module_of(family.name), family.translates)
+    code = code_of("evaluate", load, module_of(name), translates)
     computed = Computed(list(map(len, sources)), load, AT_ONCE, "translating")
     rows = cached_rows("scores", f"translations-{folder.name}", identity, code, computed)
     return [_from_row(row) for row in rows]
@@ -53,9 +56,21 @@ def _from_row(row: Row) -> Translation:
     return Translation(**{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()})
 
 
+def require_languages(folder: Path, corpus: str) -> None:
+    """An error if a corpus of pairs is not of the languages, or not in the direction, that a model has learnt."""
+    settings = folder / SETTINGS_FILE
+    learnt = direction_of(value_of(settings, "corpus", "")) if settings.is_file() else None
+    asked = direction_of(corpus)
+    if learnt and asked and learnt[1:] != asked[1:]:
+        raise UserError(
+            f"{corpus}: {folder.name} has learnt to translate from {learnt.source} to {learnt.target}; name a corpus "
+            f"that ends in :{learnt.source}-{learnt.target}"
+        )
+
+
 def unknown_words(folder: Path, sources: Sequence[Words]) -> list[str]:
     """The words of sources that a model does not know, each once."""
-    vocabulary = load_model(folder).vocabulary
+    vocabulary = Vocabulary.load(folder)
     return [word for word in dict.fromkeys(chain.from_iterable(sources)) if not is_known(vocabulary, word)]
 
 
@@ -79,6 +94,7 @@ def measured(found: Sequence[Translation], references: Sequence[Sentence]) -> Ro
 
 def translated(folder: Path, corpus: str, split: str | None, sentences: int | None, beam: Beam) -> Row:
     """The scores of a model on a corpus of pairs."""
+    require_languages(folder, corpus)
     treebank = load(corpus, split, sentences)
     return measured(translations_of(folder, list(map(source_of, treebank.sentences)), beam), treebank.sentences)
 

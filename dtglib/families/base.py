@@ -311,10 +311,15 @@ def build(config: Any, vocabulary: Vocabulary) -> nn.Module:
     return family(config.model).build(config, vocabulary)
 
 
+def family_name_in(folder: Path) -> str:
+    """The name of the family of the model in a folder."""
+    return value_of(folder / CONFIG_FILE, "model", DEFAULT_MODEL)
+
+
 def load_model(folder: str | Path, device: torch.device | str = "cpu") -> nn.Module:
     """A trained network, from its folder or by a released name; its files must belong together."""
     folder = folder_named(folder)
-    kind = family(value_of(folder / CONFIG_FILE, "model", DEFAULT_MODEL))
+    kind = family(family_name_in(folder))
     config, trained_with = read_config(folder / CONFIG_FILE, kind.config, TrainedWith)
     vocabulary = vocabulary_beside(folder, trained_with)
     with torch.random.fork_rng(devices=[]):  # the random weights are replaced by those of the file

@@ -12,7 +12,8 @@
 
 Both languages share one vocabulary, so that with `vocabulary: pieces` the pieces are joint ones; the network has
 separate embeddings for each. Pairs whose target has no projective tree are left out, for all systems alike if any
-target has a tree, and so are those whose target has too many pieces, transitions not counted.
+target has a tree, and so are those whose target has too many pieces, transitions not counted. Only systems that write
+trees leave out those without labels, or with one that the training part does not have.
 """
 
 import hashlib

@@ -32,13 +32,14 @@ AT_ONCE = 32  # sentences that are scored together
 def scores_of(model: Translator, sentences: Sequence[Sentence], trees: None = None) -> Iterator[SentenceScore]:
     """log p of each sentence given its source; if the system writes trees, of the sentence with its own tree."""
     model.eval()
+    sources = [source_of(sentence) for sentence in sentences]
     for sentence in sentences:
         problem = why_not(model.meanings, sentence)
         way_out = "take a corpus with trees and labels like those of its training"
         require(not problem, f"sentence {sentence.id!r} has {problem}, and {model.system.title} writes one; {way_out}")
     for first in range(0, len(sentences), AT_ONCE):
         some = sentences[first : first + AT_ONCE]
-        source = padded([np.array(model.vocabulary.encode(source_of(sentence)).ids) for sentence in some])
+        source = padded([np.array(model.vocabulary.encode(words).ids) for words in sources[first : first + AT_ONCE]])
         batch = PairBatch(source.to(model.device), [target_of(model.meanings, sentence) for sentence in some])
         with torch.no_grad():
             found = model.predict(batch)
