@@ -55,9 +55,10 @@ def by_heart(name: str, treebank: Treebank, epochs: int) -> dict:
 
 @pytest.mark.parametrize("name", slow(SYSTEMS))
 def test_a_hundred_pairs_are_learnt_by_heart_with_their_trees(name):
+    """Of minilang, with half of each target's prefixes; one translation in a hundred may go wrong."""
     treebank = short_pairs(100)
     assert len(treebank.sentences) == 100
     scores = by_heart(name, treebank, EPOCHS)
     assert scores["BLEU"] > 95
     if SYSTEMS[name].writes_tree:
-        assert scores["trees"] > 97 and scores["same trees"] > 95
+        assert scores["trees"] >= 99 and scores["same trees"] > 95
