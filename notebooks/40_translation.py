@@ -163,8 +163,8 @@ costs["of Vanilla's, as in the paper"] = in_paper / in_paper["Vanilla"]
 costs.round(1)
 
 # %% [markdown]
-# And the times of such steps against Vanilla's and PyTorch's own Transformer, from the record of a benchmark (some
-# prefixes of each target, width 256, 3 layers); *over* is the time over what the multiplications say:
+# And the times of such steps against Vanilla's and PyTorch's own Transformer, from the record of a benchmark (half
+# of the prefixes of each target, or all; width 256, 3 layers); *over* is the time over what the multiplications say:
 
 # %%
 speed = benchmark("translation")

@@ -152,6 +152,7 @@ def test_vanilla_and_pytorchs_layers_have_the_same_parameters_but_for_what_surro
     assert words > 500 and by_operations["vanilla"] == 1
     parent, bitran = by_operations["parent"], by_operations["bitran"]
     assert by_operations["gcn"] > parent == by_operations["bitran-transitions"] > bitran
+    assert all(by_operations[f"{name}, all prefixes"] > 1.5 * by_operations[name] for name in ("bitran", "parent"))
     for work in works.values():
         work()
     from dtglib.families.translation.config import TranslationConfig
