@@ -32,7 +32,7 @@ from dtglib.data.treebank import Sentence, format_conllu, sentence_from_rows
 # SHA-256 of the German text of the first pairs of train, and of the challenge sets. After a change of the grammar or of
 # the German words they differ; renew them, in the same commit, with: python tests/test_minilang_german.py
 CHECKSUMS = {
-    "pairs": "ccf01677efea779231d996bbafd57323c61594bc2a4e5995cac161b68ea1764f",
+    "pairs": "6db58b8c474f9beadf2f2cc427b1d3e560c978056a78e370a0eb8a251d757e8b",
     "challenge": "d040e7cd45fbabe4e47f7a5a94171f2173f48d34dbc6953f8d3c0d650f7ec17a",
 }
 PAIRS = 300
@@ -205,9 +205,12 @@ def test_every_rule_of_the_grammar_has_a_german_side():
         "The boys have never tended to swim.",
         "The boys are rarely sure to swim.",
         "The boys tend to tend to swim.",
+        "No boys are certain to swim.",
+        "The boys are certain to swim and laugh.",
+        "The boys have not swum and laughed.",
     ],
 )
-def test_a_negated_verb_for_which_german_has_an_adverb_is_left_out(english):
+def test_what_would_be_said_of_another_part_of_the_sentence_is_left_out(english):
     derivations = list(brute.derivations(grammar(), tokenize(english)))
     assert derivations
     for node in derivations:
@@ -217,6 +220,7 @@ def test_a_negated_verb_for_which_german_has_an_adverb_is_left_out(english):
 
 def test_a_negation_below_such_an_adverb_stays():
     assert german("The boys might not swim.") == {"Die Jungen schwimmen vielleicht nicht."}
+    assert german("The boys may not swim.") == {"Die Jungen schwimmen vielleicht nicht."}
 
 
 # ---- trees

@@ -1,5 +1,6 @@
 """Corpora in two languages: by name, by path, line by line; what is wrong is named with its line."""
 
+import html
 import json
 from collections import Counter
 
@@ -10,6 +11,7 @@ from dtglib.cli.main import main
 from dtglib.data.apart import sets_apart
 from dtglib.data.challenge_files import ChallengeSet
 from dtglib.data.corpora import corpora, corpus_checksum, load, splits
+from dtglib.data.parallel import read_pair
 from dtglib.data.treebank import Sentence, TreebankError
 
 
@@ -94,6 +96,14 @@ def test_multi30k_is_read_by_name(data, monkeypatch):
     assert "multi30k:de-en" in [corpus.name for corpus in corpora()]
     (boy,) = (one for one in load("multi30k:en-de", "train", 45).sentences if "'" in one.words)
     assert boy.words[5:8] == ("mcdonald", "'", "s") and "mcdonald ' s" in boy.text
+
+
+def test_what_a_tokeniser_has_escaped_is_read_as_it_was(texts):
+    (texts / "moses.de").write_text("ein &quot; hund &quot;\n", encoding="utf-8")
+    (texts / "moses.en").write_text("a dog &apos;s\n", encoding="utf-8")
+    (found,) = read_pair(texts / "moses.de", texts / "moses.en", html.unescape, str.split).sentences
+    assert (found.words, found.translation) == (("a", "dog", "'s"), ("ein", '"', "hund", '"'))
+    assert found.text == "a dog 's"
 
 
 def test_without_multi30k_the_way_to_get_it_is_said(tmp_path, monkeypatch):

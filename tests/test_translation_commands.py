@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -103,9 +104,23 @@ def test_words_that_a_translator_does_not_know_are_named(capsys):
 
 
 def test_other_languages_than_those_it_has_learnt_are_an_error(capsys):
-    for command in (["translate", "--model", "vanilla"], ["compare-translators", "vanilla", "gcn", "--on"]):
+    commands = (
+        ["translate", "--model", "vanilla"],
+        ["score", "--model", "vanilla"],
+        ["compare-translators", "vanilla", "--on"],
+    )
+    for command in commands:
         assert main([*command, "minilang:en-de", "--split", "test"]) == 2
         assert_one_line(capsys, "minilang:en-de: vanilla has learnt to translate from de to en")
+
+
+def test_the_challenge_sets_are_refused_to_a_translator_from_english(place, capsys):
+    folder = place / "from-english"
+    shutil.copytree(place / "vanilla", folder)
+    settings = folder / "config.yaml"
+    settings.write_text(settings.read_text().replace("de-en", "en-de"))
+    assert main(["challenge", "--model", str(folder)]) == 2
+    assert_one_line(capsys, "minilang:de-en: from-english has learnt to translate from en to de")
 
 
 def test_only_legal_symbols_make_trees(capsys):

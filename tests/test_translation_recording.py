@@ -17,6 +17,7 @@ from dtglib.basics.record import Run
 from dtglib.cli.main import main
 from dtglib.data.challenge_files import lowered, public_sets
 from dtglib.data.minilang import challenge_sets
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.experiments import challenges, release
 from dtglib.experiments.jobs import jobs_of
 from dtglib.experiments.measures import OF_TRANSLATION
@@ -246,7 +247,9 @@ def test_public_sets_are_translated_in_the_case_of_the_corpus_and_scored_by_leas
     german = [*3 * ["Ich hebe ihn auf ."], *3 * ["Er hebt ihn auf ."]]
     write_set(repository / "data" / "challenge", "de_particle", german, [7, 8, 9, 12, 15, 20])
     write_set(repository / "data" / "challenge", "de_particle3", german[:2], [9, 20])
-    ((name, found),) = public_for("multi30k:de-en", is_lower_cased=True).items()
+    ((name, cased),) = public_for("multi30k:de-en", Vocabulary.of_words([["Ich", "ich"]])).items()
+    assert cased.items[0].translation[0] == "Ich"
+    ((name, found),) = public_for("multi30k:de-en", Vocabulary.of_words([["ich"]])).items()
     assert name == "de_particle" and found.items[0].translation[0] == "ich"
     settings = read_size("smoke", model="vanilla")
     folder = trained(settings, prepare(settings, read_corpus(settings)))

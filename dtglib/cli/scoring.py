@@ -57,12 +57,14 @@ def score(options: argparse.Namespace) -> None:
     from dtglib.basics.released import RELEASED_FOR
     from dtglib.evaluate.perplexity import perplexity
     from dtglib.experiments.sentence_scores import as_scores, scoring, shared_scores
+    from dtglib.experiments.translations import require_languages
     from dtglib.families.base import family_of, load_model
 
     folder = model_folder(options, options.text)
     model = load_model(folder)
     family = family_of(model)
     likelihood = family.likelihood
+    require_languages(folder, options.text)
     sentences = sentences_of(options)
     parser = widths = None
     if likelihood.sums_over_trees:

@@ -127,8 +127,10 @@ def challenge(options: argparse.Namespace) -> None:
 def _challenged(options: argparse.Namespace) -> None:
     """How a model does on all sets and on the paper's sentences, or on one set by distance."""
     from dtglib.experiments.challenges import by_distance, challenged, turned_round
+    from dtglib.experiments.translations import require_languages
 
     folder, beam = model_folder(options), beam_from(options)
+    require_languages(folder, "minilang:de-en")
     if options.items is not None:
         raise UserError("--items chooses which items are printed; with --model all of them are translated")
     if options.name is None:

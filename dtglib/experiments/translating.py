@@ -73,12 +73,12 @@ def _of_challenges(settings: Settings, folder: Path) -> dict[str, list[Row]]:
     """The challenge sets that have the languages and the words of a run's corpus."""
     name, share, beam = settings.corpus.corpus, settings.evaluation.items, beam_of(settings)
     text, *languages = direction_of(name)
-    is_german, is_lower_cased = languages == ["de", "en"], Vocabulary.load(folder).is_lower_cased
-    case = str.lower if is_lower_cased else str
+    is_german, vocabulary = languages == ["de", "en"], Vocabulary.load(folder)
+    case = str.lower if vocabulary.is_lower_cased else str
     found = {"object first": turned_round(folder, beam, share, case)} if is_german else {}
     if text != "minilang":
         most = settings.evaluation.scored_sentences
-        sets = {"public challenge set": public_for(name, is_lower_cased), "own challenge set": own_of(settings)}
+        sets = {"public challenge set": public_for(name, vocabulary), "own challenge set": own_of(settings)}
         return found | {part: list(by_least(folder, of_part, beam, most)) for part, of_part in sets.items()}
     if not is_german:
         return found
@@ -86,11 +86,11 @@ def _of_challenges(settings: Settings, folder: Path) -> dict[str, list[Row]]:
     return found | {"challenge set": challenged(folder, beam, share), "by distance": distances}
 
 
-def public_for(corpus: str, is_lower_cased: bool) -> dict[str, ChallengeSet]:
-    """The public sets in the languages of a corpus, in lower case if that is."""
+def public_for(corpus: str, vocabulary: Vocabulary) -> dict[str, ChallengeSet]:
+    """The public sets in the languages of a corpus, in lower case if its vocabulary is."""
     _, *languages = direction_of(corpus)
     sets = public_sets(*languages) if set(languages) == {"de", "en"} else {}
-    if not is_lower_cased:
+    if not vocabulary.is_lower_cased:
         return sets
     return {name: one._replace(items=lowered(one.items)) for name, one in sets.items()}
 

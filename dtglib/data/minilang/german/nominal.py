@@ -88,6 +88,11 @@ class Nominal:
         bare = self.determiner is None and not self.counted and self.owner is None
         return self.kind == "noun" and (self.determiner in ("ein", "irgendein") or (bare and self.number == "pl"))
 
+    @property
+    def is_negative(self) -> bool:
+        """Whether this is nobody, nothing, or no such thing."""
+        return self.determiner == "kein" or self.word in ("niemand", "nichts")
+
     def forms(self, case: str, number: str) -> list[str]:
         """The words of the phrase itself, without what follows it, in this case and number."""
         self.agree()

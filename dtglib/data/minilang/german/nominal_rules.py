@@ -7,7 +7,7 @@ is a word. `noun amod=old ^=dog` gives the phrase "alter Hund", which `determine
 from dtglib.data.minilang.german.clause import Clause
 from dtglib.data.minilang.german.morphology import Noun
 from dtglib.data.minilang.german.nominal import Nominal, Prepositional, Token
-from dtglib.data.minilang.german.verb_phrase import VerbPhrase
+from dtglib.data.minilang.german.verb_phrase import NoCounterpartError, VerbPhrase
 from dtglib.data.minilang.german.words import lexicon
 from dtglib.data.minilang.lexicon import Entry
 
@@ -178,6 +178,8 @@ def reduced_active(phrase: VerbPhrase) -> Clause:
 
 def clause(subject: Nominal, phrase: VerbPhrase) -> Clause:
     """A subject and a predicate."""
+    if subject.is_negative and phrase.has_sentence_adverb:  # "no dogs are certain to bark", though some may
+        raise NoCounterpartError("a negative subject of what German says by an adverb")
     return Clause(phrase, subject)
 
 

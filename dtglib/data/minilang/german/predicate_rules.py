@@ -112,8 +112,9 @@ def modal(auxiliary: Entry, phrase: VerbPhrase) -> VerbPhrase:
 
 
 def modal_not(auxiliary: Entry, phrase: VerbPhrase) -> VerbPhrase:
-    """With `nicht`; what one must not do, one is not allowed to: "darf nicht"."""
-    word = auxiliary._replace(lemma="must not") if auxiliary.lemma == "must" else auxiliary
+    """With `nicht`; what one must not do, one is not allowed to ("darf nicht"), and "mag nicht" is not "may not"."""
+    negative = f"{auxiliary.lemma} not"
+    word = auxiliary._replace(lemma=negative) if negative in lexicon().modals else auxiliary
     return modal(word, negated(phrase))
 
 
@@ -154,9 +155,14 @@ def negated(phrase: VerbPhrase) -> VerbPhrase:
 
 
 def _require_reach(phrase: VerbPhrase) -> None:
-    """Who is not certain to laugh does not "certainly not laugh": in German nothing stands above such an adverb."""
-    if any(group == "sentence" for group, _ in phrase.adverbs):
-        raise NoCounterpartError("a negation, or how often, above a verb that German has an adverb for")
+    """An error if a negation or a frequency would not be about the same part of the sentence as in English.
+
+    "She is not certain to laugh" is not "sie lacht bestimmt nicht", and in "er schläft nicht und lacht" he laughs.
+    """
+    if phrase.has_sentence_adverb:
+        raise NoCounterpartError("a negation or frequency of what German says by an adverb")
+    if phrase.conjunct:
+        raise NoCounterpartError("a negation or frequency of coordinated verbs")
 
 
 def adverb(phrase: VerbPhrase, word: Entry) -> VerbPhrase:

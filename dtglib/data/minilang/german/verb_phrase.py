@@ -107,6 +107,11 @@ class VerbPhrase:
     subject_label: str = "nsubj"
     subject_case: str = "nom"
 
+    @property
+    def has_sentence_adverb(self) -> bool:
+        """Whether an adverb stands for an English verb above this one."""
+        return any(group == "sentence" for group, _ in self.adverbs)
+
     def write(self, need: Need, fronted: bool = False) -> tuple[list[Token], list[Token], list[Token]]:
         """The finite verb if it is fronted; the middle with the other verbs; what follows them."""
         shared = self.links[self.shared_from :] if self.conjunct else []

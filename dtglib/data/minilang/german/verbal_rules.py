@@ -135,6 +135,8 @@ def with_upper(target: Instead, inner: VerbPhrase, tense: str | None) -> VerbPhr
     if inner.conjunct:
         inner.conjunct.tense = tense
     if target.kind == "ADV":
+        if inner.conjunct:
+            raise NoCounterpartError("coordinated verbs below what German says by an adverb")
         if any(token.form == target.word for _, token in inner.adverbs):
             raise NoCounterpartError("the same adverb twice (tends to tend to)")
         inner.adverbs.insert(0, ("sentence", Token(target.word, target.word, "ADV")))
