@@ -55,7 +55,7 @@ def by_heart(name: str, treebank: Treebank, epochs: int) -> dict:
 
 @pytest.mark.parametrize("name", slow(SYSTEMS))
 def test_a_hundred_pairs_are_learnt_by_heart_with_their_trees(name):
-    """Of minilang, with half of each target's prefixes; one translation in a hundred may go wrong."""
+    """Of minilang, with half of each target's prefixes."""
     treebank = short_pairs(100)
     assert len(treebank.sentences) == 100
     scores = by_heart(name, treebank, EPOCHS)

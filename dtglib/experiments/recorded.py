@@ -31,7 +31,7 @@ def newest_lines(folder: Path | None, wanted: Callable[[Line], bool]) -> pd.Data
     """The lines that are wanted; of each corpus, size and model those of the newest record that has them.
 
     `corpus` and `size` are the record's, and `trained` is what it trained or tuned. A line without a model is of a way
-    to tune what the record names.
+    to tune what the record names. So models of several records may stand side by side.
     """
     seen, rows = set(), []
     for record in records(folder):
