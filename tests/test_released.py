@@ -210,3 +210,12 @@ def test_the_loss_on_a_card_is_that_of_the_files(name):
 
 def corpus_is_here(settings) -> bool:
     return "not found" not in {one.name: one.where for one in corpora()}[settings.corpus.corpus]
+
+
+def test_of_a_long_training_a_release_has_fewer_lines_evenly_spaced_and_all_others(monkeypatch):
+    monkeypatch.setattr(release, "MOST_LINES", 4)
+    lines = [json.dumps({"part": "train", "step": step}) for step in range(1, 10)]
+    held_out = json.dumps({"part": "dev", "step": 9})
+    assert release.thinned([*lines, held_out]) == [lines[2], lines[5], lines[8], held_out]
+    assert release.thinned([*lines[:4], held_out]) == [*lines[:4], held_out]
+    assert release.thinned([held_out]) == [held_out]

@@ -46,7 +46,7 @@ from dtglib.basics.files import explain_disk_errors, write_atomically
 # One row of results: the values by the names of their columns.
 Row = dict[str, Any]
 
-SETTINGS_FILE = "config.yaml"
+SETTINGS_FILE, METRICS_FILE = "config.yaml", "metrics.jsonl"
 PACKAGES = ("dtglib", "torch", "numpy", "numba", "sentencepiece", "conllu", "nltk", "supar")
 
 # JSON has no numbers for these; Python would write NaN, which other readers refuse.
@@ -88,16 +88,16 @@ class Run:
         self._write_record("running")
         with write_atomically(self.folder / SETTINGS_FILE) as file:
             yaml.safe_dump(plain(self.config), file, sort_keys=False, allow_unicode=True)
-        with explain_disk_errors(self.folder / "metrics.jsonl"):
+        with explain_disk_errors(self.folder / METRICS_FILE):
             # Not buffered: the measurements before a crash are the ones that explain it.
-            self._metrics = open(self.folder / "metrics.jsonl", "r+b" if kept else "wb", buffering=0)
+            self._metrics = open(self.folder / METRICS_FILE, "r+b" if kept else "wb", buffering=0)
             self._metrics.seek(sum(map(len, kept)))
             self._metrics.truncate()
         return self
 
     def flush(self) -> None:
         """Force the metrics onto the disk, so that they survive a crash of the machine."""
-        with explain_disk_errors(self.folder / "metrics.jsonl"):
+        with explain_disk_errors(self.folder / METRICS_FILE):
             os.fsync(self._metrics.fileno())
 
     @property
@@ -106,7 +106,7 @@ class Run:
         return self._lines
 
     def _kept_lines(self) -> list[bytes]:
-        path = self.folder / "metrics.jsonl"
+        path = self.folder / METRICS_FILE
         lines = path.read_bytes().splitlines(keepends=True)[: self._keep] if self._keep and path.exists() else []
         if len(lines) < self._keep or not all(line.endswith(b"\n") for line in lines):
             raise UserError(f"{path}: the run that goes on here wrote {self._keep} lines; delete the folder")
@@ -116,7 +116,7 @@ class Run:
         """Append one line of measurements, such as step=100, loss=2.5, with the seconds since the beginning."""
         line = json.dumps({"seconds": self._seconds()} | plain(values), allow_nan=False, ensure_ascii=False)
         rest = f"{line}\n".encode()
-        with explain_disk_errors(self.folder / "metrics.jsonl"):
+        with explain_disk_errors(self.folder / METRICS_FILE):
             # A line is one system call, which only a full disk or a kill of this process can cut in two.
             while rest:
                 rest = rest[self._metrics.write(rest) :]
@@ -125,7 +125,7 @@ class Run:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with explain_disk_errors(self.folder / "metrics.jsonl"):
+        with explain_disk_errors(self.folder / METRICS_FILE):
             os.fsync(self._metrics.fileno())
             self._metrics.close()
         if error is None:
@@ -173,7 +173,7 @@ def read_record(folder: str | Path) -> Record:
     """Read the folder of a `Run`; if the run did not finish, with the lines of metrics that are complete."""
     about = read_about(folder)
     config = Path(folder) / SETTINGS_FILE
-    metrics = Path(folder) / "metrics.jsonl"
+    metrics = Path(folder) / METRICS_FILE
     # A run that was killed at its very beginning has neither file.
     lines = metrics.read_text(encoding="utf-8").split("\n")[:-1] if metrics.exists() else []
     if about["status"] == "finished" and len(lines) != about["metrics"]:

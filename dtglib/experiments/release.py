@@ -6,6 +6,7 @@ A released folder is a trained one, with the record of its training, whose matri
 network/weights.py). The scores on its card are of the rounded weights.
 """
 
+import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from dtglib.basics.config import as_yaml
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import repository, write_atomically
 from dtglib.basics.progress import progress
-from dtglib.basics.record import read_record
+from dtglib.basics.record import METRICS_FILE, read_record
 from dtglib.basics.released import CARD_FILE, FORMAT, RELEASED_FOR, Card, read_card
 from dtglib.data.corpora import part_of
 from dtglib.evaluate.attachment import attached
@@ -81,6 +82,7 @@ TRANSLATIONS = Corpus(
 # Which system translates best is another question (notebook 40).
 TRANSLATOR = "linearized"
 PARSER, WEAK_PARSER, SPAN_PARSER = "parser", "weak-parser", "spans"
+MOST_LINES = 1000  # of training steps in a release's metrics
 CONFIGS = {PARSER: "strong", WEAK_PARSER: "weak", SPAN_PARSER: "spans"}  # in configs/parsers/
 
 
@@ -191,12 +193,22 @@ def _scores_of_parser(folder: Path, corpus: Corpus, model: str) -> Iterator[tupl
     yield ("f1", f1) if model == SPAN_PARSER else ("uas", uas)
 
 
+def thinned(lines: Sequence[str]) -> list[str]:
+    """A record's lines with at most MOST_LINES of training steps, evenly spaced; the last of them is kept."""
+    steps = [number for number, line in enumerate(lines) if json.loads(line)["part"] == "train"]
+    every = -(-len(steps) // MOST_LINES) or 1
+    dropped = set(steps) - set(steps[::-1][::every])
+    return [line for number, line in enumerate(lines) if number not in dropped]
+
+
 def _write_rounded(source: Path, folder: Path, weights: str) -> None:
-    """Copy a trained folder, with rounded weights."""
+    """Copy a trained folder, with rounded weights, and of a long training with fewer lines."""
     folder.mkdir(parents=True, exist_ok=True)
     for file in source.iterdir():
         if file.name != weights and not file.name.startswith("."):
             shutil.copyfile(file, folder / file.name)
+    with write_atomically(folder / METRICS_FILE) as file:
+        file.write("".join(thinned((source / METRICS_FILE).read_text("utf-8").splitlines(keepends=True))))
     write_compact(source / weights, folder / weights)
 
 
