@@ -205,7 +205,7 @@ def _write_rounded(source: Path, folder: Path, weights: str) -> None:
     """Copy a trained folder, with rounded weights, and of a long training with fewer lines."""
     folder.mkdir(parents=True, exist_ok=True)
     for file in source.iterdir():
-        if file.name != weights and not file.name.startswith("."):
+        if file.name not in (weights, METRICS_FILE) and not file.name.startswith("."):
             shutil.copyfile(file, folder / file.name)
     with write_atomically(folder / METRICS_FILE) as file:
         file.write("".join(thinned((source / METRICS_FILE).read_text("utf-8").splitlines(keepends=True))))
