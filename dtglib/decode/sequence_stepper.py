@@ -24,7 +24,7 @@ from dtglib.decode.stack_rows import Cache, Looks, first_cache, joined, mark, wi
 from dtglib.network.attention import NEAREST, sinusoids
 from dtglib.network.output import Legal
 from dtglib.network.prepared import some_of
-from dtglib.network.transformer import Around, Remembered, Transformer, rounded_up
+from dtglib.network.transformer import Around, Remembered, Transformer, rounded_up, sent
 from dtglib.sequences.columns import NOTHING
 from dtglib.sequences.structure import Pooled
 from dtglib.transitions.batch import choose
@@ -175,11 +175,12 @@ class SequenceStepper(ABC):
     def _looked_at_once(self, looks: Looks, source: np.ndarray) -> Float[Tensor, "positions d"]:
         model, pool = self.model, self.pool
         longest = int(looks.count.max())
-        token, arc, slot, count = (torch.from_numpy(column).to(self.device) for column in looks[:4])
-        seen, relpos, facts = (torch.from_numpy(rows[:, :longest].copy()).to(self.device) for rows in looks[4:])
+        token, arc, slot, count = sent(looks[:4], self.device)
+        seen, relpos = sent([looks.seen[:, :longest], looks.relpos[:, :longest]], self.device)
+        (facts,) = sent([looks.facts[:, :longest]], self.device)
         x = model.embed(token[:, None], arc[:, None])  # N 1 d
         bias, memory = self.bias(token, seen, facts), self._memory(source)
-        self._reach(int(relpos.max()))
+        self._reach(int(looks.relpos[:, :longest].max()))
         around = Around(Pooled(seen, relpos, count), self.places, model.u, model.w, bias, memory)
         slot, states = slot.long(), [x]
         for block, keys, values, r in zip(model.blocks, pool.keys, pool.values, self.tables, strict=True):

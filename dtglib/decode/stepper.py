@@ -88,5 +88,6 @@ def log_probs_of(stepper: Stepper, state: Any, symbols: np.ndarray) -> tuple[np.
         rows = np.arange(first, min(first + at_once, len(symbols)))
         part = state if len(rows) == len(symbols) else stepper.choose(state, rows)
         some = stepper.some_log_probs(part, torch.from_numpy(symbols[rows]).to(stepper.device))
-        found[rows], of_kinds[rows] = (log_probs.double().cpu().numpy() for log_probs in some)
+        copied = torch.cat(some, dim=1).double().cpu().numpy()  # together: a GPU is waited for once
+        found[rows], of_kinds[rows] = copied[:, : -len(KINDS)], copied[:, -len(KINDS) :]
     return found, of_kinds

@@ -28,9 +28,11 @@ from dtglib.basics.shapes import Bool, Float, Int
 from dtglib.data.vocabulary import END, PAD, Vocabulary
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE, MAY_POP
 
-# The classes. NEVER is that of entries that never come next. The k-th left symbol of the vocabulary, such as
-# LEFTARC[k], is FIRST_PAIR + 2(k - 1), whatever its label, and the k-th right one follows.
-NEVER, STARTS, CONTINUES, ENDS, POPS, FIRST_PAIR = range(6)
+# The classes. The first four have the numbers of their bits in `may`. NEVER, of which no bit is set, is that of entries
+# that never come next. The k-th left symbol of the vocabulary, such as LEFTARC[k], is FIRST_PAIR + 2(k - 1), whatever
+# its label, and the k-th right one follows.
+STARTS, CONTINUES, POPS, ENDS, NEVER, FIRST_PAIR = range(6)
+assert [1 << kind for kind in (STARTS, CONTINUES, POPS, ENDS)] == [MAY_GENERATE, MAY_CONTINUE, MAY_POP, MAY_END]
 
 
 class Legal(NamedTuple):
@@ -62,10 +64,10 @@ def pairs_of(vocabulary: Vocabulary) -> int:
 
 def open_classes(legal: Legal, pairs: int) -> Bool[Tensor, "N C"]:
     """Which classes are legal at each position."""
-    bits = torch.arange(pairs, device=legal.may.device)
-    of_pairs = torch.stack([legal.left[:, None] >> bits, legal.right[:, None] >> bits], dim=2).flatten(1) & 1
-    flags = torch.tensor([0, MAY_GENERATE, MAY_CONTINUE, MAY_END, MAY_POP], device=legal.may.device)
-    return torch.cat([legal.may[:, None] & flags, of_pairs], dim=1) != 0
+    bits = torch.arange(max(pairs, FIRST_PAIR), device=legal.may.device)
+    may, left, right = (masks[:, None] >> bits for masks in legal)
+    of_pairs = torch.stack([left, right], dim=2)[:, :pairs].flatten(1)
+    return (torch.cat([may[:, :FIRST_PAIR], of_pairs], dim=1) & 1) != 0
 
 
 def bars(legal: Legal, pairs: int, classes: Int[Tensor, " V"]) -> Float[Tensor, "N V"]:

@@ -10,6 +10,7 @@ and where no word can go on, which is after every transition, the logits of piec
 The entries are sorted by class once, so that each class is a block of columns.
 
     >>> from dtglib.data.vocabulary import Vocabulary
+    >>> from dtglib.transitions.rows import MAY_GENERATE
     >>> vocabulary = Vocabulary.of_words([["There", "is", "a", "difference"]])
     >>> legal = Legal(*torch.tensor([[MAY_GENERATE], [1], [1]]))        # a word, LEFTARC[1] and RIGHTARC[1]
     >>> asked = torch.tensor([[vocabulary.transition("LEFTARC")]])
@@ -25,7 +26,7 @@ from torch import Tensor, nn
 from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import END
 from dtglib.network.output import CONTINUES, ENDS, STARTS, Legal, Single, bars, open_classes
-from dtglib.transitions.rows import MAY_CONTINUE, MAY_GENERATE
+from dtglib.transitions.rows import MAY_CONTINUE
 
 KINDS = (CONTINUES, STARTS, ENDS)  # what may follow a piece: one that goes on with its word, another word, the end
 
@@ -62,6 +63,7 @@ class PreparedSingle(Prepared):
         self.place = torch.empty_like(order).index_copy_(0, order, torch.arange(len(order), device=order.device))
         self.others = len(order) - int((classes == STARTS).sum()) - int((classes == CONTINUES).sum())
         self.words = len(order) - int((classes == CONTINUES).sum())
+        self.end = int(self.place[END])
 
     def some(
         self, x: Float[Tensor, "N d"], legal: Legal, symbols: Int[Tensor, "N A"]
@@ -85,13 +87,13 @@ class PreparedSingle(Prepared):
         pairs = self.output.pairs
         logits = nn.functional.linear(x, self.weight[:columns], self.bias[:columns])
         others = logits[:, : self.others] + bars(legal, pairs, self.classes[: self.others])
-        may = (legal.may[:, None] & torch.tensor([MAY_CONTINUE, MAY_GENERATE], device=x.device)) != 0
-        of_words = [logits[:, self.words :], logits[:, self.others : self.words]]
-        of_words = torch.stack([block.logsumexp(1) for block in of_words], dim=1).where(may, -torch.inf)
-        total = torch.cat([others, of_words], dim=1).logsumexp(1, keepdim=True)
-        is_open = open_classes(legal, pairs).gather(1, self.output.classes[symbols])
-        chosen = logits.gather(1, self.place[symbols].clamp(max=columns - 1)).where(is_open, -torch.inf)
-        return chosen - total, torch.cat([of_words, others[:, self.place[END], None]], dim=1) - total
+        is_open = open_classes(legal, pairs)
+        of_words = [(logits[:, self.words :], CONTINUES), (logits[:, self.others : self.words], STARTS)]
+        of_words = [block.logsumexp(1).where(is_open[:, kind], -torch.inf) for block, kind in of_words]
+        total = torch.cat([others, torch.stack(of_words, dim=1)], dim=1).logsumexp(1, keepdim=True)
+        may = is_open.gather(1, self.output.classes[symbols])
+        chosen = logits.gather(1, self.place[symbols].clamp(max=columns - 1)).where(may, -torch.inf)
+        return chosen - total, torch.stack([*of_words, others[:, self.end]], dim=1) - total
 
 
 def prepared(output: nn.Module, embeddings: Float[Tensor, "V d"]) -> Prepared:
