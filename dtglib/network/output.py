@@ -28,9 +28,9 @@ from dtglib.basics.shapes import Bool, Float, Int
 from dtglib.data.vocabulary import END, PAD, Vocabulary
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE, MAY_POP
 
-# The classes. The first four have the numbers of their bits in `may`. NEVER, of which no bit is set, is that of entries
-# that never come next. The k-th left symbol of the vocabulary, such as LEFTARC[k], is FIRST_PAIR + 2(k - 1), whatever
-# its label, and the k-th right one follows.
+# The classes. The first four have the numbers of their bits in `may`. NEVER is that of entries that never come next: no
+# MAY_... may have its bit. The k-th left symbol of the vocabulary, such as LEFTARC[k], is FIRST_PAIR + 2(k - 1),
+# whatever its label, and the k-th right one follows.
 STARTS, CONTINUES, POPS, ENDS, NEVER, FIRST_PAIR = range(6)
 assert [1 << kind for kind in (STARTS, CONTINUES, POPS, ENDS)] == [MAY_GENERATE, MAY_CONTINUE, MAY_POP, MAY_END]
 
