@@ -64,7 +64,7 @@ def pairs_of(vocabulary: Vocabulary) -> int:
 
 def open_classes(legal: Legal, pairs: int) -> Bool[Tensor, "N C"]:
     """Which classes are legal at each position."""
-    bits = torch.arange(max(pairs, FIRST_PAIR), device=legal.may.device)
+    bits = torch.arange(max(pairs, FIRST_PAIR), device=legal.may.device)  # those of `may`, and one for each pair
     may, left, right = (masks[:, None] >> bits for masks in legal)
     of_pairs = torch.stack([left, right], dim=2)[:, :pairs].flatten(1)
     return (torch.cat([may[:, :FIRST_PAIR], of_pairs], dim=1) & 1) != 0
