@@ -2,6 +2,7 @@
 
     python benchmarks/cuda.py              without such a GPU it says so and records nothing
     python benchmarks/cuda.py --dry-run    everything once at a tiny size, on any device: a test that it still runs
+    python benchmarks/cuda.py --parts training beam        some of it; each record says which
 
 It is the size of two models: TXL (tokens) and DTG. Correctness comes first: FlexAttention against the dense form,
 bfloat16 against float32, compiled against uncompiled code, in losses and (on CUDA) gradients. Then the ceilings, a copy
@@ -24,7 +25,7 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
@@ -67,7 +68,7 @@ class Sizes(NamedTuple):
 
 
 PAPER = Sizes(
-    TransformerConfig(), 32_768, 16_384, 2048, 60, 8192, 2**31, 300, 100, 300, 8, (5, 10, 20, 40, 80), (1, 10, 100, 300)
+    TransformerConfig(), 32_768, 16_384, 2048, 60, 8192, 2**31, 300, 50, 300, 8, (5, 10, 20, 40, 80), (1, 10, 100, 300)
 )
 TINY = Sizes(
     TransformerConfig(layers=2, width=32, heads=2, inner=64), 6000, 512, 256, 2, 128, 2**16, 5, 4, 3, 2, (3, 5), (1, 3)
@@ -83,6 +84,8 @@ BLLIP_WORDS, MORE_PIECES, EPOCHS = 42e6, 1 / 3, 4
 BLIMP, BLIMP_WORDS = 134_000, 9
 SUITES, SUITE_WORDS = 3132, 14
 
+PARTS = ("checks", "training", "trees", "beam", "growth")
+
 # How much is on a device at once, which was tuned on a CPU alone: in a search, and in sums over trees.
 OF_SEARCH = {"rows that look": sequence_stepper.AT_ONCE, "rows of probabilities": stepper.AT_ONCE}
 OF_SUMS = {"positions of a trie": trie.POSITIONS, "predictions of a trie": trie.PREDICTIONS}
@@ -91,36 +94,45 @@ OF_SUMS = {"positions of a trie": trie.POSITIONS, "predictions of a trie": trie.
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--dry-run", action="store_true", help="a tiny form of everything, without a record")
-    is_dry = parser.parse_args().dry_run
-    if not is_dry and not torch.cuda.is_available():
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="some of them (default: all)")
+    options = parser.parse_args()
+    if not options.dry_run and not torch.cuda.is_available():
         print("there is no CUDA GPU here: nothing is measured, and nothing recorded")
         return
+    question = f"How close does the paper's size come to what the card can do? ({', '.join(options.parts)})"
+    with dry() if options.dry_run else _common.benchmark("cuda", question, [1]) as report:
+        measure(report, TINY if options.dry_run else PAPER, options.parts)
+
+
+def measure(report: _common.Report, size: Sizes, parts: Sequence[str]) -> None:
+    """The parts, in the order of PARTS."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    size = TINY if is_dry else PAPER
     vocabulary = _common.made_up_vocabulary(size.pieces)
-    treebank = Treebank(agreeing_sentences(size.steps * size.positions // 20 + 64), Counter())
-    question = "How close does the paper's size come to what the card can do?"
-    models, examples = {}, {}
+    models = {}
     for name in ("txl-tokens", "dtg"):
-        config = replace(size.model, model=name)
         torch.manual_seed(1)
-        models[name] = build(config, vocabulary)
-        examples[name] = family(name).examples(config, vocabulary, treebank, None)
-    with dry() if is_dry else _common.benchmark("cuda", question, [1]) as report:
+        models[name] = build(replace(size.model, model=name), vocabulary)
+    if {"checks", "training"} & set(parts):
+        treebank = Treebank(agreeing_sentences(size.steps * size.positions // 20 + 64), Counter())
+        examples = {
+            name: family(name).examples(model.config, vocabulary, treebank, None) for name, model in models.items()
+        }
+    if "checks" in parts:
         for name, model in models.items():
             torch._dynamo.reset()  # there is a limit to how often a function is compiled
             check(report, model.to(device), examples[name], size)
             model.cpu()  # so that the peak of memory is that of one model
+    if "training" in parts:
         rate = report_ceilings(report, size, device)
         for name, model in models.items():
             torch._dynamo.reset()
             report_training(report, model.to(device), examples[name], treebank, size, rate)
             model.cpu()
-        torch._dynamo.reset()
-        model = models["dtg"].to(device).eval()
-        report_scoring(report, model, size)
-        report_search(report, model, size)
-        report_growth(report, model, size)
+    torch._dynamo.reset()
+    model = models["dtg"].to(device).eval()
+    for part, report_on in (("trees", report_scoring), ("beam", report_search), ("growth", report_growth)):
+        if part in parts:
+            report_on(report, model, size)
 
 
 @contextmanager

@@ -72,6 +72,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     for item in filter(is_slow, items):
         item.add_marker(pytest.mark.slow)
+    if not torch.cuda.is_available():
+        for item in items:
+            if item.get_closest_marker("cuda"):
+                item.add_marker(pytest.mark.skip(reason="there is no CUDA GPU here"))
     items.sort(key=place)
 
 

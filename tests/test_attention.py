@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pytest
 import torch
 from torch import Tensor
+from torch._functorch import config as functorch_config
 from toys import compiled, random_sentences
 from trees import THERE_IS_A_DIFFERENCE
 
@@ -309,9 +310,6 @@ def test_what_is_not_seen_changes_nothing_whatever_it_is(form, name):
 
 # ---- CUDA
 
-on_cuda = pytest.mark.skipif(
-    not torch.cuda.is_available(), reason="there is no GPU here, and FlexAttention has gradients on CUDA alone"
-)
 CUDA_WIDTH = 16  # the least that its kernels take
 
 
@@ -319,7 +317,7 @@ def to_cuda(v: Vectors) -> Vectors:
     return Vectors(*(column.cuda() for column in v))
 
 
-@on_cuda
+@pytest.mark.cuda
 @with_and_without_bias
 @in_every_arrangement
 @in_every_structure
@@ -335,14 +333,29 @@ def test_on_cuda_flex_is_naive_in_values_and_in_every_gradient(name, arrange, bi
             assert_agree({name: x.cpu() for name, x in found.items()}, truth, tolerance)
 
 
-@on_cuda
+@pytest.mark.cuda
 @in_every_structure
 def test_on_cuda_the_gradient_of_an_invisible_position_is_exactly_zero(name):
     v = to_cuda(vectors(name, "packed"))
     inputs = mapped(lambda x: x.cuda().requires_grad_(), random_inputs(vectors(name, "packed"), True, CUDA_WIDTH))
-    found = applied(torch.compile(attention.flex), inputs, flex(v))
-    for i in range(found.shape[2]):
-        assert_gradients_are_as_visible(found, inputs, dense(v).visible, i)
+    with functorch_config.patch(donated_buffer=False):  # otherwise compiled code goes backwards only once
+        found = applied(torch.compile(attention.flex), inputs, flex(v))
+        for i in range(found.shape[2]):
+            assert_gradients_are_as_visible(found, inputs, dense(v).visible, i)
+
+
+@pytest.mark.cuda
+@with_and_without_bias
+@in_every_structure
+def test_on_cuda_positions_read_a_pool_in_a_kernel_of_their_own(name, biased):
+    v = vectors(name)
+    inputs, structure = random_inputs(v, biased), dense(v)
+    expected = applied(attention.naive, inputs, structure).transpose(1, 2).flatten(0, 1)[:, :, None]
+    inputs, structure = as_pool(inputs, structure)
+    there = Pooled(*(column.int().cuda() for column in structure))
+    for dtype, tolerance in ((torch.float32, FLOAT32), (torch.bfloat16, BFLOAT16)):
+        on_device = mapped(lambda x, dtype=dtype: x.to("cuda", dtype), inputs)
+        assert difference(attend(*on_device[:5], there, on_device.bias).cpu(), expected) < tolerance
 
 
 # ---- Memory

@@ -1,7 +1,6 @@
 """Trained models search, and sum over trees, on a GPU as on a CPU, but for rounding."""
 
 import pytest
-import torch
 
 from dtglib.data.corpora import load
 from dtglib.decode.beam import Widths, in_parts, search
@@ -10,7 +9,7 @@ from dtglib.families.base import family_of, load_model
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS, propose
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+pytestmark = pytest.mark.cuda
 SENTENCES = load("minilang", "test", 6).sentences
 WORDS = [sentence.words for sentence in SENTENCES]
 

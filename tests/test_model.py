@@ -599,7 +599,7 @@ def test_a_config_that_makes_no_sense_is_refused_with_its_line(saved, line, said
 # ---- CUDA
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here, and flex has gradients on CUDA alone")
+@pytest.mark.cuda
 @in_every_model
 def test_on_cuda_packed_rows_and_flex_give_the_loss_and_gradients_of_the_cpu(name):
     model, numbers = small_model(name, heads=1), range(20)
@@ -608,12 +608,15 @@ def test_on_cuda_packed_rows_and_flex_give_the_loss_and_gradients_of_the_cpu(nam
         model.zero_grad()
         nats, _ = loss(batch)
         nats.backward()
-        return nats.item(), [parameter.grad.cpu() for parameter in model.parameters()]
+        return nats.item(), [parameter.grad.clone().cpu() for parameter in model.parameters()]
 
     expected, gradients = loss_and_gradients(read(name, numbers), model.loss)
     model.cuda()
     sequences = READINGS[name](vocabulary("pieces"), trees())
-    found, others = loss_and_gradients(batch_of(pack(sequences, numbers, 300), flex, "cuda"), torch.compile(model.loss))
+    packed = batch_of(pack(sequences, numbers, 300), flex, "cuda")
+    found, others = loss_and_gradients(packed, torch.compile(model.loss))
     assert found == pytest.approx(expected, rel=1e-5)
+    with torch.no_grad():
+        assert model.loss(packed)[0].item() == pytest.approx(expected, rel=1e-5)
     for mine, theirs in zip(others, gradients, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=0, atol=1e-4 * theirs.abs().max().item())

@@ -702,7 +702,7 @@ def test_our_model_trains_in_bfloat16(tiny, tmp_path):
     assert dev[-1] < dev[0] - 0.5
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no CUDA device")
+@pytest.mark.cuda
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_on_cuda_our_model_trains_compiled_on_packed_rows_and_goes_on_where_it_was_stopped(
     precision, tiny, tmp_path, monkeypatch

@@ -20,6 +20,7 @@ from trees import Heads, all_trees, random_tree
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode import trie
 from dtglib.decode.trie import Trie, groups, grow, joint_log_probs, structure_of
+from dtglib.evaluate import likelihood
 from dtglib.families.base import build
 from dtglib.network import attention
 from dtglib.network.transformer import Transformer, TransformerConfig, batch_of
@@ -376,3 +377,14 @@ def test_shared_looks_at_other_rows_and_in_any_order():
     found = attention.attend(qu, qw, k, v, r, Shared(visible, relpos, keys))
     moved = (x.roll(-1, 0).flip(2) for x in (k, v))
     torch.testing.assert_close(found, attention.dense(qu, qw, *moved, r, Structure(visible, relpos)))
+
+
+@in_every_model
+def test_trees_of_several_sentences_get_the_numbers_that_they_get_sentence_by_sentence(name, monkeypatch):
+    """The sentences begin alike, so that their sequences share positions, too."""
+    asked = [(words(count), np.array(trees(count))) for count in (4, 9, 1, 5, 3)]
+    alone = [likelihood.score_trees(model(name), *each) for each in asked]
+    monkeypatch.setitem(likelihood.SENTENCES, "cpu", 3)
+    for mine, expected in zip(likelihood.score_many(model(name), asked), alone, strict=True):
+        np.testing.assert_array_equal(mine.trees, expected.trees)
+        np.testing.assert_allclose(mine.log_probs, expected.log_probs, **SAME)

@@ -79,7 +79,7 @@ def test_the_network_is_the_definition_in_vectors_and_gradients(changes):
             torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-3)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+@pytest.mark.cuda
 @pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS)
 def test_on_a_gpu_vectors_and_gradients_are_those_on_a_cpu(changes):
     given, found = batch(3, 1, 4, 2, pads=1, heads=True), {}

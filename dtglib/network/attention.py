@@ -184,7 +184,11 @@ def pooled(
     bias: Bias | None = None,
     memory: Memory | None = None,
 ) -> Attended:
-    """`shared` for single positions, without copies of keys and values where a processor's own loops can read them."""
+    """`shared` for single positions, without copies of keys and values: a device's own loops read them."""
+    if qu.is_cuda and memory is None:
+        from dtglib.network.looks_on_gpu import look  # Triton comes with PyTorch for GPUs alone
+
+        return look(qu, qw, k, v, r, structure, bias)
     if qu.is_cuda or k.dtype != qu.dtype or k.dtype != r.dtype or memory is not None:
         return shared(qu, qw, k, v, r, structure.shared, bias, memory)
     keys, values = (x.transpose(1, 2).flatten(0, 1) for x in (k, v))

@@ -233,9 +233,10 @@ class _Training:
         sizes = (config.size(course.data.lengths[numbers]) for step in self.steps for numbers in step.batches)
         self.size_of_step = sum(sizes) / len(self.steps)
         self.optimizer, self.clipped = config.optimizer(model), config.clipped_together(model)
+        self.loss = _Loss(model)
         is_compiled = ours.device.type == "cuda" and getattr(model, "is_compiled", True)
-        self.loss = torch.compile(_Loss(model)) if is_compiled else _Loss(model)
-        self.shared_loss = ours.share(self.loss)
+        # Not for held-out sentences: compiled without gradients, PyTorch 2.11's sum of a batch was often infinite.
+        self.shared_loss = ours.share(torch.compile(self.loss) if is_compiled else self.loss)
         self.standing, self.tally, self.saved_at = Standing(), Tally(), time.monotonic()
 
     def resume(self) -> None:
