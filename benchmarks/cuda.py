@@ -86,7 +86,7 @@ SUITES, SUITE_WORDS = 3132, 14
 
 PARTS = ("checks", "training", "trees", "beam", "growth")
 
-# How much is on a device at once, which was tuned on a CPU alone: in a search, and in sums over trees.
+# How much is on a device at once, in a search and in sums over trees.
 OF_SEARCH = {"rows that look": sequence_stepper.AT_ONCE, "rows of probabilities": stepper.AT_ONCE}
 OF_SUMS = {"positions of a trie": trie.POSITIONS, "predictions of a trie": trie.PREDICTIONS}
 

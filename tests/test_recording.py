@@ -12,7 +12,7 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.record import Record, Run, read_record
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.experiments.ablations import QUESTIONS, asked
-from dtglib.experiments.recorded import benchmark
+from dtglib.experiments.recorded import benchmark, benchmark_in_parts
 from dtglib.experiments.recording import record_evaluation
 from dtglib.experiments.sentence_scores import perplexity_row, scores_of
 from dtglib.experiments.sentence_scores import test_sentences as sentences_to_test
@@ -155,6 +155,23 @@ def test_the_newest_benchmark_that_came_to_its_end_is_found(repository):
             if day == 22:
                 raise KeyboardInterrupt
     assert benchmark("beam").config["day"] == 21
+
+
+def test_of_a_benchmark_in_parts_the_newest_line_of_each_figure_counts_and_a_cut_record_as_far_as_it_came(repository):
+    records = repository / "benchmarks" / "records"
+    assert benchmark_in_parts("parts") is None
+    for day, figures in ((20, {"copy": 1, "trees": 1}), (21, {"copy": 2, "beam": 2}), (22, {"copy": 3})):
+        with (
+            suppress(KeyboardInterrupt),
+            Run(records / f"2026-11-{day}-120000-parts", "How fast?", {"day": day}) as run,
+        ):
+            for what, seconds in figures.items():
+                run.metric(what=what, seconds_taken=seconds)
+            if day == 22:
+                raise KeyboardInterrupt
+    found = benchmark_in_parts("parts")
+    assert found.config["day"] == 22
+    assert {line["what"]: line["seconds_taken"] for line in found.metrics} == {"copy": 3, "trees": 1, "beam": 2}
 
 
 def test_the_variants_with_labels_and_without_are_also_searched_and_judged_as_parsers(record, repository):

@@ -30,7 +30,7 @@ from dtglib.sequences.structure import Pooled
 from dtglib.transitions.batch import choose
 
 # How many positions are computed together. On a CPU, activations of more do not stay in the caches. The GPU's
-# number was not measured; it takes a few gigabytes, because each position gathers the keys of all that it sees.
+# number was not measured.
 AT_ONCE = {"cpu": 512, "cuda": 2**13}
 
 

@@ -15,16 +15,31 @@ from dtglib.experiments.measures import Line
 
 def records(folder: Path | None = None, named: str = "*") -> Iterator[Record]:
     """The finished records in folders that are so named, the newest first."""
-    folders = (folder or repository() / "results").glob(f"{named}/record.json")
-    found = [read_record(path.parent) for path in folders]
-    finished = [one for one in found if one.about["status"] == "finished"]
-    return iter(sorted(finished, key=lambda one: one.about["started"], reverse=True))
+    return (one for one in _all(folder or repository() / "results", named) if one.about["status"] == "finished")
+
+
+def _all(folder: Path, named: str) -> list[Record]:
+    found = [read_record(path.parent) for path in folder.glob(f"{named}/record.json")]
+    return sorted(found, key=lambda one: one.about["started"], reverse=True)
+
+
+BENCHMARKS = Path("benchmarks", "records")
+MOMENT = "[0-9]" * 4 + "-[0-9][0-9]" * 2 + "-" + "[0-9]" * 6  # with which the name of a record begins
 
 
 def benchmark(name: str) -> Record | None:
     """The newest record of a benchmark that came to its end, or None where there is none."""
-    days = "[0-9]" * 4 + "-[0-9][0-9]" * 2 + "-" + "[0-9]" * 6
-    return next(records(repository() / "benchmarks" / "records", f"{days}-{name}"), None)
+    return next(records(repository() / BENCHMARKS, f"{MOMENT}-{name}"), None)
+
+
+def benchmark_in_parts(name: str) -> Record | None:
+    """The newest figures of a benchmark that is run part by part, on a machine that may be taken away at any moment.
+
+    Each line is a whole measurement. So a record that was cut short counts, too, as far as it came.
+    """
+    found = _all(repository() / BENCHMARKS, f"{MOMENT}-{name}")
+    lines = {line["what"]: line for record in reversed(found) for line in record.metrics}
+    return found[0]._replace(metrics=list(lines.values())) if found else None
 
 
 def newest_lines(folder: Path | None, wanted: Callable[[Line], bool]) -> pd.DataFrame:
