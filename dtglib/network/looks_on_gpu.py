@@ -38,10 +38,11 @@ def look(
     strides = [stride for x in inputs[:2] for stride in x.stride()[:2]]
     strides += [stride for x in inputs[2:4] for stride in x.stride()[1:3]]
     strides += [*inputs[4].stride()[:2], *inputs[5].stride()[:2]]
-    _look[(B, H)](
-        *inputs, *columns, found, *strides, seen.shape[1], D**-0.5, D, E, NEAREST, bias is not None,
-        triton.next_power_of_2(D), triton.next_power_of_2(E), KEYS,
-    )  # fmt: skip
+    with torch.cuda.device_of(qu):  # Triton starts kernels on the current GPU
+        _look[(B, H)](
+            *inputs, *columns, found, *strides, seen.shape[1], D**-0.5, D, E, NEAREST, bias is not None,
+            triton.next_power_of_2(D), triton.next_power_of_2(E), KEYS,
+        )  # fmt: skip
     return found
 
 
