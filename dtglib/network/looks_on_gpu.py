@@ -8,6 +8,7 @@ are in float32.
 Triton comes with PyTorch where there are GPUs; nothing else imports this module.
 """
 
+import torch
 import triton
 import triton.language as tl
 from torch import Tensor
