@@ -39,6 +39,7 @@ from precisions import report_precisions
 from dtglib.data.treebank import Sentence, Treebank
 from dtglib.decode import sequence_stepper, stepper, trie
 from dtglib.decode.beam import Widths, search
+from dtglib.evaluate import likelihood
 from dtglib.evaluate.likelihood import score_many
 from dtglib.families.base import build, family, family_of
 from dtglib.network.transformer import Batch, Transformer, TransformerConfig, batch_of
@@ -86,9 +87,13 @@ SUITES, SUITE_WORDS = 3132, 14
 
 PARTS = ("checks", "training", "trees", "beam", "growth")
 
-# How much is on a device at once, in a search and in sums over trees.
+# How much is on a device at once, in a search and in sums over trees. The GPU's numbers are guesses.
 OF_SEARCH = {"rows that look": sequence_stepper.AT_ONCE, "rows of probabilities": stepper.AT_ONCE}
-OF_SUMS = {"positions of a trie": trie.POSITIONS, "predictions of a trie": trie.PREDICTIONS}
+OF_SUMS = {
+    "sentences together": likelihood.SENTENCES,
+    "positions of a trie": trie.POSITIONS,
+    "predictions of a trie": trie.PREDICTIONS,
+}
 
 
 def main() -> None:
@@ -352,7 +357,7 @@ def report_limits(
     """The same work with each limit a quarter of what it is, as it is, and four times as high."""
     for name, limit in limits.items():
         chosen = limit[device.type]
-        for tried in (chosen // 4, chosen, 4 * chosen):
+        for tried in (max(1, chosen // 4), chosen, 4 * chosen):
             limit[device.type] = tried
             report(f"{what}, {tried} {name}", count, work)
         limit[device.type] = chosen

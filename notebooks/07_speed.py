@@ -259,8 +259,9 @@ for name in ("precision", "cuda"):
 #
 # 252 million parameters and 32,768 pieces: how much of the card's rate training reaches, how many hours four epochs of
 # BLLIP-LG would take (the paper: 35 on an A6000, for a DTG), how many minutes all of BLiMP and the test suites. *Share*
-# leaves out attention's pairs here, which the CPU's counts. What is missing was not measured: DTG's training, whose
-# compilation the time did not suffice for, the curves above, and searches with all of this benchmark's sentences.
+# leaves out attention's pairs here, which the CPU's counts. What is missing was not measured: DTG's checks and
+# training, whose compilation the time did not suffice for, the curves above, and searches of all of this benchmark's
+# sentences.
 
 # %% tags=["table"]
 if RECORDS["cuda"] is None:
@@ -274,11 +275,11 @@ else:
             print(row["what"], ", ".join(f"{key} {value:.4g}" for key, value in beside.items()), sep=": ")
 
 # %% [markdown]
-# A sum over 300 trees of nine words took the H200 20 to 25 ms, of which it computed little: it waited until it had been
-# told a thousand small things for each sentence, while the same processor arranged the next one's tries (10 ms). Since
-# then, four sentences share what it is told. A search waits for the same reason: of one sentence of ten words, with a
-# beam of 300, it took 1.02 s, and 0.64 s since a kernel of its own reads keys and values where they stand; of 32
-# sentences at once 0.08 s each. CUDA graphs for the beam search were not tried.
+# A sum over 300 trees of nine words took the H200 20 to 25 ms in bfloat16, of which it computed little: it waited until
+# it had been told a thousand small things for each sentence, while the same processor arranged the next one's tries (10
+# ms). Since then, four sentences share what it is told; what that wins was not measured. A search waits for the same
+# reason: of one sentence of ten words, with a beam of 300, it took 1.02 s, and 0.64 s since a kernel of its own reads
+# keys and values where they stand; of 32 sentences at once 0.08 s each. CUDA graphs for the beam search were not tried.
 
 # %% [markdown]
 # ## More text than memory holds

@@ -1,4 +1,4 @@
-"""Many trees of one sentence at once: the beginnings that their transitions share are computed once.
+"""Many trees at once, of one sentence or of several: the beginnings that they share are computed once.
 
 The sequences of 300 trees of a sentence begin alike. As a trie, in which two of them part where their transitions
 differ, they have about half as many positions. A position of the trie sees exactly what it sees in every sequence that
@@ -43,7 +43,7 @@ from dtglib.sequences.visibility import distance, sees
 ROW = 32  # positions of a row: wide enough for matrix products, and few enough to look at little that they do not see
 # How many positions of a trie are computed at once, and for how many of these the distributions over the vocabulary are
 # held in memory. The CPU's numbers were measured: more is no faster, because it does not stay in its caches.
-# The GPU's were not measured: with 32,768 pieces they take a few gigabytes.
+# The GPU's were not tuned: with 32,768 pieces they take a few gigabytes, and no sentence of nine words reaches them.
 POSITIONS = {"cpu": 1024, "cuda": 2**15}
 PREDICTIONS = {"cpu": 256, "cuda": 2**12}
 
@@ -84,7 +84,7 @@ class Planned(NamedTuple):
 
 
 def joint_log_probs(model: Transformer, sequences: Sequences) -> Float[Tensor, " K"]:
-    """log p(words, tree) of each of many compiled trees of one sentence."""
+    """log p(words, tree) of each of many compiled trees, of one sentence or of several."""
     return computed(model, planned(sequences, model.embedding.weight.device, model.bias_of))
 
 

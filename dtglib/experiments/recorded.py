@@ -35,9 +35,11 @@ def benchmark(name: str) -> Record | None:
 def benchmark_in_parts(name: str) -> Record | None:
     """The newest figures of a benchmark that is run part by part, on a machine that may be taken away at any moment.
 
-    Each line is a whole measurement. So a record that was cut short counts, too, as far as it came.
+    Each line is a whole measurement. So a record that was cut short counts, too, as far as it came. All figures are of
+    the kind of GPU that the newest record is of.
     """
     found = _all(repository() / BENCHMARKS, f"{MOMENT}-{name}")
+    found = [one for one in found if one.about["hardware"]["gpus"] == found[0].about["hardware"]["gpus"]]
     lines = {line["what"]: line for record in reversed(found) for line in record.metrics}
     return found[0]._replace(metrics=list(lines.values())) if found else None
 

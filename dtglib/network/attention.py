@@ -185,7 +185,7 @@ def pooled(
     memory: Memory | None = None,
 ) -> Attended:
     """`shared` for single positions, without copies of keys and values: a device's own loops read them."""
-    if qu.is_cuda and memory is None:
+    if qu.is_cuda and memory is None and v.dtype != torch.float64:
         from dtglib.network.looks_on_gpu import look  # Triton comes with PyTorch for GPUs alone
 
         return look(qu, qw, k, v, r, structure, bias)

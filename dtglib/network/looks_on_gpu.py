@@ -8,6 +8,8 @@ are in float32.
 Triton comes with PyTorch where there are GPUs; nothing else imports this module.
 """
 
+from typing import no_type_check
+
 import torch
 import triton
 import triton.language as tl
@@ -29,12 +31,12 @@ def look(
     structure: Pooled,
     bias: Float[Tensor, "#B #H 1 L"] | None = None,
 ) -> Float[Tensor, "B H 1 E"]:
-    """What each position reads, given its two queries and what it sees; see `pooled` in attention.py."""
+    """What each position reads, given its two queries and what it sees; see `pooled` in attention.py. No gradients."""
     B, H, _, D = qu.shape
     E, (seen, relpos, count) = v.shape[3], structure
     found = v.new_empty(B, H, 1, E)
     columns = [column.contiguous() for column in (seen, relpos, count)]
-    biases = qu if bias is None else bias.expand(B, H, 1, -1)
+    biases = qu if bias is None else bias.expand(B, H, 1, seen.shape[1])
     inputs = [x if x.stride(-1) == 1 else x.contiguous() for x in (qu, qw, k, v, r, biases)]
     strides = [stride for x in inputs[:2] for stride in x.stride()[:2]]
     strides += [stride for x in inputs[2:4] for stride in x.stride()[1:3]]
@@ -48,6 +50,7 @@ def look(
 
 
 @triton.jit(do_not_specialize=["longest", "bias_row", "bias_head"])
+@no_type_check  # a checker of types would stand between Triton and the code
 def _look(
     qu, qw, keys, values, r, bias, seen, relpos, count, found,
     qu_row, qu_head, qw_row, qw_head, key_head, key_row, value_head, value_row, r_head, r_row, bias_row, bias_head,
@@ -76,7 +79,9 @@ def _look(
             scores += tl.load(bias + b * bias_row + h * bias_head + n, mask=is_there, other=0.0).to(tl.float32)
         scores = tl.where(is_there, scores, float("-inf"))
         larger = tl.maximum(largest, tl.max(scores, 0))
-        weights, kept = tl.exp(scores - larger), tl.exp(largest - larger)
+        # As long as a bias bars all that was read, the largest score is minus infinity.
+        base = tl.where(larger == float("-inf"), 0.0, larger)
+        weights, kept = tl.exp(scores - base), tl.exp(largest - base)
         mask = is_there[:, None] & (e < E)[None, :]
         value = tl.load(values + h * value_head + key[:, None] * value_row + e[None, :], mask=mask, other=0.0)
         mixed = mixed * kept + tl.sum(weights[:, None] * value.to(tl.float32), 0)
