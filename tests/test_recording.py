@@ -1,5 +1,6 @@
 """A recorded evaluation: from two tiny models and two tiny parsers to every line that a table will ask for."""
 
+import json
 import math
 from collections import Counter
 from contextlib import suppress
@@ -160,7 +161,13 @@ def test_the_newest_benchmark_that_came_to_its_end_is_found(repository):
 def test_of_a_benchmark_in_parts_the_newest_line_of_each_figure_counts_and_a_cut_record_as_far_as_it_came(repository):
     records = repository / "benchmarks" / "records"
     assert benchmark_in_parts("parts") is None
-    for day, figures in ((20, {"copy": 1, "trees": 1}), (21, {"copy": 2, "beam": 2}), (22, {"copy": 3})):
+    figures_of_days = {
+        19: {"copy": 0, "rate": 0},
+        20: {"copy": 1, "trees": 1},
+        21: {"copy": 2, "beam": 2},
+        22: {"copy": 3},
+    }
+    for day, figures in figures_of_days.items():
         with (
             suppress(KeyboardInterrupt),
             Run(records / f"2026-11-{day}-120000-parts", "How fast?", {"day": day}) as run,
@@ -169,6 +176,10 @@ def test_of_a_benchmark_in_parts_the_newest_line_of_each_figure_counts_and_a_cut
                 run.metric(what=what, seconds_taken=seconds)
             if day == 22:
                 raise KeyboardInterrupt
+    about = records / "2026-11-19-120000-parts" / "record.json"
+    changed = json.loads(about.read_text())
+    changed["hardware"]["gpus"] = ["another one"]
+    about.write_text(json.dumps(changed))
     found = benchmark_in_parts("parts")
     assert found.config["day"] == 22
     assert {line["what"]: line["seconds_taken"] for line in found.metrics} == {"copy": 3, "trees": 1, "beam": 2}

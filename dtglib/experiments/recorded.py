@@ -39,9 +39,13 @@ def benchmark_in_parts(name: str) -> Record | None:
     the kind of GPU that the newest record is of.
     """
     found = _all(repository() / BENCHMARKS, f"{MOMENT}-{name}")
-    found = [one for one in found if one.about["hardware"]["gpus"] == found[0].about["hardware"]["gpus"]]
-    lines = {line["what"]: line for record in reversed(found) for line in record.metrics}
+    alike = [one for one in found if _gpus(one) == _gpus(found[0])]
+    lines = {line["what"]: line for record in reversed(alike) for line in record.metrics}
     return found[0]._replace(metrics=list(lines.values())) if found else None
+
+
+def _gpus(record: Record) -> list[str] | None:
+    return record.about["hardware"].get("gpus")
 
 
 def newest_lines(folder: Path | None, wanted: Callable[[Line], bool]) -> pd.DataFrame:
