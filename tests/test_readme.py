@@ -31,6 +31,7 @@ LEFT_OUT = {
     "make": "the Makefile's targets are what CI runs",
     "python -m dtglib reproduce": "tests/test_reproduce.py",
     "python benchmarks": "tests/test_benchmarks.py",
+    "pytest -m cuda": "it wants a GPU",
     "dtglib suites minilang": "minutes; tests/test_syntactic.py",
     "dtglib blimp --fraction": "an hour; tests/test_syntactic.py",
     "dtglib challenge --model": "minutes; tests/test_translation_commands.py",
