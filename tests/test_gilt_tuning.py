@@ -261,8 +261,10 @@ def test_it_is_saved_and_loaded(tmp_path):
         ours.save(tmp_path / "it")
         again = load_tuned(tmp_path / "it")
         assert type(again) is type(ours) and again.config == config
+        assert_close(again.state_dict(), ours.state_dict(), rtol=0, atol=0)
         with torch.no_grad():
-            assert_close(again.answers(batch(config, task)), ours.answers(batch(config, task)), rtol=0, atol=0)
+            # Equal weights at other addresses in memory may be added up in another order.
+            assert_close(again.answers(batch(config, task)), ours.answers(batch(config, task)), rtol=0, atol=1e-6)
 
 
 def test_it_computes_in_bfloat16_too_and_scores_stay_fine():
