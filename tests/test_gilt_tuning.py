@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -263,8 +264,9 @@ def test_it_is_saved_and_loaded(tmp_path):
         assert type(again) is type(ours) and again.config == config
         assert_close(again.state_dict(), ours.state_dict(), rtol=0, atol=0)
         with torch.no_grad():
-            # Equal weights at other addresses in memory may be added up in another order.
-            assert_close(again.answers(batch(config, task)), ours.answers(batch(config, task)), rtol=0, atol=1e-6)
+            # Copied, because in a file weights begin anywhere, and some processors then add up in another order.
+            loaded = deepcopy(again)
+            assert_close(loaded.answers(batch(config, task)), ours.answers(batch(config, task)), rtol=0, atol=0)
 
 
 def test_it_computes_in_bfloat16_too_and_scores_stay_fine():

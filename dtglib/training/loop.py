@@ -235,7 +235,7 @@ class _Training:
         self.optimizer, self.clipped = config.optimizer(model), config.clipped_together(model)
         self.loss = _Loss(model)
         is_compiled = ours.device.type == "cuda" and getattr(model, "is_compiled", True)
-        # Not for held-out sentences: compiled without gradients, PyTorch 2.11's sum of a batch was often infinite.
+        # Not for held-out sentences: compiled without gradients, PyTorch 2.11's sum of a batch was wrong, or infinite.
         self.shared_loss = ours.share(torch.compile(self.loss) if is_compiled else self.loss)
         self.standing, self.tally, self.saved_at = Standing(), Tally(), time.monotonic()
 
