@@ -44,9 +44,13 @@ CELLS = """notebook.model.sharedModel.cells.map(cell => cell.toJSON()).flatMap((
     return is_code ? [{index, source, types, error, has_run: cell.execution_count != null}] : [];
 })"""
 # A picture counts where nothing lies over it: what stands at its centre is the picture.
+# JupyterLab draws the cells below when it is idle, and does not scroll to one that is not drawn: this one is drawn now.
 LOOK = """(async (index) => {
+    const cell = notebook.content.widgets[index];
+    notebook.content.renderCellOutputs(index);
+    await cell.ready;
     await notebook.content.scrollToItem(index, 'center');
-    const output = notebook.content.widgets[index].node.querySelector('.jp-Cell-outputWrapper');
+    const output = cell.node.querySelector('.jp-Cell-outputWrapper');
     output.scrollIntoView({block: 'center'});
     await new Promise(done => setTimeout(done, 300));
     const pictures = [...output.querySelectorAll('.jp-OutputArea-output :is(img, svg)')].flatMap(picture => {
