@@ -13,7 +13,7 @@ QUIET  := $(if $(CI),--quiet,)
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup data reproduce notebooks lab book figures test test-slow test-all lint bench release clean lock
+.PHONY: help setup data reproduce notebooks lab book figures test test-slow test-shapes test-all lint bench release clean lock
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,12 +65,14 @@ test: lint  ## lint, tests, and the notebooks against their stored outputs: in s
 	@$(BIN)/pytest $(TOGETHER) -m 'not (slow or alone)' --nbval-lax $(NOTEBOOKS) tests dtglib
 	@$(BIN)/pytest -m 'alone and not slow'
 
-test-slow: $(READY)  ## the tests that `make test` leaves out, and most others again with all shapes and types checked
+test-slow: $(READY)  ## the tests that `make test` leaves out
 	@$(BIN)/pytest $(TOGETHER) -m 'slow and not alone' --nbval-lax $(NOTEBOOKS) tests dtglib
 	@$(BIN)/pytest -m 'slow and alone'
+
+test-shapes: $(READY)  ## most tests again, with all shapes and types checked (by hand: CI has no time for it)
 	@$(BIN)/pytest $(TOGETHER) -m 'not (slow or alone)' --jaxtyping-packages=dtglib,beartype.beartype $(CHECKED)
 
-test-all: test test-slow  ## all tests
+test-all: test test-slow  ## what CI runs
 
 lint: $(READY)  ## ruff: style and formatting
 	@$(BIN)/ruff check
