@@ -11,7 +11,7 @@ import torch
 from checked_shapes import pytest_collection_finish, pytest_configure  # noqa: F401 (pytest calls them)
 from hypothesis import settings
 
-from dtglib.basics import package_cache
+from dtglib.basics.cache_folder import cache_folder
 from dtglib.data.minilang import corpus
 
 # The same examples each time in CI, new ones elsewhere. (A machine may be busy: there is no deadline.)
@@ -94,10 +94,10 @@ def data() -> Path:
 def nothing_kept(tmp_path, monkeypatch) -> Iterator[Path]:
     """An empty cache directory: nothing that an earlier process has compiled or drawn is found."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    package_cache.folder.cache_clear()
+    cache_folder.cache_clear()
     corpus._stream.cache_clear()
     yield tmp_path / "cache"
-    package_cache.folder.cache_clear()
+    cache_folder.cache_clear()
     corpus._stream.cache_clear()
 
 

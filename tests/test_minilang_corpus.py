@@ -15,7 +15,7 @@ import pytest
 import yaml
 from minilang_samples import SIZES, grammar, split
 
-from dtglib.basics import package_cache
+from dtglib.basics.cache_folder import cache_folder
 from dtglib.basics.errors import UserError
 from dtglib.basics.progress import quiet
 from dtglib.data import minilang
@@ -252,7 +252,7 @@ def test_an_unknown_split_is_an_error_that_lists_the_known_ones():
 def drawn_anew(monkeypatch, folder) -> None:
     """As in a new process that finds nothing kept."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
-    package_cache.folder.cache_clear()
+    cache_folder.cache_clear()
     corpus._stream.cache_clear()
 
 

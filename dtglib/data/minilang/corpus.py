@@ -8,7 +8,7 @@ splits never share a sentence, whatever their sizes and seeds:
     all others                                     train, dev or test, by a checksum of the words (80, 10 and 10 %)
 
 Within a split a short sentence may come twice, as in any text. The same split and seed give the same sentences on
-every machine. Sentences are cached between processes (package_cache.py).
+every machine. Sentences are cached between processes (basics/cache_folder.py).
 
     >>> first, again = split("test", 3), split("test", 3)
     >>> first == again, first[0].text
@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 from tqdm import tqdm
 
-from dtglib.basics import package_cache
+from dtglib.basics.cache_folder import read_cached, write_cached
 from dtglib.basics.errors import UserError
 from dtglib.basics.progress import progress
 from dtglib.data.conllu import Edge
@@ -119,15 +119,12 @@ def block_after(known: int) -> int:
 
 def _add_block(stream: Stream, bar: tqdm) -> None:
     """Add the next block of a stream: from the cache if it is there, otherwise newly drawn."""
-    entry = f"minilang/{stream.name}-{stream.drawn}"
-    block = package_cache.read(entry)
+    name = f"minilang/{stream.name}-{stream.drawn}"
+    block = read_cached(name)
     if block is None:
-        with package_cache.alone(f"minilang/{stream.name}"):
-            block = package_cache.read(entry)
-            if block is None:
-                with _no_collection():
-                    block = _as_bytes(*stream.draw(stream, bar))
-                package_cache.write(entry, block)
+        with _no_collection():
+            block = _as_bytes(*stream.draw(stream, bar))
+        write_cached(name, block)
     sentences, state = _from_bytes(block)
     stream.so_far = stream.sentences + sentences, state  # one assignment, which no interruption can split
 
