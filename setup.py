@@ -3,6 +3,6 @@
 from setuptools import find_packages, setup
 
 setup(
-    packages=[*find_packages(include=["dtglib*"]), "dtglib.models"],
+    packages=[*find_packages(include=["dtglib*", "dtgpapers*"]), "dtglib.models"],
     package_dir={"dtglib.models": "models"},
 )

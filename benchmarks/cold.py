@@ -18,8 +18,8 @@ from pathlib import Path
 
 from _common import benchmark, best
 
-from dtglib.experiments.prepare import trained
-from dtglib.experiments.settings import read_size
+from dtglib.runs.prepare import trained
+from dtglib.runs.settings import read_size
 
 DTGLIB = [sys.executable, "-m", "dtglib"]
 IMPORT_TORCH = [sys.executable, "-c", "import torch"]

@@ -18,6 +18,7 @@ from dtglib.data.minilang.grammar import read_language
 from dtglib.data.registry import data_folder
 from dtglib.data.treebank import read_conllu, trees_only
 from dtglib.data.vocabulary import Vocabulary
+from dtgpapers.translation.bilingual import sentence_pairs
 
 
 def main() -> None:
@@ -26,7 +27,7 @@ def main() -> None:
         os.environ["XDG_CACHE_HOME"] = empty
         report("minilang: write the grammar out", 1, read_language.__wrapped__)
         report("minilang: generate train", 20_000, lambda: minilang.split("train", 20_000, next(seeds)))
-        report("minilang: generate pairs", 20_000, lambda: minilang.sentence_pairs("train", 20_000, next(seeds)))
+        report("minilang: generate pairs", 20_000, lambda: sentence_pairs("train", 20_000, next(seeds)))
         sentences = [sentence.words for sentence in minilang.split("dev", 1000)]
         judge = minilang.english()
         report("minilang: recognise dev", 1000, lambda: [judge.accepts(words) for words in sentences])

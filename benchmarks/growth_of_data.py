@@ -36,8 +36,8 @@ from dtglib.basics.files import repository
 from dtglib.basics.record import peak_memory
 from dtglib.data import minilang
 from dtglib.data.treebank import write_conllu
-from dtglib.experiments.prepare import Prepared, prepare, read_corpus
-from dtglib.experiments.settings import Settings, read_settings
+from dtglib.runs.prepare import Prepared, prepare, read_corpus
+from dtglib.runs.settings import Settings, read_settings
 from dtglib.sequences.batches import by_length
 from dtglib.training.schedule import all_steps
 

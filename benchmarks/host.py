@@ -22,11 +22,11 @@ import torch
 from growth_curves import SPREAD
 
 from dtglib.decode.trie import Planned, planned
-from dtglib.experiments.cache import Computed, kept_rows
 from dtglib.families.base import family
 from dtglib.network.transformer import TransformerConfig
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.projective import different_samples
+from dtglib.runs.cache import Computed, kept_rows
 from dtglib.sequences.columns import NOTHING
 
 LENGTHS, SENTENCES, TREES = (9, 24), 16, 300

@@ -18,12 +18,12 @@ from precisions import report_precisions
 
 from dtglib.evaluate.blimp import read_pairs
 from dtglib.evaluate.likelihood import score_many
-from dtglib.experiments.parsers import trained_parser
-from dtglib.experiments.prepare import trained
-from dtglib.experiments.settings import read_size
 from dtglib.families.base import load_model
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS, propose
+from dtglib.runs.parsers import trained_parser
+from dtglib.runs.prepare import trained
+from dtglib.runs.settings import read_size
 
 TREES, SHARE = 100, 0.05
 

@@ -40,7 +40,7 @@ def main() -> None:
     models, batches = {}, {}
     for name in NAMES:
         config = family(name).config(name, **SIZE)
-        speaking = vocabulary.with_symbols(family(name).symbols(config, known))
+        speaking = family(name).vocabulary(config, vocabulary, known)
         torch.manual_seed(1)
         models[name] = build(config, speaking)
         examples = family(name).examples(config, speaking, Treebank(chosen, known.excluded), None)

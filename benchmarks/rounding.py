@@ -33,11 +33,11 @@ from dtglib.evaluate.blimp import all_pairs, pair_rows, read_pairs
 from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.evaluate.suites import Suite, all_items, item_rows, read_suites, scores_by_suite
 from dtglib.evaluate.surprisal import of_beginnings
-from dtglib.experiments.sentence_scores import spread
 from dtglib.families.base import family_of, load_model
 from dtglib.network.rounded import round_maps
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS, propose
+from dtglib.runs.sentence_scores import spread
 
 WIDTHS = Widths(30, 30, within=8.0)
 SCORED, TREES = 50, 300  # sentences, and the trees of each

@@ -27,14 +27,14 @@ from growth_curves import in_rows, trees_of
 from dtglib.data.corpora import UD_ENGLISH, ud_folder
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode.trie import joint_log_probs, planned
-from dtglib.experiments.parsers import trained_parser
-from dtglib.experiments.prepare import read_corpus
-from dtglib.experiments.sentence_scores import spread
-from dtglib.experiments.settings import Settings, read_size
 from dtglib.families.base import build
 from dtglib.network.transformer import Transformer, TransformerConfig
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS, propose
+from dtglib.runs.parsers import trained_parser
+from dtglib.runs.prepare import read_corpus
+from dtglib.runs.sentence_scores import spread
+from dtglib.runs.settings import Settings, read_size
 from dtglib.sequences.columns import Sequences
 
 LENGTHS, TREES, SENTENCES = (12, 25), 300, 4

@@ -26,10 +26,10 @@ from rates import report_rate
 from dtglib.basics.record import peak_memory, read_record
 from dtglib.data.corpora import UD_ENGLISH, load, ud_folder
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.experiments.prepare import prepare, train_into
-from dtglib.experiments.settings import read_size
 from dtglib.families.base import build, family, titles
 from dtglib.network.transformer import Batch, Transformer, TransformerConfig, batch_of
+from dtglib.runs.prepare import prepare, train_into
+from dtglib.runs.settings import read_size
 from dtglib.sequences.batches import by_length, pad
 from dtglib.sequences.structure import dense
 from dtglib.training.distributed import has_bfloat16_units

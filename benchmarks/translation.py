@@ -8,7 +8,7 @@ decoder, 8 heads, inner width 1024; forward and backward, the shortest of runs i
 nn.Transformer has the same layers (norms first, ReLU), embeddings, sinusoids and output map around it; it pads targets,
 as it must. "of nn.Transformer" is the ratio of the times for the same pairs: the bar is 1.0. The other systems encode
 half of the prefixes of each target, and some of them also all prefixes, as in the paper; "of vanilla" is the ratio of
-times, "by operations" the ratio of the products that they compute (families/translation/operations.py), and "over" the
+times, "by operations" the ratio of the products that they compute (dtgpapers/translation/operations.py), and "over" the
 first by the second: the bar is 1.3.
 """
 
@@ -29,13 +29,13 @@ from torch import Tensor, nn
 from dtglib.data.corpora import load
 from dtglib.data.vocabulary import PAD, Vocabulary
 from dtglib.families.base import family
-from dtglib.families.translation.config import TranslationConfig
-from dtglib.families.translation.examples import Meanings, PairBatch, padded
-from dtglib.families.translation.network import Translator
-from dtglib.families.translation.operations import operations, shapes_of_step
-from dtglib.families.translation.prefixes import GO
-from dtglib.families.translation.systems import SYSTEMS
 from dtglib.network.attention import NEAREST, sinusoids
+from dtgpapers.translation.config import TranslationConfig
+from dtgpapers.translation.examples import Meanings, PairBatch, padded
+from dtgpapers.translation.network import Translator
+from dtgpapers.translation.operations import operations, shapes_of_step
+from dtgpapers.translation.prefixes import GO
+from dtgpapers.translation.systems import SYSTEMS
 
 ENTRIES, WORDS, ROUNDS = 8000, 1024, 3
 SIZE = {"layers": 3, "width": 256, "heads": 8, "inner": 1024}
@@ -72,7 +72,7 @@ def prepared(size: dict[str, int]) -> tuple[dict[str, Callable[[], None]], dict[
     for what, share in PREFIXES.items():
         name, *_ = what.split(",")
         config = TranslationConfig(name, dropout=0.0, prefixes=share, **size)
-        vocabulary = shared.with_symbols(family(name).symbols(config, treebank))
+        vocabulary = family(name).vocabulary(config, shared, treebank)
         data = family(name).examples(config, vocabulary, treebank, None)
         batches[what] = batch = data.batch(data.plan(WORDS, np.random.default_rng(1), cpu)[0], WORDS, cpu)
         torch.manual_seed(1)

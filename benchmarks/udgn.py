@@ -26,9 +26,9 @@ from torch import Tensor
 from dtglib.data.corpora import load
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.families.base import family
-from dtglib.families.udgn.masked import SYMBOLS
-from dtglib.families.udgn.network import Layer
-from dtglib.families.udgn.words import readable
+from dtgpapers.udgn.masked import SYMBOLS
+from dtgpapers.udgn.network import Layer
+from dtgpapers.udgn.words import readable
 
 WORDS, ENTRIES, ROUNDS = 2000, 10_798, 3
 NAMES = ("udgn-transformer", "udgn", "udgn, a loop over heads")

@@ -12,11 +12,11 @@ import numpy as np
 import torch
 
 from dtglib.decode.beam import Widths, in_parts, search
-from dtglib.experiments.prepare import trained
-from dtglib.experiments.sentence_scores import spread
-from dtglib.experiments.sentence_scores import test_sentences as sentences_to_test
-from dtglib.experiments.settings import read_size
 from dtglib.families.base import load_model
+from dtglib.runs.prepare import trained
+from dtglib.runs.sentence_scores import spread
+from dtglib.runs.sentence_scores import test_sentences as sentences_to_test
+from dtglib.runs.settings import read_size
 
 WIDEST = Widths(300, 300)
 OTHERS = (Widths(300, 300, within=12.0), Widths(300, 300, within=8.0), Widths(300, 300, within=4.0), Widths(100, 100),

@@ -42,8 +42,8 @@ from dtglib.data.statistics import row_of, stats_of
 from dtglib.data.tokenize import tokenize
 from dtglib.data.treebank import Sentence, Treebank, trees_by_lifting, why_not_projective
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.experiments.settings import read_size
 from dtglib.pictures import plot
+from dtglib.runs.settings import read_size
 
 settings = read_size(size)
 pd.set_option("display.max_colwidth", None)

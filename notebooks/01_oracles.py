@@ -35,10 +35,10 @@ import pandas as pd
 from dtglib.data.corpora import UD_ENGLISH, load, ud_treebanks
 from dtglib.data.treebank import Sentence, trees_only
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.experiments.prepare import read_part
-from dtglib.experiments.settings import read_size
 from dtglib.pictures import plot
 from dtglib.pictures.widgets import explore
+from dtglib.runs.prepare import read_part
+from dtglib.runs.settings import read_size
 from dtglib.sequences.compile import Arcs, compile_trees
 from dtglib.transitions import START, SYSTEMS, Kind, oracle, replay, take
 from dtglib.transitions.protocol import OPEN, why_no_tree

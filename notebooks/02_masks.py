@@ -37,9 +37,9 @@ import pandas as pd
 from dtglib.data.corpora import load, ud_treebanks
 from dtglib.data.treebank import Sentence, trees_only
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.experiments.settings import read_size
 from dtglib.pictures import plot
 from dtglib.pictures.widgets import explore
+from dtglib.runs.settings import read_size
 from dtglib.sequences.batches import pad
 from dtglib.sequences.compile import compile_trees
 from dtglib.sequences.describe import as_rows, show, show_in_a_row

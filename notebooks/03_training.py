@@ -38,11 +38,11 @@ import torch
 from dtglib.basics.record import read_record
 from dtglib.data.treebank import Sentence, Treebank, trees_only
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.experiments.prepare import prepare, read_corpus, trained
-from dtglib.experiments.settings import read_size
 from dtglib.families.base import family, load_model, titles
 from dtglib.network.transformer import batch_of
 from dtglib.pictures import plot
+from dtglib.runs.prepare import prepare, read_corpus, trained
+from dtglib.runs.settings import read_size
 from dtglib.sequences.batches import pad
 from dtglib.sequences.columns import COMPOSE, NOTHING
 from dtglib.sequences.structure import dense

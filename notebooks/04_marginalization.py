@@ -36,15 +36,15 @@ import pandas as pd
 from dtglib.data.treebank import Sentence
 from dtglib.evaluate.likelihood import all_trees, score_trees
 from dtglib.evaluate.rerank import reranked
-from dtglib.experiments import sentence_scores as measured
-from dtglib.experiments.parsers import proposers
-from dtglib.experiments.prepare import prepare, read_corpus, trained
-from dtglib.experiments.settings import read_size
 from dtglib.families.base import family, load_model, titles
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.projective import best_trees
 from dtglib.parsing.propose import METHODS, favourites, propose
 from dtglib.pictures import plot
+from dtglib.runs import sentence_scores as measured
+from dtglib.runs.parsers import proposers
+from dtglib.runs.prepare import prepare, read_corpus, trained
+from dtglib.runs.settings import read_size
 
 NAMES = titles("dtg")
 WITH_TREES = [model for model in NAMES if family(model).likelihood.sums_over_trees]

@@ -43,11 +43,11 @@ from dtglib.decode.word_by_word import follow
 from dtglib.evaluate.blimp import read_pairs
 from dtglib.evaluate.suites import read_suites
 from dtglib.evaluate.surprisal import UNITS, moments, surprisals, word_frame
-from dtglib.experiments.prepare import prepare, read_corpus, trained
-from dtglib.experiments.settings import read_size
-from dtglib.experiments.syntax_scores import pairs_of, parsing_of, suites_of, widths_of
 from dtglib.families.base import family, load_model, titles
 from dtglib.pictures import plot
+from dtglib.runs.prepare import prepare, read_corpus, trained
+from dtglib.runs.settings import read_size
+from dtglib.runs.syntax_scores import pairs_of, parsing_of, suites_of, widths_of
 from dtglib.sequences.describe import show
 from dtglib.transitions.protocol import OPEN
 
@@ -304,7 +304,7 @@ worst[["sentence", "word", "text", "bits", "of prefixes", "more"]].sort_values([
 parsing = pd.DataFrame(
     {"model": NAMES[model], "seed": seed, **parsing_of(settings[model, seed], folder)}
     for (model, seed), folder in folders.items()
-    if family(model).parses
+    if family(model).trees.are_parses
 ).set_index(["model", "seed"])
 shares = [name for name in parsing if name.startswith("UAS")]
 parsing.assign(**{name: (100 * parsing[name]).round(1) for name in shares})

@@ -35,8 +35,8 @@ size = "smoke"
 # %%
 import pandas as pd
 
-from dtglib.experiments.recorded import benchmark, benchmark_in_parts
 from dtglib.pictures import plot
+from dtglib.runs.recorded import benchmark, benchmark_in_parts
 
 pd.set_option("display.width", 160)
 pd.set_option("display.max_colwidth", 60)

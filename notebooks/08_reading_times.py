@@ -41,7 +41,9 @@ from dtglib.basics.record import read_record
 from dtglib.basics.released import folder_named
 from dtglib.data.reading import MEASURES, read_reading, reading_file, written_words
 from dtglib.decode.beam import Widths
-from dtglib.experiments.reading_gains import (
+from dtglib.pictures import plot
+from dtglib.pictures.intervals import Columns, draw_intervals
+from dtglib.runs.reading_gains import (
     SURPRISAL,
     compared_in,
     gains_of,
@@ -49,8 +51,6 @@ from dtglib.experiments.reading_gains import (
     reading_table,
     some_sentences,
 )
-from dtglib.pictures import plot
-from dtglib.pictures.intervals import Columns, draw_intervals
 
 pd.set_option("display.width", 200, "display.max_columns", None)
 OURS = {"dtg-ud": "DTG", "txl-trans-ud": "TXL (trans)", "txl-tokens-ud": "TXL (tokens)"}

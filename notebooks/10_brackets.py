@@ -38,13 +38,13 @@ from dtglib.data.corpora import constituent_corpora, load, ud_treebanks
 from dtglib.data.symbols import ARCS
 from dtglib.data.treebank import Sentence, trees_only
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.experiments.settings import read_size
-from dtglib.families.constituency import BracketReading
-from dtglib.families.constituency import show as show_brackets
 from dtglib.pictures import plot
+from dtglib.runs.settings import read_size
 from dtglib.sequences import reach
 from dtglib.sequences.describe import show
 from dtglib.sequences.readings import on_a_stack
+from dtgpapers.constituency.describe import show as show_brackets
+from dtgpapers.constituency.family import BracketReading
 
 settings = read_size(size)
 pd.set_option("display.max_colwidth", None)

@@ -36,23 +36,23 @@ size = "smoke"
 import numpy as np
 import pandas as pd
 
-from dtglib.data.bracketing import CHAIN, spans_of
 from dtglib.decode.beam import search
-from dtglib.evaluate.constituents import counted
 from dtglib.evaluate.suites import read_suites
 from dtglib.evaluate.surprisal import UNITS, surprisals
-from dtglib.experiments import sentence_scores as measured
-from dtglib.experiments.measures import MODELS
-from dtglib.experiments.parsers import proposer_of
-from dtglib.experiments.prepare import is_released, prepare, read_corpus, trained
-from dtglib.experiments.settings import read_size
-from dtglib.experiments.syntax_scores import beam_scores, pairs_of, suites_of, widths_of
-from dtglib.experiments.tables import as_text, differences, measured_values
 from dtglib.families.base import compared, family, load_model, titles
-from dtglib.parsing.constituents import bracketed
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS, propose
 from dtglib.pictures import plot
+from dtglib.runs import sentence_scores as measured
+from dtglib.runs.measures import MODELS
+from dtglib.runs.parsers import proposer_of
+from dtglib.runs.prepare import is_released, prepare, read_corpus, trained
+from dtglib.runs.settings import read_size
+from dtglib.runs.syntax_scores import beam_scores, pairs_of, suites_of, widths_of
+from dtglib.runs.tables import as_text, differences, measured_values
+from dtgpapers.constituency.bracketing import CHAIN, spans_of
+from dtgpapers.constituency.f1 import counted
+from dtgpapers.constituency.span_parser import bracketed
 
 pd.set_option("display.width", 160, "display.max_colwidth", None)
 first = read_size(size)
@@ -93,7 +93,7 @@ words, widths = sum(suite.items[0].conditions["match_sing"], ()), widths_of(firs
 rows = {}
 for name, model in models.items():
     (found,) = search(model.stepper(), model.vocabulary, [words], widths)
-    tree = None if found.tree is None else family(name).shown(model, words, found.tree.tolist())
+    tree = None if found.tree is None else family(name).trees.shown(model, words, found.tree.tolist())
     rows[names[name]] = {"log p": round(found.log_prob, 2), "tree": tree}
 pd.DataFrame(rows).T
 
@@ -108,7 +108,7 @@ plot.draw_surprisals(words, {title: one.of_words * UNITS["bits"] for title, one 
 # ## Where the trees come from
 #
 # A model of brackets is summed over trees that a parser of constituents proposes, as DTG is over a biaffine parser's.
-# The network scores every span with every label; `parsing/spans.py` takes from the scores, exactly, the best trees or
+# The network scores every span with every label; constituency/spans.py takes from them, exactly, the best trees or
 # different draws. How good is that parser, how much of its probability do the drawn trees have, and is the treebank's
 # tree among them?
 
@@ -149,7 +149,7 @@ for name in names:
     kind = family(name)
     parser = proposer_of(kind, settings[name]) if name in WITH_TREES else None
     by_beam = None if kind.likelihood.is_exact else beam_scores(folders[name], sentences, widths)
-    is_searched = kind.is_scored_by_search
+    is_searched = kind.likelihood.needs_search
     scores = by_beam if is_searched else measured.scores_of(folders[name], sentences, parser, trees, seed=seed)
     found = measured.perplexity_row(scores)
     row = {"model": names[name], **{key: found[key] for key in ("per word", "per word, low", "per word, high")}}

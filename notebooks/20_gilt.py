@@ -40,20 +40,22 @@ import pandas as pd
 from dtglib.decode.beam import search
 from dtglib.evaluate.suites import read_suites
 from dtglib.evaluate.surprisal import UNITS, surprisals
-from dtglib.experiments import sentence_scores as measured
-from dtglib.experiments.ablations import study
-from dtglib.experiments.measures import OF_GILT
-from dtglib.experiments.prepare import is_released, prepare, read_corpus, trained
-from dtglib.experiments.settings import read_size
-from dtglib.experiments.syntax_scores import beam_scores, graphs_of, pairs_of, suites_of, widths_of
-from dtglib.experiments.tables import as_text, beside_the_paper, in_words, measured_values, orderings
 from dtglib.families.base import compared, family, load_model
-from dtglib.families.gilt.describe import as_rows, graph_in, show
-from dtglib.families.gilt.gains import gains, shares_moved
-from dtglib.families.gilt.graphs import graph_of, tree_of
-from dtglib.families.gilt.tape import FEATURES
 from dtglib.pictures import plot
-from dtglib.pictures.tapes import draw_gains, draw_tapes
+from dtglib.runs import sentence_scores as measured
+from dtglib.runs.ablations import study
+from dtglib.runs.prepare import is_released, prepare, read_corpus, trained
+from dtglib.runs.settings import read_size
+from dtglib.runs.syntax_scores import beam_scores, pairs_of, suites_of, widths_of
+from dtglib.runs.tables import as_text, beside_the_paper, in_words, measured_values, orderings
+from dtgpapers.gilt.describe import as_rows, graph_in, show
+from dtgpapers.gilt.family import READ_BY
+from dtgpapers.gilt.gains import gains, shares_moved
+from dtgpapers.gilt.graphs import graph_of, tree_of
+from dtgpapers.gilt.measured import graphs_of
+from dtgpapers.gilt.pictures import draw_gains, draw_tapes
+from dtgpapers.gilt.tables import ORDERS
+from dtgpapers.gilt.tape import FEATURES
 
 pd.set_option("display.width", 240, "display.max_colwidth", None, "display.max_columns", None)
 first = read_size(size, model="gilt")
@@ -156,7 +158,7 @@ words, widths = sum(suite.items[0].conditions["match_sing"], ()), widths_of(firs
 rows = {}
 for name, model in models.items():
     (best,) = search(model.stepper(), model.vocabulary, [words], widths)
-    tree = family(name).shown(model, words, best.tree.tolist()) if family(name).graphs else None
+    tree = family(name).trees.shown(model, words, best.tree.tolist()) if name in READ_BY else None
     rows[names[name]] = {"log p": round(best.log_prob, 2), "arcs": tree}
 pd.DataFrame(rows).T
 
@@ -176,7 +178,7 @@ plot.draw_surprisals(words, {title: one.of_words * UNITS["bits"] for title, one 
 # right. *log joint*: log p of words and graph, per token.
 
 # %% tags=["table"]
-judged = {names[name]: graphs_of(settings[name], folder) for name, folder in folders.items() if family(name).graphs}
+judged = {names[name]: graphs_of(settings[name], folder) for name, folder in folders.items() if name in READ_BY}
 of_graphs = pd.DataFrame(judged).T.drop(columns="sentences")
 percent = [name for name in of_graphs if name not in ("arcs", "log joint")]
 of_graphs.assign(**100 * of_graphs[percent]).round(2)
@@ -190,7 +192,7 @@ of_graphs.assign(**100 * of_graphs[percent]).round(2)
 # %% tags=["table"]
 rows = []
 for name, folder in folders.items():
-    by_search = family(name).is_scored_by_search
+    by_search = family(name).likelihood.needs_search
     scores = beam_scores(folder, sentences, widths) if by_search else measured.scores_of(folder, sentences)
     found = measured.perplexity_row(scores)
     rows.append({"model": names[name], **{key: found[key] for key in ("per word", "per word, low", "per word, high")}})
@@ -309,10 +311,10 @@ beside_the_paper("gilt_table4", values[values["system"].str.startswith("GiLT")])
 # paired t test over the seeds, where there are several. Orders of which one side is not recorded are left out.
 
 # %% tags=["table"]
-orderings(values, OF_GILT).round(2)
+orderings(values, ORDERS).round(2)
 
 # %%
-print(*in_words(orderings(values, OF_GILT)), sep="\n")
+print(*in_words(orderings(values, ORDERS)), sep="\n")
 
 # %% [markdown]
 # What was recorded about features, depth and the biaffine map, with GiLT as it is in the first row of each question:

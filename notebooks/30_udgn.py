@@ -37,26 +37,26 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dtglib.evaluate.induction import trivial_rows
-from dtglib.evaluate.labels import correlations, values_at_arcs, without_subtypes
-from dtglib.experiments.ablations import ablations
-from dtglib.experiments.induction import IN_NOTEBOOK, induction_of, learning_of, read_test
-from dtglib.experiments.induction_tables import (
+from dtglib.families.base import compared, load_model
+from dtglib.pictures import plot
+from dtglib.runs.ablations import ablations
+from dtglib.runs.prepare import prepare, read_corpus, trained
+from dtglib.runs.recorded import benchmark
+from dtglib.runs.settings import read_size
+from dtglib.runs.tables import as_text, beside_the_paper, in_words, measured_values, orderings
+from dtgpapers.udgn.beliefs import BEFORE, believed
+from dtgpapers.udgn.induction import trivial_rows
+from dtgpapers.udgn.labels import correlations, values_at_arcs, without_subtypes
+from dtgpapers.udgn.measured import IN_NOTEBOOK, induction_of, learning_of, read_test
+from dtgpapers.udgn.parser import EDGES, mask_of
+from dtgpapers.udgn.pictures import draw_beliefs, draw_correlations
+from dtgpapers.udgn.similarity import of_similarity, similarity_of
+from dtgpapers.udgn.tables import (
+    ORDERS,
     labels_beside_the_paper,
     recorded_learning,
     similarity_beside_the_paper,
 )
-from dtglib.experiments.measures import OF_UDGN
-from dtglib.experiments.prepare import prepare, read_corpus, trained
-from dtglib.experiments.recorded import benchmark
-from dtglib.experiments.settings import read_size
-from dtglib.experiments.similarity import of_similarity, similarity_of
-from dtglib.experiments.tables import as_text, beside_the_paper, in_words, measured_values, orderings
-from dtglib.families.base import compared, load_model
-from dtglib.families.udgn.beliefs import BEFORE, believed
-from dtglib.families.udgn.parser import EDGES, mask_of
-from dtglib.pictures import plot
-from dtglib.pictures.beliefs import draw_beliefs, draw_correlations
 
 pd.set_option("display.width", 200, "display.max_columns", None)
 names = compared("udgn")
@@ -283,7 +283,7 @@ similarity_beside_the_paper()
 # hold?
 
 # %%
-print(*(in_words(orderings(values, OF_UDGN)) or ["nothing is recorded yet"]), sep="\n")
+print(*(in_words(orderings(values, ORDERS)) or ["nothing is recorded yet"]), sep="\n")
 
 # %% [markdown]
 # ## What we found

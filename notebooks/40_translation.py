@@ -41,17 +41,22 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dtglib.data.minilang import sentence_pairs
-from dtglib.data.minilang.bilingual import was_lifted
-from dtglib.evaluate.translations import signatures
-from dtglib.experiments.measures import OF_TRANSLATION
-from dtglib.experiments.prepare import prepare, read_corpus, trained
-from dtglib.experiments.recorded import benchmark
-from dtglib.experiments.sentence_scores import spread
-from dtglib.experiments.settings import compared_at, read_size
-from dtglib.experiments.tables import in_words, measured_values, orderings
-from dtglib.experiments.translating import references_of, translation_of, translations_by
-from dtglib.experiments.translation_tables import (
+from dtglib.pictures import plot
+from dtglib.runs.prepare import prepare, read_corpus, trained
+from dtglib.runs.recorded import benchmark
+from dtglib.runs.sentence_scores import spread
+from dtglib.runs.settings import compared_at, read_size
+from dtglib.runs.tables import in_words, measured_values, orderings
+from dtgpapers.translation.bilingual import sentence_pairs, was_lifted
+from dtgpapers.translation.config import TranslationConfig
+from dtgpapers.translation.describe import described
+from dtgpapers.translation.examples import Meanings
+from dtgpapers.translation.measured import references_of, translation_of, translations_by
+from dtgpapers.translation.operations import operations, shapes_of_step
+from dtgpapers.translation.pictures import draw_growing, draw_parents
+from dtgpapers.translation.scores import signatures
+from dtgpapers.translation.tables import (
+    ORDERS,
     cells_of_tests,
     challenges_below,
     object_first_below,
@@ -61,12 +66,6 @@ from dtglib.experiments.translation_tables import (
     sign_tests,
     theirs,
 )
-from dtglib.families.translation.config import TranslationConfig
-from dtglib.families.translation.describe import described
-from dtglib.families.translation.examples import Meanings
-from dtglib.families.translation.operations import operations, shapes_of_step
-from dtglib.pictures import plot
-from dtglib.pictures.translations import draw_growing, draw_parents
 
 pd.set_option("display.width", 220, "display.max_columns", None, "display.max_rows", None, "display.max_colwidth", None)
 names = compared_at(size, "translation")
@@ -391,7 +390,7 @@ curves(kept[kept["set"] == "particle"]) if len(kept) else "nothing is recorded y
 # Which of the paper's orders hold?
 
 # %%
-print(*(in_words(orderings(measured_values(), OF_TRANSLATION)) or ["nothing is recorded yet"]), sep="\n")
+print(*(in_words(orderings(measured_values(), ORDERS)) or ["nothing is recorded yet"]), sep="\n")
 
 # %% [markdown]
 # ## What we found

@@ -32,7 +32,9 @@ size = "smoke"
 # %%
 import pandas as pd
 
-from dtglib.experiments.tables import (
+from dtglib.basics.papers import papers
+from dtglib.pictures import plot
+from dtglib.runs.tables import (
     as_markdown,
     beside_the_paper,
     circuit_scores,
@@ -40,7 +42,6 @@ from dtglib.experiments.tables import (
     measured_values,
     orderings,
 )
-from dtglib.pictures import plot
 
 pd.set_option("display.width", 200, "display.max_columns", None)
 values = measured_values()
@@ -121,10 +122,11 @@ plot.draw_scores(circuits, "circuit", "score, percent", "model") if len(circuits
 # round), over the seeds that both have; *p* of a paired t test over the seeds, where there are several.
 
 # %% tags=["table"]
-orderings(values).round(2)
+said = [order for paper in papers() if paper.name in ("dtg", "constituency") for order in paper.part("orders")]
+orderings(values, said).round(2)
 
 # %%
-print(*in_words(orderings(values)), sep="\n")
+print(*in_words(orderings(values, said)), sep="\n")
 
 # %% [markdown]
 # ## What was found

@@ -24,7 +24,7 @@ TIMES = {"seconds", "positions_per_second"}
 
 # Processes that are forked from one that has the imports behind it: a start of Python with PyTorch takes seconds.
 ELSEWHERE = multiprocessing.get_context("forkserver")
-ELSEWHERE.set_forkserver_preload(["dtglib.experiments.prepare", "torch._dynamo"])
+ELSEWHERE.set_forkserver_preload(["dtglib.runs.prepare", "torch._dynamo"])
 
 
 # ---- Processes

@@ -155,7 +155,7 @@ def test_vanilla_and_pytorchs_layers_have_the_same_parameters_but_for_what_surro
     assert all(by_operations[f"{name}, all prefixes"] > 1.5 * by_operations[name] for name in ("bitran", "parent"))
     for work in works.values():
         work()
-    from dtglib.families.translation.config import TranslationConfig
+    from dtgpapers.translation.config import TranslationConfig
 
     config = TranslationConfig(dropout=0.0, smoothing=0.0, **translation.SMALL)
     treebank = translation.load("minilang:de-en", "train", 5)

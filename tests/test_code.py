@@ -13,9 +13,9 @@ from test_imports import ROOMS as ROOMS_IN_ORDER
 import dtglib.basics.code
 from dtglib.basics.code import RUNNING, code_behind_source, code_of, modules_behind
 from dtglib.decode.beam import search
-from dtglib.experiments.syntax_scores import pair_rows
 from dtglib.families.base import module_of
 from dtglib.families.dtg import FAMILIES
+from dtglib.runs.syntax_scores import pair_rows
 from dtglib.training.loop import train
 
 PROGRAM = """
@@ -58,15 +58,15 @@ def test_the_rooms_are_those_of_the_package_in_their_order():
 
 
 def test_behind_a_module_is_what_it_imports_and_what_that_imports():
-    behind = modules_behind("decode/trie", "decode")
+    behind = modules_behind("dtglib/decode/trie", "decode")
     assert {
-        "decode/trie",
-        "network/transformer",
-        "network/attention",
-        "sequences/columns",
-        "transitions/rows",
+        "dtglib/decode/trie",
+        "dtglib/network/transformer",
+        "dtglib/network/attention",
+        "dtglib/sequences/columns",
+        "dtglib/transitions/rows",
     } <= behind
-    assert not {"decode/beam", "training/loop", "evaluate/likelihood"} & behind
+    assert not {"dtglib/decode/beam", "dtglib/training/loop", "dtglib/evaluate/likelihood"} & behind
 
 
 @pytest.mark.parametrize("module", sorted(MODULES))
@@ -80,10 +80,20 @@ def test_behind_no_module_is_one_of_a_room_above_the_one_asked_for_nor_one_that_
 def test_the_code_of_a_training_is_that_of_its_family_and_of_the_rooms_up_to_training(monkeypatch):
     family = FAMILIES[0]
     before = code_of("training", train, family.build)
-    for module in ("decode/stack_stepper", "evaluate/perplexity", "pictures/plot", "families/txl"):
+    for module in (
+        "dtglib/decode/stack_stepper",
+        "dtglib/evaluate/perplexity",
+        "dtglib/pictures/plot",
+        "dtglib/families/txl",
+    ):
         monkeypatch.setitem(RUNNING, module, "another")
         assert code_of("training", train, family.build) == before, module
-    for module in ("families/sequence_model", "network/attention", "training/schedule", "transitions/arc_swift"):
+    for module in (
+        "dtglib/families/sequence_model",
+        "dtglib/network/attention",
+        "dtglib/training/schedule",
+        "dtglib/transitions/arc_swift",
+    ):
         monkeypatch.setitem(RUNNING, module, "another")
         after = code_of("training", train, family.build)
         assert after != before, module
@@ -93,28 +103,30 @@ def test_the_code_of_a_training_is_that_of_its_family_and_of_the_rooms_up_to_tra
 @pytest.mark.parametrize(
     "changed",
     [
-        "families/dtg",
-        "decode/stack_stepper",
-        "training/examples",
+        "dtglib/families/dtg",
+        "dtglib/decode/stack_stepper",
+        "dtglib/training/examples",
         "data/minilang/english/pairs.yaml",
         "evaluate/circuits.csv",
     ],
 )
 def test_a_notebook_that_trains_depends_on_all_families_and_on_data_files(changed, monkeypatch):
-    notebook = "from dtglib.experiments.prepare import trained\nfrom dtglib.experiments.syntax_scores import pairs_of\n"
+    notebook = "from dtglib.runs.prepare import trained\nfrom dtglib.runs.syntax_scores import pairs_of\n"
     before = code_behind_source(notebook, "reproduce")
     monkeypatch.setitem(RUNNING, changed, "another")
     assert code_behind_source(notebook, "reproduce") != before
 
 
-@pytest.mark.parametrize("changed", ["experiments/syntax_scores", "parsing/propose", "decode/beam", "families/dtg"])
+@pytest.mark.parametrize(
+    "changed", ["dtglib/runs/syntax_scores", "dtglib/parsing/propose", "dtglib/decode/beam", "dtglib/families/dtg"]
+)
 def test_rows_depend_on_the_code_that_computes_them(changed, monkeypatch):
     def code() -> str:
         return code_of("evaluate", pair_rows, module_of("dtg"))
 
     before = code()
-    monkeypatch.setitem(RUNNING, "experiments/tables", "another")
-    monkeypatch.setitem(RUNNING, "families/txl", "another")
+    monkeypatch.setitem(RUNNING, "dtglib/runs/tables", "another")
+    monkeypatch.setitem(RUNNING, "dtglib/families/txl", "another")
     assert code() == before
     monkeypatch.setitem(RUNNING, changed, "another")
     assert code() != before
@@ -131,7 +143,7 @@ def test_of_a_users_function_its_file_counts_and_what_that_imports(tmp_path, mon
     from somebodys import mine
 
     first = code_of("decode", mine)
-    monkeypatch.setitem(RUNNING, "decode/beam", "another")
+    monkeypatch.setitem(RUNNING, "dtglib/decode/beam", "another")
     second = code_of("decode", mine)
     (tmp_path / "somebodys.py").write_text(f"{source}# There is a difference\n")
     third = code_of("decode", mine)
@@ -145,7 +157,7 @@ def test_of_a_users_function_its_file_counts_and_what_that_imports(tmp_path, mon
 def test_the_code_of_a_notebook_is_what_it_imports(monkeypatch):
     notebook = "from dtglib.pictures import plot\n"
     before = code_behind_source(notebook, "reproduce")
-    monkeypatch.setitem(RUNNING, "decode/beam", "another")
+    monkeypatch.setitem(RUNNING, "dtglib/decode/beam", "another")
     assert code_behind_source(notebook, "reproduce") == before
-    monkeypatch.setitem(RUNNING, "data/treebank", "another")
+    monkeypatch.setitem(RUNNING, "dtglib/data/treebank", "another")
     assert code_behind_source(notebook, "reproduce") != before

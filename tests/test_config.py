@@ -11,7 +11,7 @@ from dtglib.basics.config import as_dict, as_yaml, fingerprint, parse_override, 
 from dtglib.basics.errors import UserError
 from dtglib.data.corpora import CorpusConfig
 from dtglib.data.vocabulary import VocabularyConfig
-from dtglib.experiments.settings import RunConfig, read_size
+from dtglib.runs.settings import RunConfig, read_size
 
 KINDS = (RunConfig, CorpusConfig, VocabularyConfig)
 

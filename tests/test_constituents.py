@@ -3,9 +3,9 @@
 import pytest
 
 from dtglib.basics.errors import UserError
-from dtglib.data.bracketing import spans_of, steps_of
 from dtglib.data.corpora import corpora, corpus_checksum, corpus_files, load, splits
-from dtglib.families.constituency.trees import labels_of, symbols_of
+from dtgpapers.constituency.bracketing import spans_of, steps_of
+from dtgpapers.constituency.trees import labels_of, symbols_of
 
 TREES = """(ROOT
   (S (NP (EX There)) (VP (VBZ is))))

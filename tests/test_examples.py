@@ -16,9 +16,9 @@ from dtglib.data.corpora import load
 from dtglib.data.symbols import arcs
 from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import END, PAD, ROOT, Vocabulary
-from dtglib.experiments.settings import read_size
 from dtglib.families.base import build
 from dtglib.network.transformer import Batch, TransformerConfig, batch_of
+from dtglib.runs.settings import read_size
 from dtglib.sequences.batches import ROW, pack, pad
 from dtglib.training.examples import PACKED, Examples, layout_for
 

@@ -6,7 +6,7 @@ import nbformat
 import pytest
 
 from dtglib.basics.errors import UserError
-from dtglib.reproduce.execute import PAPERMILL, SCRIPTS, Runner, Shown
+from dtglib.runs.execute import PAPERMILL, SCRIPTS, Runner, Shown
 
 HEADER = "# ---\n# jupyter:\n#   jupytext:\n#     formats: ipynb,py:percent\n# ---\n\n"
 SCRIPT = f"""{HEADER}# %% [markdown]

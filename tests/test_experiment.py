@@ -12,9 +12,9 @@ from dtglib.basics.code import RUNNING
 from dtglib.basics.errors import UserError
 from dtglib.basics.record import read_record
 from dtglib.data.treebank import Sentence, sentence_from_rows, write_conllu
-from dtglib.experiments.prepare import prepare, trained
-from dtglib.experiments.settings import read_settings
 from dtglib.families.base import load_model
+from dtglib.runs.prepare import prepare, trained
+from dtglib.runs.settings import read_settings
 from dtglib.training.examples import Examples
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -83,7 +83,10 @@ def test_other_sentences_in_the_same_place_give_another_folder(repository):
     assert len({first, second, third}) == 3
 
 
-@pytest.mark.parametrize("module", ["training/loop", "network/output", "sequences/compile", "families/sequence_model"])
+@pytest.mark.parametrize(
+    "module",
+    ["dtglib/training/loop", "dtglib/network/output", "dtglib/sequences/compile", "dtglib/families/sequence_model"],
+)
 def test_other_code_gives_another_folder(module, repository, monkeypatch):
     first = trained(settings(repository))
     monkeypatch.setitem(RUNNING, module, "of a changed one")
@@ -92,7 +95,13 @@ def test_other_code_gives_another_folder(module, repository, monkeypatch):
 
 def test_code_that_decides_about_no_weight_gives_the_same_folder(repository, monkeypatch):
     first = trained(settings(repository))
-    for module in ("decode/beam", "evaluate/suites", "pictures/plot", "experiments/tables", "basics/progress"):
+    for module in (
+        "dtglib/decode/beam",
+        "dtglib/evaluate/suites",
+        "dtglib/pictures/plot",
+        "dtglib/runs/tables",
+        "dtglib/basics/progress",
+    ):
         monkeypatch.setitem(RUNNING, module, "of a changed one")
     assert trained(settings(repository)) == first
 

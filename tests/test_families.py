@@ -35,9 +35,9 @@ from dtglib.decode.trie import computed as of_tries
 from dtglib.decode.trie import planned
 from dtglib.decode.writing import write
 from dtglib.evaluate.surprisal import surprisals
-from dtglib.experiments.settings import read_settings
 from dtglib.families.base import families, family, family_of, load_model, titles
 from dtglib.network.transformer import batch_of
+from dtglib.runs.settings import read_settings
 from dtglib.sequences.batches import pad
 from dtglib.sequences.structure import dense, flex
 from dtglib.training.examples import Examples

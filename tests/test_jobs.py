@@ -10,20 +10,20 @@ from conftest import slow
 from running import ROOT
 from toys import tiny_repository
 
-import dtglib.experiments.jobs
+import dtglib.runs.jobs
 from dtglib.cli.main import main
 from dtglib.data.corpora import part_of
 from dtglib.data.treebank import trees_only
-from dtglib.experiments.ablations import ablations, less, study
-from dtglib.experiments.jobs import Job, jobs_of
-from dtglib.experiments.parsers import proposers
-from dtglib.experiments.prepare import prepare, read_corpus, trained
-from dtglib.experiments.sentence_scores import TREES_IN_STUDY, scores_of, studied, tightness_of
-from dtglib.experiments.sentence_scores import test_sentences as sentences_to_test
-from dtglib.experiments.settings import read_size
-from dtglib.experiments.silver import parsed
-from dtglib.experiments.syntax_scores import pairs_of, parsing_of, suites_of
 from dtglib.families.base import family, titles
+from dtglib.runs.ablations import ablations, less, study
+from dtglib.runs.jobs import Job, jobs_of
+from dtglib.runs.parsers import proposers
+from dtglib.runs.prepare import prepare, read_corpus, trained
+from dtglib.runs.sentence_scores import TREES_IN_STUDY, scores_of, studied, tightness_of
+from dtglib.runs.sentence_scores import test_sentences as sentences_to_test
+from dtglib.runs.settings import read_size
+from dtglib.runs.silver import parsed
+from dtglib.runs.syntax_scores import pairs_of, parsing_of, suites_of
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def repository(tmp_path, monkeypatch, one_thread) -> Path:
     tiny_repository(tmp_path)
     monkeypatch.chdir(tmp_path / "notebooks")
     for kept_by_size in ("_corpus", "_model", "_parser"):  # an earlier test has had another size of this name
-        getattr(dtglib.experiments.jobs, kept_by_size).cache_clear()
+        getattr(dtglib.runs.jobs, kept_by_size).cache_clear()
     return tmp_path
 
 
@@ -79,7 +79,7 @@ def test_every_seed_that_is_compared_has_its_models_and_what_they_know_of_syntax
             assert not needs[train]
             assert needs[f"pairs of {model}, seed {seed}"] == needs[f"suites of {model}, seed {seed}"] == {train}
             parses = f"parses of {model}, seed {seed}"
-            assert needs.get(parses) == ({train} if family(model).parses else None)
+            assert needs.get(parses) == ({train} if family(model).trees.are_parses else None)
     assert needs["tightness of dtg, weak"] == {"train dtg, seed 4", "train parser weak"}
 
 
@@ -157,7 +157,7 @@ def ask_as_the_notebooks_do(size: str) -> None:
             folder = trained(settings, prepare(settings, corpus))
             suites_of(settings, folder)
             pairs_of(settings, folder)
-            if family(model).parses:
+            if family(model).trees.are_parses:
                 parsing_of(settings, folder)
             if seed == first.run.seed:
                 for parser in parsers.values() if family(model).likelihood.sums_over_trees else [None]:

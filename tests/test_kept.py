@@ -16,7 +16,7 @@ import pytest
 
 from dtglib.basics.errors import UserError
 from dtglib.basics.record import Row
-from dtglib.experiments.cache import Computed, kept_rows, rows_now
+from dtglib.runs.cache import Computed, kept_rows, rows_now
 
 IDENTITY = {"model": "1a2b3c", "trees": 300}
 HEAD = '{"model": "1a2b3c", "trees": 300}'
@@ -100,7 +100,7 @@ def test_a_row_is_in_the_file_before_the_next_one_is_computed(path):
 @pytest.mark.alone
 def test_a_killed_process_leaves_what_it_had(path):
     program = (
-        "import sys, time, pathlib\nfrom dtglib.experiments.cache import Computed, kept_rows\n"
+        "import sys, time, pathlib\nfrom dtglib.runs.cache import Computed, kept_rows\n"
         "def rows(block):\n"
         "    yield {'number': 0}\n"
         "    yield {'number': 1}\n"
@@ -264,7 +264,7 @@ def write_there(path: Path, log: Path) -> None:
 
 def test_of_two_processes_one_computes_and_the_other_waits_and_finds_it(path, tmp_path):
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["dtglib.experiments.cache"])
+    context.set_forkserver_preload(["dtglib.runs.cache"])
     processes = [context.Process(target=write_there, args=(path, tmp_path / "log")) for _ in range(2)]
     for process in processes:
         process.start()

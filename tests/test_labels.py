@@ -46,12 +46,12 @@ from dtglib.evaluate.attachment import attached, is_no_punctuation
 from dtglib.evaluate.likelihood import score_trees
 from dtglib.evaluate.surprisal import moments
 from dtglib.evaluate.tightness import tightness
-from dtglib.experiments.syntax_scores import parsing_row
 from dtglib.families.base import build, family, family_of, load_model
 from dtglib.network.output import Factored, Single, Whole, classes_of
 from dtglib.network.prepared import prepared
 from dtglib.network.transformer import Transformer, TransformerConfig, batch_of
 from dtglib.parsing.projective import OverTrees
+from dtglib.runs.syntax_scores import parsing_row
 from dtglib.sequences.batches import pad
 from dtglib.sequences.columns import NOTHING
 from dtglib.sequences.compile import compile_trees
@@ -332,7 +332,7 @@ def test_what_is_drawn_has_labels_and_is_shown_with_them():
     model = small_model("dtg", Vocabulary.of_words([["a", "b"]], arcs(3, TWO)))
     drawn = generate(model.stepper(), model.vocabulary, 5, torch.Generator().manual_seed(1))
     for one in drawn:
-        text = family_of(model).shown(model, one.words, one.tree.tolist())
+        text = family_of(model).trees.shown(model, one.words, one.tree.tolist())
         heads, labels = zip(*(item.split(":") for item in text.split()), strict=True)
         assert list(map(int, heads)) == one.tree[: len(one.words)].tolist()
         assert list(labels) == labels_of(model.vocabulary.symbols, one.tree.tolist())

@@ -11,7 +11,7 @@ import pytest
 import torch
 from toys import TINY, saved_parser
 
-import dtglib.experiments.sentence_scores
+import dtglib.runs.sentence_scores
 from dtglib.basics.code import RUNNING
 from dtglib.basics.errors import UserError
 from dtglib.data.corpora import load
@@ -20,7 +20,11 @@ from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.likelihood import score_many
 from dtglib.evaluate.perplexity import by_trees, exactly, interval_per_word, perplexity
 from dtglib.evaluate.tightness import tightness
-from dtglib.experiments.sentence_scores import (
+from dtglib.families.base import build, load_model
+from dtglib.network.transformer import TransformerConfig
+from dtglib.parsing.parser import load_parser
+from dtglib.parsing.propose import METHODS, propose
+from dtglib.runs.sentence_scores import (
     COUNTS,
     Missing,
     by_truth,
@@ -30,12 +34,8 @@ from dtglib.experiments.sentence_scores import (
     spread,
     tightness_of,
 )
-from dtglib.experiments.sentence_scores import test_sentences as sentences_to_test
-from dtglib.experiments.settings import read_settings
-from dtglib.families.base import build, load_model
-from dtglib.network.transformer import TransformerConfig
-from dtglib.parsing.parser import load_parser
-from dtglib.parsing.propose import METHODS, propose
+from dtglib.runs.sentence_scores import test_sentences as sentences_to_test
+from dtglib.runs.settings import read_settings
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -85,7 +85,7 @@ def no_more(monkeypatch):
         raise AssertionError("it computes again")
 
     def forbid() -> None:
-        monkeypatch.setattr(dtglib.experiments.sentence_scores, "load_model", refuse)
+        monkeypatch.setattr(dtglib.runs.sentence_scores, "load_model", refuse)
 
     return forbid
 
@@ -172,7 +172,7 @@ def test_anything_else_that_is_asked_for_is_computed_for_itself(repository, fold
     for number, each in enumerate(asked, start=1):
         scores_of(*each)
         assert len(files(repository)) == number
-    monkeypatch.setitem(RUNNING, "decode/trie", "of other code")
+    monkeypatch.setitem(RUNNING, "dtglib/decode/trie", "of other code")
     scores_of(*asked[0])
     assert len(files(repository)) == len(asked) + 1
 

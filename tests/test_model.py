@@ -27,12 +27,12 @@ from dtglib.basics.errors import UserError
 from dtglib.data.corpora import load
 from dtglib.data.symbols import ARCS
 from dtglib.data.vocabulary import PAD, ROOT, Vocabulary
-from dtglib.experiments.settings import read_size
 from dtglib.families.base import build, load_model
 from dtglib.network import attention
 from dtglib.network.attention import sinusoids
 from dtglib.network.transformer import REPRESENTATIONS, Batch, Transformer, TransformerConfig, batch_of
 from dtglib.network.weights import write_compact
+from dtglib.runs.settings import read_size
 from dtglib.sequences.batches import pack, pad
 from dtglib.sequences.columns import COMPOSE, NOTHING
 from dtglib.sequences.structure import dense, flex

@@ -30,13 +30,13 @@ from dtglib.data.corpora import CorpusConfig, load
 from dtglib.data.projectivity import is_projective
 from dtglib.data.treebank import Sentence, Treebank, format_conllu, read_conllu
 from dtglib.evaluate.attachment import attached
-from dtglib.experiments.parsers import ParserSettings, PreparedParser, train_parser_into
-from dtglib.experiments.settings import RunConfig
 from dtglib.parsing.kept import CONFIG_FILE, ENTRIES_FILE, WEIGHTS_FILE
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.projective import best_tree, log_partition
 from dtglib.parsing.propose import METHODS, propose
 from dtglib.parsing.trained import NOT_LABELLED, ParserConfig, Trained, TreebankExamples, entries_of
+from dtglib.runs.parsers import ParserSettings, PreparedParser, train_parser_into
+from dtglib.runs.settings import RunConfig
 from dtglib.training.loop import Interrupted
 from dtglib.training.schedule import TrainConfig
 

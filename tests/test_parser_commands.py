@@ -26,12 +26,12 @@ from dtglib.data.corpora import load
 from dtglib.data.projectivity import is_projective
 from dtglib.data.treebank import Sentence, read_conllu, write_conllu
 from dtglib.evaluate.attachment import attached, every_word, is_no_punctuation
-from dtglib.experiments.parsers import read_parser, read_parser_settings, trained_parser
-from dtglib.experiments.settings import RunConfig, read_settings, read_size
 from dtglib.parsing.kept import WEIGHTS_FILE
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS, propose
 from dtglib.parsing.trained import Trained, TreebankExamples
+from dtglib.runs.parsers import read_parser, read_parser_settings, trained_parser
+from dtglib.runs.settings import RunConfig, read_settings, read_size
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -666,12 +666,18 @@ def test_other_sentences_in_the_same_place_train_another_parser(repository, corp
 
 def test_other_code_trains_another_parser(repository, monkeypatch):
     first = trained_parser("tiny", settings(repository))
-    monkeypatch.setitem(RUNNING, "training/loop", "of a changed one")
+    monkeypatch.setitem(RUNNING, "dtglib/training/loop", "of a changed one")
     assert trained_parser("tiny", settings(repository)) != first
 
 
 def test_code_that_decides_about_no_weight_trains_no_other_parser(repository, monkeypatch):
     first = trained_parser("tiny", settings(repository))
-    for module in ("decode/beam", "pictures/plot", "experiments/tables", "basics/progress", "families/dtg"):
+    for module in (
+        "dtglib/decode/beam",
+        "dtglib/pictures/plot",
+        "dtglib/runs/tables",
+        "dtglib/basics/progress",
+        "dtglib/families/dtg",
+    ):
         monkeypatch.setitem(RUNNING, module, "of a changed one")
     assert trained_parser("tiny", settings(repository)) == first

@@ -22,10 +22,10 @@ from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.bootstrap import ratio_interval
 from dtglib.evaluate.likelihood import all_trees, score_trees
 from dtglib.evaluate.perplexity import SentenceScore, by_trees, exactly, interval_per_word, perplexity
-from dtglib.experiments.prepare import folder_for, identity_of, prepare
-from dtglib.experiments.settings import EvaluationConfig, Settings, read_settings, read_size
 from dtglib.families.base import build
 from dtglib.network.transformer import Transformer, TransformerConfig, batch_of
+from dtglib.runs.prepare import folder_for, identity_of, prepare
+from dtglib.runs.settings import EvaluationConfig, Settings, read_settings, read_size
 from dtglib.sequences.batches import pad
 from dtglib.sequences.structure import dense
 

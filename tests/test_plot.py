@@ -11,10 +11,10 @@ from matplotlib.patches import FancyArrowPatch, Rectangle
 from dtglib.basics.errors import UserError
 from dtglib.data.treebank import Edge, Sentence
 from dtglib.pictures import plot
-from dtglib.pictures.beliefs import draw_beliefs, draw_correlations
 from dtglib.pictures.intervals import Columns, draw_intervals
-from dtglib.pictures.tapes import draw_gains, draw_tapes
 from dtglib.sequences.describe import show
+from dtgpapers.gilt.pictures import draw_gains, draw_tapes
+from dtgpapers.udgn.pictures import draw_beliefs, draw_correlations
 
 matplotlib.use("agg")
 

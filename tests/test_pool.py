@@ -11,13 +11,13 @@ import pytest
 import torch
 from running import wait_for
 
-from dtglib.experiments.jobs import Job
-from dtglib.reproduce.pool import MOST, work_through
+from dtglib.runs.jobs import Job
+from dtglib.runs.pool import MOST, work_through
 
 # What a worker finds in place of the jobs of a size: each job is noted when it begins and ends, and runs a few lines.
 SITE = """
 import functools, os, pathlib, time
-import dtglib.experiments.jobs
+import dtglib.runs.jobs
 
 def note(what, name):
     with open("noted", "a") as file:
@@ -36,9 +36,9 @@ def run(name, source):
 
 def jobs_of(size, paper):
     assert (size, paper) == ("smoke", "dtg")
-    return [dtglib.experiments.jobs.Job(name, functools.partial(run, name, source)) for name, source in SOURCES.items()]
+    return [dtglib.runs.jobs.Job(name, functools.partial(run, name, source)) for name, source in SOURCES.items()]
 
-dtglib.experiments.jobs.jobs_of = jobs_of
+dtglib.runs.jobs.jobs_of = jobs_of
 """
 
 
@@ -258,8 +258,8 @@ def test_a_worker_that_can_no_longer_answer_is_given_no_job(jobs, threads):
 PARENT = """
 import sys, torch
 from pathlib import Path
-from dtglib.experiments.jobs import jobs_of
-from dtglib.reproduce.pool import work_through
+from dtglib.runs.jobs import jobs_of
+from dtglib.runs.pool import work_through
 torch.set_num_threads(3)
 torch.cuda.is_available = lambda: False
 work_through(jobs_of("smoke", "dtg"), ("smoke", "dtg"), Path("logs"))

@@ -13,11 +13,6 @@ from trees import random_tree as random_heads
 from dtglib.data.corpora import load
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.families.base import build
-from dtglib.families.constituency.compile import composed, in_a_row
-from dtglib.families.constituency.family import BracketModel, BracketReading
-from dtglib.families.constituency.machine import CLOSE, GEN
-from dtglib.families.constituency.naive import simulate as simulate_brackets
-from dtglib.families.constituency.trees import bracket_symbols, labels_of, symbols_of
 from dtglib.network.transformer import Transformer, TransformerConfig, batch_of
 from dtglib.sequences.batches import pad
 from dtglib.sequences.columns import COMPOSE, NOTHING, STACK, Compiled, Sequences
@@ -37,6 +32,11 @@ from dtglib.sequences.reach import (
 from dtglib.sequences.readings import WORDS, on_a_stack
 from dtglib.sequences.structure import dense
 from dtglib.transitions import SYSTEMS, Kind, oracle
+from dtgpapers.constituency.compile import composed, in_a_row
+from dtgpapers.constituency.family import BracketModel, BracketReading
+from dtgpapers.constituency.machine import CLOSE, GEN
+from dtgpapers.constituency.naive import simulate as simulate_brackets
+from dtgpapers.constituency.trees import bracket_symbols, labels_of, symbols_of
 
 
 @cache

@@ -11,8 +11,8 @@ from dtglib.basics.record import read_record
 from dtglib.data.reading import FREQUENCY, MEASURES, OTHERS, read_reading
 from dtglib.decode.beam import Widths
 from dtglib.evaluate.reading_times import complete, folds_of, gain, log_likelihoods, previous, with_previous
-from dtglib.experiments import reading_gains
-from dtglib.experiments.reading_gains import (
+from dtglib.runs import reading_gains
+from dtglib.runs.reading_gains import (
     BASELINE,
     Compared,
     beyond_surprisal,

@@ -12,12 +12,12 @@ from toys import tiny_repository
 from dtglib.basics.errors import UserError
 from dtglib.basics.record import Record, Run, read_record
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.experiments.ablations import QUESTIONS, asked
-from dtglib.experiments.recorded import benchmark, benchmark_in_parts
-from dtglib.experiments.recording import record_evaluation
-from dtglib.experiments.sentence_scores import perplexity_row, scores_of
-from dtglib.experiments.sentence_scores import test_sentences as sentences_to_test
-from dtglib.experiments.settings import read_size
+from dtglib.runs.ablations import QUESTIONS, asked
+from dtglib.runs.recorded import benchmark, benchmark_in_parts
+from dtglib.runs.recording import record_evaluation
+from dtglib.runs.sentence_scores import perplexity_row, scores_of
+from dtglib.runs.sentence_scores import test_sentences as sentences_to_test
+from dtglib.runs.settings import read_size
 
 
 @pytest.fixture(scope="module")

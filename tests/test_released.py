@@ -17,14 +17,14 @@ from dtglib.basics.released import CARD_FILE, FORMAT, Card, cards, folder_named
 from dtglib.cli.main import main
 from dtglib.data.corpora import corpora
 from dtglib.data.vocabulary import END
-from dtglib.evaluate.kept_meaning import roles
-from dtglib.experiments import release
-from dtglib.experiments.parsers import prepare_parser, read_parser
-from dtglib.experiments.prepare import read_corpus
-from dtglib.experiments.settings import read_size
 from dtglib.families.base import load_model, titles
 from dtglib.network.saved import WEIGHTS_FILE
 from dtglib.network.weights import write_compact
+from dtglib.runs import release
+from dtglib.runs.parsers import prepare_parser, read_parser
+from dtglib.runs.prepare import read_corpus
+from dtglib.runs.settings import read_size
+from dtgpapers.translation.kept_meaning import roles
 
 CARD = Card(
     format=FORMAT, kind="model", title="DTG", corpus="minilang", licence="MIT", not_for="real text", size="mini",

@@ -10,7 +10,7 @@ import pytest
 from dtglib.basics.errors import UserError
 from dtglib.basics.record import read_record
 from dtglib.cli.main import main
-from dtglib.reproduce.run import RECORDED_TIMES, reproduce
+from dtglib.runs.reproduce import RECORDED_TIMES, reproduce
 
 
 @pytest.fixture

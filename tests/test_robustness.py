@@ -27,8 +27,8 @@ from dtglib.basics.record import read_about, read_record
 from dtglib.cli.main import main
 from dtglib.data.corpora import load
 from dtglib.data.treebank import write_conllu
-from dtglib.experiments.prepare import trained
-from dtglib.experiments.settings import read_size
+from dtglib.runs.prepare import trained
+from dtglib.runs.settings import read_size
 
 SIZE = TINY.replace("minilang", "../corpus").replace("epochs: 3", "epochs: 12")
 
@@ -36,13 +36,13 @@ PRINTS = "print('x' * 8000)"
 RAN = "with open('../ran', 'a') as ran:\n    print('{name}', file=ran)"  # notes that the notebook came to its end
 TRAINS = """import os
 from pathlib import Path
-from dtglib.experiments.prepare import trained
-from dtglib.experiments.settings import read_size
+from dtglib.runs.prepare import trained
+from dtglib.runs.settings import read_size
 Path("../pid").write_text(str(os.getpid()))
 folder = trained(read_size(size))"""
 SCORES = """from dtglib.data.corpora import load
-from dtglib.experiments.sentence_scores import scores_of
-from dtglib.experiments.parsers import trained_parser
+from dtglib.runs.sentence_scores import scores_of
+from dtglib.runs.parsers import trained_parser
 parser = trained_parser("weak", read_size(size))
 for score in scores_of(folder, load("../corpus", "dev").sentences, parser, 3):
     print(score)"""

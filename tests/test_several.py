@@ -17,8 +17,8 @@ from toys import tiny_repository
 
 from dtglib.basics.record import Row
 from dtglib.cli.main import main
-from dtglib.experiments.cache import Computed, kept_rows, rows_now
-from dtglib.experiments.sharing import shares
+from dtglib.runs.cache import Computed, kept_rows, rows_now
+from dtglib.runs.sharing import shares
 
 IDENTITY = {"model": "1a2b3c"}
 COSTS = [40, 3, 25, 4, 11, 17, 8, 30, 2, 19, 6]

@@ -8,12 +8,12 @@ import pytest
 
 from dtglib.basics.code import RUNNING
 from dtglib.data.treebank import Sentence, Treebank, with_tree
-from dtglib.experiments import silver
-from dtglib.experiments.prepare import read_corpus
-from dtglib.experiments.settings import read_settings
-from dtglib.experiments.silver import parsed
 from dtglib.parsing.parser import known_as
 from dtglib.parsing.projective import best_tree
+from dtglib.runs import silver
+from dtglib.runs.prepare import read_corpus
+from dtglib.runs.settings import read_settings
+from dtglib.runs.silver import parsed
 
 SENTENCES = [
     Sentence(("There", "is", "a", "difference"), (2, 0, 4, 2), ("expl", "root", "det", "nsubj"), id="a"),
@@ -67,7 +67,7 @@ def test_a_corpus_is_parsed_once_and_another_one_or_by_another_parser_or_other_c
     parsed(treebank, "somebody else's")
     parsed(Treebank(SENTENCES[:1], Counter()), "somebody's")
     assert Parser.asked == 5
-    monkeypatch.setitem(RUNNING, "parsing/projective", "of other code")
+    monkeypatch.setitem(RUNNING, "dtglib/parsing/projective", "of other code")
     parsed(treebank, "somebody's")
     assert Parser.asked == 7
 

@@ -22,9 +22,9 @@ from dtglib.data.minilang import corpus as minilang
 from dtglib.data.streamed import Streamed
 from dtglib.data.treebank import Block, Sentence, Treebank, TreebankError, read_conllu, write_conllu
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.experiments.prepare import prepare, read_corpus, trained
-from dtglib.experiments.settings import read_settings
 from dtglib.parsing.parser import load_parser
+from dtglib.runs.prepare import prepare, read_corpus, trained
+from dtglib.runs.settings import read_settings
 from dtglib.sequences.batches import pack, pad
 from dtglib.sequences.readings import WORDS, on_a_stack
 from dtglib.sequences.stored import Part, Stored, build
@@ -293,7 +293,7 @@ def test_a_parser_is_loaded_once_for_all_blocks(repository, with_little_memory, 
         loaded.append(name)
         return load_parser(name)
 
-    monkeypatch.setattr("dtglib.experiments.silver.load_parser", load)
+    monkeypatch.setattr("dtglib.runs.silver.load_parser", load)
     chosen = settings(repository, parsed_by="parser-minilang", dev_sentences=5)
     train = read_corpus(chosen).train
     assert sum(1 for _ in train.sentences) == 40

@@ -15,7 +15,7 @@ import pytest
 import torch
 from toys import SYSTEM_OF, saved_parser, small_model
 
-import dtglib.experiments.syntax_scores
+import dtglib.runs.syntax_scores
 from dtglib.basics.errors import UserError
 from dtglib.cli.main import main
 from dtglib.data import minilang
@@ -28,8 +28,11 @@ from dtglib.evaluate.blimp import Pair, Paradigm, read_pairs
 from dtglib.evaluate.likelihood import all_trees, score_trees, score_words
 from dtglib.evaluate.suites import averages, read_suites, scores_by_suite
 from dtglib.evaluate.surprisal import surprisals
-from dtglib.experiments.settings import read_settings
-from dtglib.experiments.syntax_scores import (
+from dtglib.families.base import load_model
+from dtglib.parsing.parser import load_parser
+from dtglib.parsing.projective import best_trees, how_many
+from dtglib.runs.settings import read_settings
+from dtglib.runs.syntax_scores import (
     ByBeam,
     ByTrees,
     Directly,
@@ -40,9 +43,6 @@ from dtglib.experiments.syntax_scores import (
     suites_of,
     widths_of,
 )
-from dtglib.families.base import load_model
-from dtglib.parsing.parser import load_parser
-from dtglib.parsing.projective import best_trees, how_many
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -129,7 +129,7 @@ def no_more(monkeypatch):
         raise AssertionError("it computes again")
 
     def forbid() -> None:
-        monkeypatch.setattr(dtglib.experiments.syntax_scores, "load_model", refuse)
+        monkeypatch.setattr(dtglib.runs.syntax_scores, "load_model", refuse)
 
     return forbid
 

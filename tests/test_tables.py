@@ -9,8 +9,8 @@ from scipy.stats import ttest_rel
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import repository
 from dtglib.basics.record import Run
-from dtglib.experiments.measures import MEASURES, MODELS, OF_GILT, TUNED, WORDS
-from dtglib.experiments.tables import (
+from dtglib.runs.measures import MODELS, TUNED, measures
+from dtglib.runs.tables import (
     as_markdown,
     beside_the_paper,
     circuit_scores,
@@ -19,6 +19,8 @@ from dtglib.experiments.tables import (
     orderings,
     paper,
 )
+from dtgpapers.gilt.family import WORDS
+from dtgpapers.gilt.tables import ORDERS
 
 SG, PAIRS = "mean of 6 circuits of 21 suites", "all pairs"
 
@@ -194,7 +196,7 @@ def test_ways_of_tuning_stand_beside_those_of_the_paper_and_are_tested_over_seed
     table = beside_the_paper("gilt_table2", values, folder)
     assert table["STS-B, Pearson", "paper, STS-B"].to_dict() == {"TXL (tokens)": "36.3", "GiLT-TXL": "38.9"}
     assert table["STS-B, Pearson", "sts-b, txl-tokens-ud"]["TXL (tokens)"] == "51.0 ± 1.4 (2 seeds)"
-    rows = orderings(values, OF_GILT).to_dict("records")
+    rows = orderings(values, ORDERS).to_dict("records")
     assert [(row["measure"], row["holds"], row["seeds"]) for row in rows if "GiLT-TXL" in row["the paper says"]] == [
         ("STS-B, Pearson", True, 2),
         ("STS-B, Spearman", True, 2),
@@ -219,16 +221,16 @@ def test_small_numbers_have_two_decimals_and_arcs_are_counted_per_sentence(folde
     assert beside_the_paper("gilt_table3", values, folder)["log joint", "minilang, mini"]["RA"] == "-3.27 (one seed)"
     table = beside_the_paper("gilt_table4", values, folder)
     assert table["arcs a sentence", "minilang, mini"]["GiLT-DP"] == "12.5 (one seed)"
-    (found,) = [one for one in in_words(orderings(values, OF_GILT)) if "RA before CTR" in one]
+    (found,) = [one for one in in_words(orderings(values, ORDERS)) if "RA before CTR" in one]
     assert "holds on minilang, mini, by 0.04; one seed" in found
 
 
 def test_the_orders_of_a_paper_are_those_of_its_table():
     """Where several graphs of the paper are one GiLT here, at least one of them is so far ahead."""
     tables = {MODELS: "gilt_table1", WORDS: "gilt_table3", TUNED: "gilt_table2"}
-    names = {measure.name: measure.papers for measure in MEASURES}
+    names = {measure.name: measure.papers for measure in measures()}
     kinds = {"GiLT": ["GiLT-PSD", "GiLT-DM", "GiLT-PAS"]}
-    for question, measure, better, worse in OF_GILT:
+    for question, measure, better, worse in ORDERS:
         rows = paper(tables[question])
         value = rows[rows["metric"].isin(names[measure])].set_index("system")["value"]
         sign = -1 if measure == "perplexity" else 1

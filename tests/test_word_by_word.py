@@ -20,11 +20,11 @@ from dtglib.decode.beam import Widths, search
 from dtglib.decode.word_by_word import follow, search_beginnings, search_words
 from dtglib.evaluate.surprisal import beginnings, moments, surprisals
 from dtglib.families.base import build, family
-from dtglib.families.gilt.config import GiltConfig
-from dtglib.families.gilt.examples import counts
-from dtglib.families.pushdown.reading import SYMBOLS
 from dtglib.network.transformer import TransformerConfig
 from dtglib.transitions.protocol import OPEN
+from dtgpapers.gilt.config import GiltConfig
+from dtgpapers.gilt.examples import counts
+from dtgpapers.pushdown.reading import SYMBOLS
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -326,6 +326,5 @@ NOT_SEARCHED = Family(
     config=EchoConfig,
     build=TrainedEcho,
     examples=echo_examples,
-    likelihood=Likelihood("pseudo-log-likelihood", False, sums_over_trees=False, scores=joint, is_pseudo=True),
-    is_searched=False,
+    likelihood=Likelihood("pseudo-log-likelihood", False, False, scores=joint, is_searched=False, is_pseudo=True),
 )

@@ -23,11 +23,11 @@ from trees import Heads, all_trees, random_tree
 
 from dtglib.basics.files import write_atomically
 from dtglib.data.corpora import load
-from dtglib.data.symbols import arcs
+from dtglib.data.symbols import Symbols, arcs
 from dtglib.data.treebank import Treebank
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode.beam import Widths
-from dtglib.families.base import build, family, titles
+from dtglib.families.base import Family, build, family, titles
 from dtglib.network.transformer import Part, Transformer, TransformerConfig
 from dtglib.parsing.trained import ParserConfig, Trained, entries_of
 from dtglib.sequences.batches import by_length
@@ -39,6 +39,12 @@ from dtglib.transitions import SYSTEMS
 from dtglib.transitions.rows import MOST_REACH
 
 # ---- Words and vocabularies
+
+
+def symbols_in(kind: Family, config: object, treebank: Treebank) -> Symbols:
+    """The reserved entries of the vocabularies of a family's models."""
+    return kind.vocabulary(config, VOCABULARY, treebank).symbols
+
 
 EXAMPLE = ["There", "is", "a", "difference"]  # with the heads THERE_IS_A_DIFFERENCE
 VOCABULARY = Vocabulary.of_words([EXAMPLE])
@@ -243,7 +249,7 @@ def by_heart(name: str, steps: int) -> ByHeart:
     """Train a model of a family on fifty sentences, all at once."""
     chosen, treebank = family(name), load("minilang", "train", 50)
     config = TransformerConfig(name, layers=2, width=32, heads=2, inner=64)
-    vocabulary = Vocabulary.of_words([s.words for s in treebank.sentences], chosen.symbols(config, treebank))
+    vocabulary = Vocabulary.of_words([s.words for s in treebank.sentences], symbols_in(chosen, config, treebank))
     examples = chosen.examples(config, vocabulary, treebank, None)
     assert len(examples) == 50
     torch.manual_seed(1)

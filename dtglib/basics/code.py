@@ -5,12 +5,14 @@ later edits affect the next process only, and `require_unchanged` stops a proces
 
 The code of a result follows from the imports of the functions that compute it: their own modules, and from there every
 module of their own room, of the room that the result is made in, and of the rooms below. `basics` does not count,
-because it computes no numbers. Families are loaded by name (families/base.py), which no import shows: a result of a
-room above depends on all of them. Data files count with the modules in their folder, and a user's own module with the
-modules beside it that it imports.
+because it computes no numbers. Families are loaded by name (families/base.py), which no import shows: who computes
+something with a model names its family's module here. Of a package that brings papers, such as dtgpapers, a module
+counts with those of the package that it imports. Data files count with the modules in their folder, and a user's own
+module with the modules beside it that it imports.
 
-    >>> sorted(name for name in modules_behind("transitions/batch", "transitions") if name.startswith("transitions/r"))
-    ['transitions/rows', 'transitions/rules']
+    >>> behind = modules_behind("dtglib/transitions/batch", "transitions")
+    >>> sorted(name for name in behind if name.startswith("dtglib/transitions/r"))
+    ['dtglib/transitions/rows', 'dtglib/transitions/rules']
     >>> is_on_disk()
     True
 """
@@ -25,17 +27,17 @@ from pathlib import Path
 from types import ModuleType
 
 from dtglib.basics.errors import UserError
-from dtglib.basics.package_files import SUFFIXES, package_files
+from dtglib.basics.package_files import SUFFIXES, package_files, packages
 
 # The rooms in order, lowest first. A room imports only from earlier ones; tests/test_imports.py checks this.
 ROOMS = (
     *("basics", "data", "transitions", "sequences", "pictures", "network", "training"),
-    *("parsing", "decode", "evaluate", "families", "experiments", "reproduce", "cli"),
+    *("parsing", "decode", "evaluate", "families", "runs", "cli"),
 )
 
 
 def _on_disk() -> dict[str, bytes]:
-    """The content of each module, by a name such as "parsing/biaffine", and of each data file, by its path."""
+    """The content of each module, by a name such as "dtglib/parsing/biaffine", and of each data file, by its path."""
     return {path.removesuffix(".py"): content for path, content in package_files().items()}
 
 
@@ -65,8 +67,8 @@ def code_of(room: str, *made_by: Callable | ModuleType) -> str:
         while isinstance(one, partial):
             one = one.func
         name = one.__name__ if isinstance(one, ModuleType) else one.__module__
-        if name.split(".")[0] == "dtglib":
-            modules |= modules_behind(name.removeprefix("dtglib.").replace(".", "/"), room)
+        if name.split(".")[0] in packages():
+            modules |= modules_behind(_file_of(name), room)
         else:  # a user's own
             for path in _users_files(Path(inspect.getsourcefile(sys.modules[name]))):
                 source = path.read_bytes()
@@ -106,16 +108,19 @@ def _hash_of(hashes: dict[str, str]) -> str:
 
 @cache
 def modules_behind(module: str, room: str) -> frozenset[str]:
-    """A module and everything that it imports, directly or not, from its own room, this room and the rooms below."""
-    counted = {_room(module), *ROOMS[1 : ROOMS.index(room) + 1]}
+    """A module and everything that it imports, directly or not, from its own room, this room and the rooms below.
+
+    Of a result of a room above the families, all families and all that papers bring count.
+    """
+    counted = {_room(module), *ROOMS[1 : ROOMS.index(room) + 1], None}
     loads_families = "families" in ROOMS[1 : ROOMS.index(room)]
     found, todo = set(), [module if module in RUNNING else f"{module}/__init__"]
     while todo:
         one = todo.pop()
         found.add(one)
         behind = _imports_of(one)
-        if one == "families/base" and loads_families:
-            behind |= {name for name in RUNNING if _room(name) == "families"}
+        if one == "dtglib/families/base" and loads_families:
+            behind |= {name for name in RUNNING if _room(name) in ("families", None)}
         todo += [name for name in behind if name not in found and _room(name) in counted]
     return frozenset(found)
 
@@ -140,16 +145,23 @@ def _nearest(name: str, folders: set[str]) -> str:
 
 
 def imported_by(source: bytes | str) -> set[str]:
-    """The modules of the package that a source imports, at its top or within its functions."""
+    """The modules of our packages that a source imports, at its top or within its functions."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "dtglib":
+        if isinstance(node, ast.ImportFrom) and node.module:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names if alias.name.startswith("dtglib.")}
-    paths = {name.removeprefix("dtglib").removeprefix(".").replace(".", "/") for name in names}
+            names |= {alias.name for alias in node.names}
+    paths = {_file_of(name) for name in names}
     return (paths | {f"{path}/__init__" for path in paths}) & RUNNING.keys()
 
 
-def _room(module: str) -> str:
-    return module.partition("/")[0]
+def _file_of(module: str) -> str:
+    """The name that a module has in `RUNNING`."""
+    return module.replace(".", "/")
+
+
+def _room(module: str) -> str | None:
+    """The room of dtglib that a module stands in, or None for a module of another package."""
+    package, _, inside = module.partition("/")
+    return inside.partition("/")[0] if package == "dtglib" else None

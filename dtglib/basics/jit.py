@@ -20,6 +20,7 @@ import numba
 from numba.core.caching import FunctionCache
 
 from dtglib.basics.cache_folder import cache_folder, is_current
+from dtglib.basics.package_files import packages
 
 
 def njit(function: Callable | None = None, **options) -> Callable:
@@ -30,7 +31,7 @@ def njit(function: Callable | None = None, **options) -> Callable:
     dispatcher = numba.njit(**options)(function)
     folder = cache_folder()
     # Only the package's own functions: the hash that names the folder does not cover others.
-    if folder and function.__module__.startswith("dtglib."):
+    if folder and function.__module__.partition(".")[0] in packages():
         numba.config.CACHE_DIR = str(folder / "kernels")
         dispatcher._cache = _OneWriter(function)
     return dispatcher

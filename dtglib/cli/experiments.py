@@ -33,8 +33,8 @@ def _evaluate_options(sub: argparse.ArgumentParser) -> None:
 
 def evaluate(options: argparse.Namespace) -> None:
     """Train and evaluate models, and write a record."""
-    from dtglib.experiments.recording import record_evaluation
     from dtglib.families.base import titles
+    from dtglib.runs.recording import record_evaluation
 
     models = options.models or list(titles("dtg"))
     with TemporaryDirectory() as unread:
@@ -62,8 +62,8 @@ def _jobs_options(sub: argparse.ArgumentParser) -> None:
 
 def jobs(options: argparse.Namespace) -> None:
     """List the jobs that a paper's notebooks need at a size."""
-    from dtglib.experiments.jobs import jobs_of
-    from dtglib.families.base import papers_named
+    from dtglib.basics.papers import papers_named
+    from dtglib.runs.jobs import jobs_of
 
     found = [job for paper in papers_named(options.paper) for job in jobs_of(options.size, paper.name)]
     if options.json:
@@ -84,8 +84,8 @@ def _reproduce_options(sub: argparse.ArgumentParser) -> None:
 
 def reproduce(options: argparse.Namespace) -> None:
     """Run the notebooks in their order."""
-    from dtglib.reproduce.execute import PAPERMILL, SCRIPTS
-    from dtglib.reproduce.run import reproduce
+    from dtglib.runs.execute import PAPERMILL, SCRIPTS
+    from dtglib.runs.reproduce import reproduce
 
     if not options.scripts and not find_spec("papermill"):
         raise UserError("papermill is not installed; with --scripts the .py halves of the notebooks are run instead")

@@ -14,29 +14,12 @@ from collections.abc import Callable, Sequence
 
 from dtglib import __version__
 from dtglib.basics.errors import UserError
+from dtglib.basics.papers import papers
 from dtglib.basics.progress import quiet
-from dtglib.cli import (
-    corpora,
-    experiments,
-    graphs,
-    induction,
-    models,
-    parsing,
-    reading,
-    scoring,
-    structure,
-    syntax,
-    training,
-    translate,
-    translation,
-    tuning,
-)
+from dtglib.cli import corpora, experiments, models, parsing, reading, scoring, structure, syntax, training
 from dtglib.cli.together import as_one
 
-SUBJECTS = (
-    models, corpora, structure, graphs, training, tuning, parsing, induction,
-    scoring, syntax, reading, translation, translate, experiments,
-)  # fmt: skip
+SUBJECTS = (models, corpora, structure, training, parsing, scoring, syntax, reading, experiments)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -85,7 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="dtglib", description="Dependency Transformer Grammars.")
     parser.add_argument("--version", action="version", version=f"dtglib {__version__}")
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (command for subject in SUBJECTS for command in subject.COMMANDS):
+    of_papers = (command for paper in papers() for command in paper.part("commands"))
+    for command in (*(command for subject in SUBJECTS for command in subject.COMMANDS), *of_papers):
         description = command.what[0].upper() + command.what[1:] + "."
         sub = subparsers.add_parser(command.name, help=command.what, description=description)
         sub.set_defaults(command=command.run)

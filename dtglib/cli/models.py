@@ -79,9 +79,9 @@ def _release_options(sub: argparse.ArgumentParser) -> None:
 
 def release(options: argparse.Namespace) -> None:
     """Train and write released models and parsers."""
-    from dtglib.experiments.release import RELEASES, check, release
+    from dtglib.runs.release import check, release, releases
 
-    names = options.names or list(RELEASES)
+    names = options.names or list(releases())
     check(names)
     for one in names:
         print(f"{release(one, options.again)}: released", flush=True)

@@ -196,7 +196,7 @@ def searched_model(folder: Path) -> Any:
     from dtglib.training.distributed import device_at_hand
 
     model = load_model(folder, device_at_hand())
-    if not family_of(model).is_searched:
+    if not family_of(model).likelihood.is_searched:
         raise UserError(f"{family_of(model).title} has no left-to-right probabilities, which this command needs")
     return model
 

@@ -9,7 +9,6 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dtglib.basics.errors import UserError
@@ -25,8 +24,6 @@ from dtglib.cli.options import (
     sentences_of,
 )
 from dtglib.cli.together import is_first
-from dtglib.data.bracketing import is_readable
-from dtglib.data.treebank import Sentence
 
 
 def _parse_options(sub: argparse.ArgumentParser) -> None:
@@ -39,64 +36,25 @@ def _parse_options(sub: argparse.ArgumentParser) -> None:
 def parse(options: argparse.Namespace) -> None:
     """Give sentences their best trees."""
     from dtglib.basics.files import write_atomically
-    from dtglib.experiments.parser_rows import parsed_now
     from dtglib.parsing.parser import load_parser
+    from dtglib.runs.parser_rows import form_of, parsed_now
 
     out = options.out and _checked(Path(options.out), options.text)
     sentences = sentences_of(options)
     parser = parser_name(options, options.text)
-    form, has_tree, agreement = TREES[load_parser(parser).fills]
+    form = form_of(load_parser(parser).fills)
     parsed = parsed_now(parser, sentences)
-    text = "".join(map(form, parsed))
+    text = "".join(map(form.written, parsed))
     if out and is_first():
         with write_atomically(out) as file:
             file.write(text)
         print(f"{out}: {len(parsed)} sentences, {sum(len(sentence.words) for sentence in parsed)} words")
     else:
         print(text, end="")
-    with_trees = [pair for pair in zip(sentences, parsed, strict=True) if has_tree(pair[0])]
+    with_trees = [pair for pair in zip(sentences, parsed, strict=True) if form.has_tree(pair[0])]
     if with_trees:
-        for told in agreement(*zip(*with_trees, strict=True)):
+        for told in form.agreement(*zip(*with_trees, strict=True)):
             print(told, file=sys.stdout if out else sys.stderr)
-
-
-def _conllu(sentence: Sentence) -> str:
-    from dtglib.data.treebank import format_conllu
-
-    return format_conllu(sentence)
-
-
-def _uas(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> Iterator[str]:
-    from dtglib.evaluate.attachment import attached, every_word, is_no_punctuation
-
-    for what, counts in (("with punctuation", every_word), ("without punctuation", is_no_punctuation)):
-        right = attached(gold, [sentence.heads for sentence in parsed], counts)
-        if right.words.sum():
-            yield f"UAS {what}: {100 * right.uas:.2f} ({right.right.sum()} of {right.words.sum()} words)"
-
-
-def _has_heads(sentence: Sentence) -> bool:
-    return sentence.heads is not None
-
-
-def _has_brackets(sentence: Sentence) -> bool:
-    return sentence.brackets is not None and is_readable(sentence.brackets)
-
-
-def _bracket_line(sentence: Sentence) -> str:
-    return f"{sentence.brackets}\n"
-
-
-def _f1(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> Iterator[str]:
-    from dtglib.evaluate.constituents import counted
-
-    found = counted(*([sentence.brackets for sentence in sentences] for sentences in (gold, parsed)))
-    yield f"labelled F1: {100 * found.f1:.2f} ({found.right} right of {found.found}; {found.gold} in the treebank)"
-
-
-# How trees are written, which sentences of a treebank have one, and how well they agree; by the field of a sentence
-# that a parser fills.
-TREES = {"heads": (_conllu, _has_heads, _uas), "brackets": (_bracket_line, _has_brackets, _f1)}
 
 
 def _checked(out: Path, text: str) -> Path:
@@ -119,8 +77,8 @@ def _trees_options(sub: argparse.ArgumentParser) -> None:
 
 def trees(options: argparse.Namespace) -> None:
     """List the trees that a parser proposes."""
-    from dtglib.experiments.parser_rows import proposed_now
     from dtglib.parsing.parser import load_parser
+    from dtglib.runs.parser_rows import proposed_now
 
     sentences = [sentence.words for sentence in sentences_of(options)]
     parser = parser_name(options, options.text)

@@ -56,22 +56,21 @@ def score(options: argparse.Namespace) -> None:
     """Score sentences: log p of each, perplexities of all."""
     from dtglib.basics.released import RELEASED_FOR
     from dtglib.evaluate.perplexity import perplexity
-    from dtglib.experiments.sentence_scores import as_scores, scoring, shared_scores
-    from dtglib.experiments.translations import require_languages
     from dtglib.families.base import family_of, load_model
+    from dtglib.runs.sentence_scores import as_scores, scoring, shared_scores
 
     folder = model_folder(options, options.text)
     model = load_model(folder)
     family = family_of(model)
     likelihood = family.likelihood
-    require_languages(folder, options.text)
+    likelihood.check(folder, options.text)
     sentences = sentences_of(options)
     parser = widths = None
     if likelihood.sums_over_trees:
-        parser = _proposer(options, folder, RELEASED_FOR[family.proposed_by])
+        parser = _proposer(options, folder, RELEASED_FOR[family.trees.proposed_by])
     else:
         say_that_no_parser_is_asked(options, model.config.model)
-        widths = widths_from(options) if family.is_scored_by_search else None
+        widths = widths_from(options) if likelihood.needs_search else None
     drawn = options.trees, options.method, options.seed
     scores = as_scores(shared_scores("scores", *scoring(folder, sentences, parser, drawn, widths)))
     total = perplexity(scores)
@@ -126,7 +125,7 @@ def _surprisal_options(sub: argparse.ArgumentParser) -> None:
 def surprisal(options: argparse.Namespace) -> None:
     """Print the surprisal of each word."""
     from dtglib.evaluate.surprisal import piece_frame, word_frame
-    from dtglib.experiments.reading_rows import shared_surprisals
+    from dtglib.runs.reading_rows import shared_surprisals
 
     sentences = [sentence.words for sentence in sentences_of(options)]
     if options.picture:
@@ -163,7 +162,7 @@ def _draw(options: argparse.Namespace, model: Any, words: Sequence[str]) -> None
     from dtglib.pictures.plot import draw_reading
 
     read = moments(model, words, widths_from(options))
-    if not family_of(model).parses:
+    if not family_of(model).trees.are_parses:
         read = [one._replace(heads=[]) for one in read]
     scaled = [one._replace(surprisal=one.surprisal * UNITS[options.unit]) for one in read]
     with write_atomically(Path(options.picture)) as file:
@@ -228,7 +227,7 @@ def sample(options: argparse.Namespace) -> None:
     taste = Taste(options.temperature, options.top_k, options.top_p)
     drawn = list(generate(model.stepper(), model.vocabulary, options.number, random, options.words, taste))
     trees = [None if one.tree is None else _shown(model, one.words, one.tree.tolist()) for one in drawn]
-    name = family_of(model).tree_is
+    name = family_of(model).trees.called
     pairs = list(zip(drawn, trees, strict=True))
     if options.json:
         rows = [{"words": one.words, name: tree, "log_prob": one.log_prob} for one, tree in pairs]
@@ -246,7 +245,7 @@ def _shown(model: Any, words: Sequence[str], tree: Sequence[int]) -> list[int] |
     """A tree in the form of the model's family."""
     from dtglib.families.base import family_of
 
-    return family_of(model).shown(model, words, tree)
+    return family_of(model).trees.shown(model, words, tree)
 
 
 COMMANDS = [

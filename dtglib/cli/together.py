@@ -3,7 +3,7 @@
     torchrun --nproc-per-node 8 -m dtglib blimp --model my-model
 
 Every process runs the whole command. Where rows are computed, each computes its share, and all get all of them
-(experiments/cache.py). Only the first process prints, and writes files that the user has named.
+(runs/cache.py). Only the first process prints, and writes files that the user has named.
 """
 
 import contextlib

@@ -18,8 +18,8 @@ def _train_options(sub: argparse.ArgumentParser) -> None:
 def train(options: argparse.Namespace) -> None:
     """Train a model, from its checkpoint if there is one."""
     from dtglib.basics.config import parse_override
-    from dtglib.experiments.prepare import prepare, train_into
-    from dtglib.experiments.settings import read_settings
+    from dtglib.runs.prepare import prepare, train_into
+    from dtglib.runs.settings import read_settings
     from dtglib.training.networks import best_on_dev
 
     overrides = dict(map(parse_override, options.set))
@@ -52,7 +52,7 @@ def _train_parser_options(sub: argparse.ArgumentParser) -> None:
 def train_parser(options: argparse.Namespace) -> None:
     """Train a parser, from its checkpoint if there is one."""
     from dtglib.basics.config import parse_override
-    from dtglib.experiments.parsers import nats_per_word, prepare_parser, read_parser_settings, train_parser_into
+    from dtglib.runs.parsers import nats_per_word, prepare_parser, read_parser_settings, train_parser_into
 
     settings = read_parser_settings(options.config, dict(map(parse_override, options.set)))
     prepared = prepare_parser(settings)

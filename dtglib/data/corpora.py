@@ -8,12 +8,11 @@
     load("gum-constituents", "train")  the sentences of UD_English-GUM that also have constituents, with both
     load("bllip", "test")              BLLIP-LG from your own copy of LDC2000T43, which $BLLIP names
     load("my-treebank", "train")       a folder that holds *-ud-train.conllu, *-ud-dev.conllu, *-ud-test.conllu; or
-                                       train.sdp, train.conllx or train.mrg and the like; or the sections of the Penn
-                                       Treebank's WSJ, as brackets or as dependencies
-    load("mine.conllu")                one file: CoNLL-U, or CoNLL-X (.conllx, .dep), or brackets (.mrg, .ptb,
-                                       .brackets), or SDP 2015 (.sdp)
+                                       train.mrg and the like; or the sections of the Penn Treebank's WSJ, as brackets
+    load("mine.conllu")                one file: CoNLL-U, or brackets (.mrg, .ptb, .brackets)
     load("mine.txt")                   any other file is raw text: one sentence per line, without trees
-    load("minilang:de-en", "train")    sentences with translations: minilang, multi30k, or two texts (parallel.py)
+
+Other papers bring corpora and formats of their own (`Readers`).
 
 A corpus maps its splits to the functions that read them; a file has the one split "all". `load` returns a Treebank:
 the sentences, and the numbers of those that were left out, by reason. A line "There is a difference" of raw text
@@ -32,7 +31,7 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -41,12 +40,9 @@ from typing import NamedTuple
 from dtglib.basics.config import require_positive
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import sha256
+from dtglib.basics.papers import papers
 from dtglib.basics.progress import progress
-from dtglib.data.conllx import SUFFIXES as CONLLX
-from dtglib.data.conllx import conllx_files, read_conllx
-from dtglib.data.parallel import direction_of, find_pairs, multi30k_folder
 from dtglib.data.registry import data_folder, read_registry
-from dtglib.data.sdp import read_sdp
 from dtglib.data.streamed import MOST_IN_MEMORY, Streamed, as_many_as_fit, first
 from dtglib.data.tokenize import tokenize
 from dtglib.data.treebank import Block, Sentence, Treebank, TreebankError, conllu_blocks, decode, joined, pieces
@@ -65,6 +61,36 @@ UD_CORPORA = {
 
 # The blocks of one split. The argument is `strict`: whether a broken sentence is an error, or left out and counted.
 Reader = Callable[[bool], Iterator[Block]]
+
+
+class Corpus(NamedTuple):
+    """A line of `dtglib corpora`."""
+
+    name: str
+    what: str
+    licence: str
+    where: str  # its folder, or how to get it
+
+
+class Readers(NamedTuple):
+    """The corpora and formats that a paper brings (`corpora` in basics/papers.py).
+
+    What reads a split or a file is told `strict`: whether a broken sentence is an error, or left out and counted.
+    """
+
+    # Reads a file, by its suffix.
+    suffixes: Mapping[str, Callable[[Path, bool], Treebank]] = {}
+    # The files of each split in a folder.
+    in_folder: Callable[[Path], Mapping[str, list[Path]]] = lambda folder: {}
+    # The splits of a corpus, given its name and how many sentences of a generated corpus are wanted; None: not its own.
+    find: Callable[[str, int | None], Mapping[str, Callable[[bool], Treebank]] | None] = lambda name, sentences: None
+    files: Callable[[str], list[Path] | None] = lambda name: None  # that such a corpus is read from
+    listed: Callable[[], list[Corpus]] = list  # those that have a name
+
+
+def readers_of_papers() -> list[Readers]:
+    """The readers of all papers that have some."""
+    return [paper.part("corpora") for paper in papers() if paper.corpora]
 
 
 @dataclass(frozen=True)
@@ -137,9 +163,9 @@ def find(name: str | Path, sentences: int | None = None) -> dict[str, Reader]:
         return {split: in_one_block(partial(read_gum_constituents, split)) for split in SPLITS}
     if name in ud_treebanks():
         return splits_of_folder(ud_folder(name))
-    parallel = find_pairs(str(name), sentences)
-    if parallel is not None:
-        return {split: in_one_block(read) for split, read in parallel.items()}
+    for readers in readers_of_papers():
+        if (splits_of_paper := readers.find(str(name), sentences)) is not None:
+            return {split: in_one_block(read) for split, read in splits_of_paper.items()}
     path = Path(name)
     if str(name) and path.is_dir():
         return splits_of_folder(path)
@@ -221,8 +247,8 @@ def without(held_out: Collection[tuple[str, ...]], block: Block, reason: str) ->
 
 # --- files and folders -------------------------------------------------------------------------------------------
 
-# en_ewt-ud-train.conllu; de_hdt-ud-train-a-1.conllu (one of several files of a large treebank); train.conllu; train.sdp
-SPLIT_FILE = re.compile(r"(?:.*-ud-)?(train|dev|test)(?:-.*)?\.(?:conllu|sdp)")
+# en_ewt-ud-train.conllu; de_hdt-ud-train-a-1.conllu (one of several files of a large treebank); train.conllu
+SPLIT_FILE = re.compile(r"(?:.*-ud-)?(train|dev|test)(?:-.*)?\.\w+")
 
 
 def files_of_split(folder: Path, split: str, suffix: str = ".conllu") -> list[Path]:
@@ -234,18 +260,17 @@ def files_of_split(folder: Path, split: str, suffix: str = ".conllu") -> list[Pa
 def splits_of_folder(folder: Path) -> dict[str, Reader]:
     """The splits for which the folder holds files."""
     found = {split: files_of_split(folder, split) for split in SPLITS}
-    if not any(found.values()):
-        found = {split: files_of_split(folder, split, ".sdp") for split in SPLITS}
-    if not any(found.values()):
-        found = conllx_files(folder)
+    for readers in readers_of_papers():
+        if not any(found.values()):
+            found = readers.in_folder(folder)
     if not any(found.values()):
         from dtglib.data.constituents import penn_files  # imported here, because NLTK takes a second to import
 
         found = penn_files(folder)
     if not any(found.values()):
         raise UserError(
-            f"{folder}: this folder holds no *-ud-train.conllu, *-ud-dev.conllu or *-ud-test.conllu, no train.sdp "
-            f"and the like, and no bracketed trees or CoNLL-X in files named so or in sections 00 to 24"
+            f"{folder}: this folder holds no *-ud-train.conllu, *-ud-dev.conllu or *-ud-test.conllu, and no trees of "
+            f"another known format in files named so or in sections 00 to 24"
         )
     return {split: partial(files_blocks, paths) for split, paths in found.items() if paths}
 
@@ -258,12 +283,11 @@ def files_blocks(paths: Iterable[Path], strict: bool) -> Iterator[Block]:
 def file_blocks(path: Path, strict: bool) -> Iterator[Block]:
     """The blocks of a file in the format that its suffix names; those of some formats are whole files."""
     suffix = path.suffix.lower()
-    if suffix in CONLLX:
-        return iter([partial(read_conllx, path, strict)])
+    for readers in readers_of_papers():
+        if suffix in readers.suffixes:
+            return iter([partial(readers.suffixes[suffix], path, strict)])
     if suffix.startswith(".conll"):
         return conllu_blocks(path, strict)
-    if suffix == ".sdp":
-        return iter([partial(read_sdp, path, strict)])
     if suffix in (".mrg", ".ptb", ".brackets"):
         return iter([partial(read_brackets, path, strict)])
     return (partial(read_lines, path, strict, *piece) for piece in pieces(path, b"\n"))
@@ -368,31 +392,21 @@ def first_trees(paths: Iterable[Path], limit: int | None, strict: bool) -> Treeb
 def corpus_files(name: str) -> list[Path]:
     """The files that a corpus is read from; for minilang, the grammar and the code that generate it."""
     if name == "minilang":
-        files = corpus_files("minilang:de-en")
-        return [path for path in files if path.parent.name != "german" and path.name != "bilingual.py"]
+        folder = Path(__file__).parent / "minilang"
+        return sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".yaml"))
     if name in UD_CORPORA:
         return [path for treebank in UD_CORPORA[name] for path in sorted(ud_folder(treebank).glob("*.conllu"))]
     if name == "bllip":
         return [path for files in bllip_files(bllip_folder()).values() for path in files]
     if name == "gum-constituents":
         return [*corpus_files("UD_English-GUM"), *sorted((data_folder() / "gum_const").glob("*.ptb"))]
-    if direction := direction_of(name):
-        return files_of_pair(*direction)
+    for readers in readers_of_papers():
+        if (files := readers.files(name)) is not None:
+            return files
     path = ud_folder(name) if name in ud_treebanks() else Path(name)
     if not path.is_dir():
         return [path]
     return sorted(path.glob("*.conllu")) or sorted(found for found in path.rglob("*") if found.is_file())
-
-
-def files_of_pair(name: str, *languages: str) -> list[Path]:
-    """The files of a parallel corpus."""
-    if name == "minilang":
-        folder = Path(__file__).parent / "minilang"
-        return sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".yaml"))
-    folder = multi30k_folder() if name == "multi30k" else Path(name)
-    if folder.is_dir():
-        return sorted(path for language in languages for path in folder.glob(f"*.{language}"))
-    return [Path(f"{name}.{language}") for language in languages]
 
 
 def corpus_checksum(name: str) -> str:
@@ -403,15 +417,6 @@ def corpus_checksum(name: str) -> str:
 
 
 # --- the list of corpora -----------------------------------------------------------------------------------------
-
-
-class Corpus(NamedTuple):
-    """A line of `dtglib corpora`."""
-
-    name: str
-    what: str
-    licence: str
-    where: str  # its folder, or how to get it
 
 
 def corpora() -> list[Corpus]:
@@ -427,16 +432,8 @@ def corpora() -> list[Corpus]:
         Corpus("ud-english-without-childes", "the other five of ud-english as one", "see the treebanks", found),
         Corpus("ud-english-enhanced", "EWT and GUM as one, with enhanced graphs", "see the treebanks", found),
         *constituent_corpora(),
-        *parallel_corpora(),
+        *(corpus for readers in readers_of_papers() for corpus in readers.listed()),
     ]
-
-
-def parallel_corpora() -> list[Corpus]:
-    """The corpora in two languages; multi30k if its files are in the data folder."""
-    minilang = Corpus("minilang:de-en", "minilang with German sources; en-de: in German", "MIT", "embedded in dtglib")
-    what, folder = "captions of pictures with German sources; en-de: in German", multi30k_folder()
-    multi30k = Corpus("multi30k:de-en", what, "see its README", str(folder))
-    return [minilang, multi30k] if folder.is_dir() else [minilang]
 
 
 def constituent_corpora() -> list[Corpus]:

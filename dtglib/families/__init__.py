@@ -2,3 +2,14 @@
 In: the name of a family. Out: its training data, networks, searches and scores.
 Read first: base.py, then dtg.py.
 """
+
+from dtglib.basics.papers import Paper
+
+PAPER = Paper(
+    name="dtg",
+    families="dtglib.families.dtg:FAMILIES",
+    compared=("txl-tokens", "txl-trans", "dtg", "dtg-eager", "dtg-swift"),
+    notebooks="09",
+    jobs="dtglib.runs.jobs:jobs_of_dtg",
+    orders="dtglib.runs.measures:OF_DTG",
+)

@@ -21,7 +21,7 @@ from dtglib.decode.sequence_stepper import SequenceStepper
 from dtglib.decode.stack_stepper import StackStepper
 from dtglib.decode.stepper import Searchable
 from dtglib.evaluate.perplexity import SentenceScore, by_trees, exactly
-from dtglib.families.base import Family, Likelihood
+from dtglib.families.base import Family, Likelihood, Trees, with_symbols
 from dtglib.network.transformer import Transformer, TransformerConfig
 from dtglib.sequences.labelled import heads_of, labels_of
 from dtglib.sequences.readings import Reading
@@ -86,7 +86,6 @@ def sequence_family(
     reading: Reading,
     paper: str,
     network: type[SequenceModel] = SequenceModel,
-    is_baseline: bool = False,
 ) -> Family:
     """The family of Transformers with a reading; if it has trees, they are taken for dependency trees."""
 
@@ -102,8 +101,6 @@ def sequence_family(
         examples=examples,
         streams=True,
         likelihood=BOUND if reading.has_trees else EXACT,
-        symbols=partial(_symbols, reading),
-        parses=reading.has_trees,
-        shown=_shown,
-        is_baseline=is_baseline,
+        vocabulary=with_symbols(partial(_symbols, reading)),
+        trees=Trees(are_parses=reading.has_trees, shown=_shown),
     )

@@ -1,18 +1,30 @@
 """The kinds of parsers that are trained here; the key `parser` of a config names one, and arcs are the default."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dtglib.basics.config import value_of
 from dtglib.basics.errors import UserError
-from dtglib.data.treebank import Treebank
-from dtglib.parsing.constituents import ConstituentExamples, SpanConfig, SpanParser, constituent_entries
+from dtglib.basics.papers import papers
+from dtglib.data.treebank import Sentence, Treebank
 from dtglib.parsing.fields import Entries
 from dtglib.parsing.kept import CONFIG_FILE, EncoderConfig, KeptParser, ParserExamples
 from dtglib.parsing.trained import ParserConfig, Trained, TreebankExamples, entries_of
 
-ARCS, CONSTITUENTS = "arcs", "constituents"
+ARCS = "arcs"
+
+
+class TreeForm(NamedTuple):
+    """How the trees that a parser finds are written and compared with those of a treebank."""
+
+    written: Callable[[Sentence], str]  # a parsed sentence in a file
+    has_tree: Callable[[Sentence], bool]
+    agreement: Callable[
+        [Sequence[Sentence], Sequence[Sentence]], Iterator[str]
+    ]  # lines about gold and parsed sentences
+    score_name: str  # on the card of a released parser
+    score: Callable[[Sequence[Sentence], Sequence[Sentence]], float]  # of gold and parsed sentences, from 0 to 1
 
 
 class Kind(NamedTuple):
@@ -23,20 +35,21 @@ class Kind(NamedTuple):
     network: type[KeptParser]
     entries: Callable[[Treebank, int], Entries]
     examples: type[ParserExamples]
+    form: TreeForm | None = None  # None: heads
 
 
-KINDS = {
-    ARCS: Kind("biaffine parser", ParserConfig, Trained, entries_of, TreebankExamples),
-    CONSTITUENTS: Kind("parser of constituents", SpanConfig, SpanParser, constituent_entries, ConstituentExamples),
-}
+def kinds() -> dict[str, Kind]:
+    """The kinds of parsers by name: that of arcs, and those that papers bring."""
+    arcs = Kind("biaffine parser", ParserConfig, Trained, entries_of, TreebankExamples)
+    return {ARCS: arcs} | {name: kind for paper in papers() for name, kind in dict(paper.part("parsers")).items()}
 
 
 def kind_of(config: str | Path, overrides: Mapping[str, Any] | None = None) -> Kind:
     """The kind of parser that a config file describes."""
-    name = value_of(config, "parser", ARCS, overrides)
-    if name not in KINDS:
-        raise UserError(f"{config}: there is no parser of {name!r}; there are parsers of {' and '.join(KINDS)}")
-    return KINDS[name]
+    name, known = value_of(config, "parser", ARCS, overrides), kinds()
+    if name not in known:
+        raise UserError(f"{config}: there is no parser of {name!r}; there are parsers of {' and '.join(known)}")
+    return known[name]
 
 
 def load_trained(folder: Path) -> KeptParser:

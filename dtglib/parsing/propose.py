@@ -3,7 +3,7 @@
     for trees in propose(parser, [["There", "is", "a", "difference"]], 300, METHODS["best"]):
         trees.heads, trees.log_probs        different trees, and log q(tree | words) of each
 
-A parser of constituents proposes LabelledTrees instead (parsing/constituents.py). The paper draws 300 trees of a
+A parser of constituents proposes LabelledTrees instead. The paper draws 300 trees of a
 sentence without replacement; the 300 best trees never have less mass in q.
 """
 

@@ -7,7 +7,7 @@
 Training data that do not fit into memory are compiled by all, and written by the first; where a parser draws their
 trees, each process parses its share. In training, each process takes its share of every step's batches, and PyTorch's
 DistributedDataParallel adds up their gradients; only the first process (rank 0) prints and writes files. In evaluation,
-each computes its share of the rows (experiments/cache.py). Such blocks may be nested: those within the outermost one
+each computes its share of the rows (runs/cache.py). Such blocks may be nested: those within the outermost one
 are about the same processes.
 """
 

@@ -2,32 +2,25 @@
 
 A weighted grammar (`english/grammar.yaml`, `english/lexicon.yaml`) derives every sentence, and with it a projective
 dependency tree, Penn Treebank brackets and an enhanced graph; templates give minimal pairs in BLiMP's format and test
-suites in SyntaxGym's; a recogniser decides what is in the language. From the same derivations come German translations
-with their own trees (`german/`, bilingual.py), and challenge sets for translation.
+suites in SyntaxGym's; a recogniser decides what is in the language.
 
     >>> from dtglib.data import minilang
     >>> minilang.split("train", sentences=1)[0].text
     'This script which disappeared was smelled by him.'
     >>> minilang.english().accepts("There is a difference .".split())
     True
-    >>> minilang.sentence_pairs("train", 1).pairs[0].german.text
-    'Dieses Drehbuch, das verschwand, wurde von ihm gerochen.'
 """
 
-from dtglib.data.minilang.bilingual import sentence_pairs
 from dtglib.data.minilang.corpus import SPLITS, in_blocks, size_of, split
 from dtglib.data.minilang.export import write
-from dtglib.data.minilang.german.challenge import challenge_sets
 from dtglib.data.minilang.recogniser import english
 from dtglib.data.minilang.templates import minimal_pairs, suites
 
 __all__ = [
     "SPLITS",
-    "challenge_sets",
     "english",
     "in_blocks",
     "minimal_pairs",
-    "sentence_pairs",
     "size_of",
     "split",
     "suites",

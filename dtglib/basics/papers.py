@@ -1,0 +1,87 @@
+"""`Paper`: the record of what a paper adds to dtglib, and the papers that are installed.
+
+A package brings a paper by an entry point, as plug-ins of pytest do. That of GiLT stands in pyproject.toml:
+
+    [project.entry-points."dtglib.papers"]
+    gilt = "dtgpapers.gilt:PAPER"
+
+The paper of DTG itself is one of them. A record imports nothing: its parts are named as "module:NAME" and imported when
+they are needed, so that `dtglib --help` need not wait for PyTorch.
+
+    >>> [paper.name for paper in papers()][0]
+    'dtg'
+    >>> papers()[0].part("families")[0].title
+    'DTG'
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+from dtglib.basics.errors import UserError
+
+
+class Paper(NamedTuple):
+    """A paper. Each part that is marked "module:NAME" is a reference; an empty one stands for nothing."""
+
+    name: str
+    families: str  # module:NAME of its kinds of models (families/base.py)
+    compared: tuple[str, ...] = ()  # the models that its notebooks train and compare
+    notebooks: str = ""  # the first digits of its notebooks' numbers: "1" for 10 to 19
+    commands: str = ""  # module:NAME of its commands (cli/options.py); the module imports nothing that is slow
+    corpora: str = ""  # module:NAME of its readers of data (data/corpora.py)
+    parsers: str = ""  # module:NAME of its kinds of parsers (parsing/kinds.py)
+    structures: str = ""  # module:NAME of functions that show masks of its trees, by name (sequences/describe.py)
+    jobs: str = ""  # module:NAME of the function that lists what its notebooks need (runs/jobs.py)
+    records: str = ""  # module:NAME of its parts of a recorded evaluation (runs/recording.py)
+    variants: str = ""  # module:NAME of the function that measures a variant (runs/ablations.py)
+    studied: tuple[tuple[str, str], ...] = ()  # models, and questions whose variants learn from fewer sentences
+    measures: str = ""  # module:NAME of the measures in its tables (runs/measures.py)
+    tables: str = ""  # module:NAME of the question that each table of the paper answers (runs/measures.py)
+    orders: str = ""  # module:NAME of its orders of systems (runs/measures.py)
+    releases: str = ""  # module:NAME of released models (runs/release.py)
+    tunings: str = ""  # module:NAME of its ways to tune a model
+
+    def part(self, name: str) -> Any:
+        """The part of this name, imported now; an empty tuple if the paper has none."""
+        reference = getattr(self, name)
+        return named(reference) if reference else ()
+
+
+def named(reference: str) -> Any:
+    """The object that "module:NAME" refers to."""
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)
+
+
+@cache
+def papers() -> tuple[Paper, ...]:
+    """The papers that are installed: that of DTG, then those with notebooks, in the order of these."""
+    return tuple(sorted(_installed(), key=lambda paper: (paper.name != "dtg", paper.notebooks or "~", paper.name)))
+
+
+def _installed() -> Iterator[Paper]:
+    for point in entry_points(group="dtglib.papers"):
+        if find_spec(point.module.partition(".")[0]):  # the metadata of a package may outlive its files
+            paper = point.load()
+            if not isinstance(paper, Paper):
+                raise UserError(
+                    f"{point.value}: the entry point {point.name!r} names no Paper; correct or uninstall it"
+                )
+            yield paper
+
+
+def papers_named(name: str) -> list[Paper]:
+    """The paper of this name; or all that have notebooks, if the name is "all"."""
+    return [paper for paper in papers() if paper.notebooks] if name == "all" else [paper_named(name)]
+
+
+def paper_named(name: str) -> Paper:
+    """The paper of this name."""
+    known = {paper.name: paper for paper in papers()}
+    if name not in known:
+        raise UserError(f"there are no notebooks of a paper {name!r}; papers are {', '.join(known)}; or take all")
+    return known[name]

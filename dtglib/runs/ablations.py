@@ -1,0 +1,177 @@
+"""Ablations: a model with one decision changed at a time, each variant trained and evaluated.
+
+    rows = ablations(read_size("mini"))          a row per variant: perplexity per word, minimal pairs, test suites
+    rows = study("mini", "gilt")                 a row per variant in the notebooks of a paper that trains them on less
+
+A paper may measure its models otherwise (`variants` in basics/papers.py).
+
+The questions and the variants that answer them are those of the model's family (families/base.py); read_size has DTG
+unless another model is named.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from dtglib.basics.errors import UserError
+from dtglib.basics.papers import Paper, paper_named, papers
+from dtglib.basics.record import Row
+from dtglib.data.corpora import CorpusConfig, part_of
+from dtglib.evaluate.perplexity import SentenceScore
+from dtglib.runs.parsers import parser_named
+from dtglib.runs.prepare import TrainingCorpus, folder_for, prepare, read_corpus, train_into
+from dtglib.runs.sentence_scores import perplexity_row, scores_of, test_sentences
+from dtglib.runs.settings import Settings, read_size
+from dtglib.runs.syntax_scores import beam_scores, pairs_of, parsing_of, suites_of, widths_of
+from dtglib.families.base import OWN, Variant, family
+from dtglib.training.networks import best_on_dev
+
+QUESTIONS = family("dtg").questions
+
+
+def asked(settings: Settings, some: Sequence[str] = ()) -> list[tuple[str, str, Variant]]:
+    """Every question (or only some) with its variants; OWN is left out if the corpus has no trees."""
+    if odd := [question for question in some if question not in settings.family.questions]:
+        known = ", ".join(map(repr, settings.family.questions)) or "none"
+        raise UserError(f"{settings.family.title}: there is no question {odd[0]!r} about it; there is {known}")
+    has_trees = _has_trees(settings.corpus)
+    return [
+        (question, name, variant)
+        for question, variants in settings.family.questions.items()
+        for name, variant in variants.items()
+        if (not some or question in some) and (has_trees or variant.parsed_by != OWN)
+    ]
+
+
+@lru_cache(maxsize=1)
+def _has_trees(corpus: CorpusConfig) -> bool:
+    """Whether the first sentence of a corpus has a tree."""
+    first = part_of(replace(corpus, train_sentences=1), "train").sentences
+    return any(sentence.heads is not None for sentence in first)  # there may be no sentence
+
+
+def ablations(settings: Settings, some: Sequence[str] = ()) -> list[Row]:
+    """A row of measurements for each variant of each question (or of some); a model may belong to several questions."""
+    rows = asked(settings, some)
+    measured = {str(variant): measure(settings, variant) for _, _, variant in rows}
+    return [{"question": question, "variant": name, **measured[str(variant)]} for question, name, variant in rows]
+
+
+def measure(settings: Settings, variant: Variant, in_short: bool = False) -> Row:
+    """Train a variant, or find it, and measure it as its paper does; `in_short`: only how well it predicts."""
+    return (named_paper(settings).part("variants") or measured)(settings, variant, in_short)
+
+
+def named_paper(settings: Settings) -> Paper:
+    """The paper of the model of some settings; that of DTG for a family of a user's own."""
+    known = {paper.name: paper for paper in papers()}
+    return known.get(settings.family.paper, known["dtg"])
+
+
+def measured(settings: Settings, variant: Variant, in_short: bool = False) -> Row:
+    """Train a variant, or find it: how well it predicts sentences and, unless `in_short`, what it knows of syntax."""
+    chosen, folder = settings_of(variant, settings), trained_variant(settings, variant)
+    if in_short:
+        return predicted(settings, variant)
+    (primary, *_) = suites_of(chosen, folder)["averages"].items()
+    return {
+        **predicted(settings, variant),
+        "pairs": pairs_of(chosen, folder)["accuracy"],
+        **dict(zip(("average of suites", "suites"), primary, strict=True)),
+        **(_by_search(chosen, folder) if variant.searched else {}),
+    }
+
+
+def _by_search(chosen: Settings, folder: Path) -> Row:
+    """Perplexity and attachment by the beam search that scores sentences and parses them."""
+    by_beam = perplexity_row(beam_scores(folder, test_sentences(chosen), widths_of(chosen)))
+    of_trees = parsing_of(chosen, folder)
+    attachment = {name: of_trees[name] for name in ("UAS", "LAS") if name in of_trees}
+    return {"per word, by beam": by_beam["per word"], "impossible, by beam": by_beam["impossible"], **attachment}
+
+
+def predicted(settings: Settings, variant: Variant) -> Row:
+    """Train a variant, or find it: how well it predicts sentences."""
+    chosen, folder = settings_of(variant, settings), trained_variant(settings, variant)
+    return {**of_training(folder), **perplexity_row(_scores(chosen, settings, variant, folder))}
+
+
+def of_training(folder: Path) -> Row:
+    return {"folder": folder.name, "nats_per_sentence": best_on_dev(folder)["nats_per_sentence"]}
+
+
+def trained_variant(settings: Settings, variant: Variant) -> Path:
+    """The folder of a variant, trained now unless it is in the cache."""
+    chosen = settings_of(variant, settings)
+    # Neighbours in the list share the corpus, which depends on the family and the parser alone. They do not share the
+    # data, which may depend on every setting of a model: GiLT's tapes do.
+    reads = replace(settings.model, model=chosen.model.model)
+    prepared = prepare(chosen, _corpus(settings._replace(model=reads, parsers=chosen.parsers), variant.share))
+    folder = folder_for(chosen, prepared)
+    train_into(chosen, prepared, folder)
+    return folder
+
+
+def _scores(chosen: Settings, settings: Settings, variant: Variant, folder: Path) -> list[SentenceScore]:
+    """The probabilities of the test sentences: by search, or by the trees of the variant's parser if there is one."""
+    sentences, kind = test_sentences(settings), chosen.family
+    if kind.likelihood.needs_search:
+        return beam_scores(folder, sentences, widths_of(settings))
+    parser = None
+    if kind.likelihood.sums_over_trees:
+        name = f"{variant.summed_over}_parser" if kind.trees.are_heads else kind.trees.proposed_by
+        parser = parser_named(getattr(settings.parsers, name), settings)
+    return scores_of(folder, sentences, parser, settings.evaluation.trees, seed=settings.run.seed)
+
+
+@lru_cache(maxsize=1)  # a corpus may be large
+def _corpus(settings: Settings, share: float) -> TrainingCorpus:
+    return read_corpus(settings, share)
+
+
+def settings_of(variant: Variant, settings: Settings) -> Settings:
+    """The settings of a model at a size, with the changes of a variant; fewer sentences are read more often."""
+    longer = replace(settings.train, epochs=round(settings.train.epochs / variant.share))
+    chosen = settings._replace(model=replace(settings.model, **variant.model), train=longer)
+    if variant.parsed_by is None:
+        return chosen
+    parser = None if variant.parsed_by == OWN else getattr(settings.parsers, f"{variant.parsed_by}_parser")
+    return chosen._replace(parsers=replace(settings.parsers, parsed_by=parser))
+
+
+# ---- Studies on less
+
+PART = 4  # one in so many sentences, as in Table 3 of the GiLT paper
+
+
+def study(size: str, paper: str) -> list[Row]:
+    """A row of predictions for each variant of the questions that a paper studies."""
+    return [
+        {"question": question, "variant": name, **measure(less(size, model), variant, in_short=True)}
+        for model, question, name, variant in variants_studied(size, paper)
+    ]
+
+
+def variants_studied(size: str, paper: str) -> list[tuple[str, str, str, Variant]]:
+    """The models, the questions that a paper studies about them, and their variants by name."""
+    return [
+        (model, question, name, variant)
+        for model, wanted in paper_named(paper).studied
+        for question, name, variant in asked(less(size, model))
+        if question == wanted
+    ]
+
+
+def less(size: str, model: str) -> Settings:
+    """The settings of a model, with a quarter of the training sentences, and of those that are scored, if numbered."""
+    settings = read_size(size, model=model)
+    corpus, evaluation = settings.corpus, settings.evaluation
+    return settings._replace(
+        corpus=replace(corpus, train_sentences=_a_part(corpus.train_sentences)),
+        evaluation=replace(evaluation, scored_sentences=_a_part(evaluation.scored_sentences)),
+    )
+
+
+def _a_part(count: int | None) -> int | None:
+    return count and max(1, count // PART)

@@ -1,0 +1,200 @@
+"""The cache of results: trained networks, scores and trees, each computed once and found again by what it depends on.
+
+    folder_of("models", "dtg", identity, code)                          runs/models/dtg-1a2b3c4d5e6f
+    cached_rows("scores", "dtg", identity, code, computed)              runs/scores/dtg-4d5e6f1a2b3c/rows.jsonl
+
+The key of a result is a hash of its inputs (settings, and hashes of data and weights) and of the code that computes it
+(`code_of` in basics/code.py). If one of them changes, the folder is another one, so nothing stale is ever found. One
+command at a time computes a result; others wait for it. A network is resumed from its checkpoint (training/loop.py);
+rows are written one by one, and a stopped computation continues with the rows that are missing:
+
+    >>> from tempfile import TemporaryDirectory
+    >>> words = ["There", "is", "a", "difference"]
+    >>> def load():
+    ...     print("a model is loaded")
+    ...     return lambda block: ({"letters": len(word)} for word in words[block])
+    >>> computed = Computed([len(word) for word in words], load, at_once=2)
+    >>> with TemporaryDirectory() as folder:
+    ...     once, again = (kept_rows(Path(folder) / "rows.jsonl", {"model": "1a2b3c"}, computed) for _ in range(2))
+    a model is loaded
+    >>> once == again, again
+    (True, [{'letters': 5}, {'letters': 2}, {'letters': 1}, {'letters': 10}])
+
+Rows are computed in blocks of consecutive ones. A block never depends on which others are computed, so the last digits
+are the same after a stop, and whatever the number of processes, if each has as many threads. Several processes
+(`torchrun`) share the missing blocks by their costs, and each appends to a file of its own: rows.jsonl, rows-1.jsonl,
+... The result is all of them together, so the same command goes on with any number of processes.
+
+The first line of a file contains the inputs, and every other line a row, its number, and a checksum. A file with other
+inputs is never overwritten; a last line that a kill has cut in two is computed again. Such files have a folder of their
+own, because the command that writes them locks the folder.
+"""
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dtglib.basics.errors import UserError
+from dtglib.basics.files import explain_disk_errors, find_repository, only_one_process
+from dtglib.basics.progress import progress, quiet
+from dtglib.basics.record import Row
+from dtglib.runs.sharing import blocks_of, shares
+from dtglib.training.distributed import Processes, processes
+
+KINDS = ("models", "parsers", "scores", "trees", "sequences")  # of results; a folder each in runs/
+CODE = "code"  # the key of the code's hash in an identity
+NUMBER = "#"  # the key of a row's number in a line
+CHECKSUM = "checksum"  # of the rest of a line, because a disk may lose a bit without an error
+
+
+def folder_of(kind: str, name: str, identity: Mapping[str, Any], code: str) -> Path:
+    """The folder of a result, below the repository or, outside of one, below the working folder."""
+    key = digest_of({**identity, CODE: code})[:12]
+    return (find_repository() or Path.cwd()) / "runs" / kind / f"{name}-{key}"
+
+
+class Computed(NamedTuple):
+    """How to compute rows.
+
+    `load` loads what all of them need, such as a model, and returns a function from a block of them to its rows.
+    """
+
+    costs: Sequence[int]  # of each row, such as the number of words that are read for it
+    load: Callable[[], Callable[[slice], Iterable[Row]]]
+    at_once: int = 1  # rows in a block
+    what: str = "scoring"  # for the progress bar
+    unit: str = "sentence"
+
+
+def cached_rows(kind: str, name: str, identity: Mapping[str, Any], code: str, computed: Computed) -> list[Row]:
+    """The rows of a result, computed now unless they are in the cache."""
+    path = folder_of(kind, name, identity, code) / "rows.jsonl"
+    return kept_rows(path, {**identity, CODE: code}, computed)
+
+
+def kept_rows(path: Path, identity: Mapping[str, Any], computed: Computed) -> list[Row]:
+    """All rows; those that the file, and those of other processes beside it, do not contain yet are computed now."""
+    head = json.dumps(dict(identity), sort_keys=True)
+    count = len(computed.costs)
+    with processes() as ours:
+        rows = ours.from_first(lambda: _read(path, head))
+        if len(rows) < count:
+            with _locked_by_first(ours, path.parent):
+                rows = ours.from_first(lambda: _prepared(path, head, ours.count))
+                with contextlib.nullcontext() if ours.is_first else quiet():
+                    _compute(_file_of(path, ours.rank), computed, rows.keys(), ours)
+                ours.wait()
+                rows = ours.from_first(lambda: _read(path, head))
+    if rows.keys() != set(range(count)):
+        raise UserError(f"{path}: holds {len(rows)} rows, but there are {count}; delete it, and it is made again")
+    return [rows[number] for number in range(count)]
+
+
+def rows_now(computed: Computed) -> list[Row]:
+    """All rows, computed now by this process, in the same blocks and in the same form as those of the cache."""
+    rows_of = computed.load()
+    blocks = blocks_of(len(computed.costs), computed.at_once)
+    rows = (row for block in blocks for _, row in _numbered(block, rows_of))
+    return list(progress(rows, computed.what, computed.unit, total=len(computed.costs)))
+
+
+def shared_rows(computed: Computed, cached: Callable[[], list[Row]]) -> list[Row]:
+    """The rows of a command that keeps nothing if one process computes them; several share them through the cache."""
+    with processes() as ours:
+        return rows_now(computed) if ours.count == 1 else cached()
+
+
+def digest_of(content: Any) -> str:
+    """A checksum of anything that JSON can represent."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+@contextlib.contextmanager
+def _locked_by_first(ours: Processes, folder: Path) -> Iterator[None]:
+    """Lock a folder for all processes; the others wait until the first one has it."""
+    with contextlib.ExitStack() as held:
+        ours.from_first(lambda: held.enter_context(only_one_process(folder, "writes results there")))
+        yield
+
+
+def _prepared(path: Path, head: str, count: int) -> dict[int, Row]:
+    """The rows that are there; every process then has a file, and every file ends with a whole line."""
+    rows = _read(path, head)
+    for file_path in {*(_file_of(path, rank) for rank in range(count)), *_files(path)}:
+        with explain_disk_errors(file_path), open(file_path, "a+b") as file:
+            file.seek(0)
+            _, size = _whole_rows(file_path, file.read(), head)
+            file.truncate(size)
+            if not size:
+                file.write(f"{head}\n".encode())
+    return rows
+
+
+def _compute(path: Path, computed: Computed, done: Iterable[int], ours: Processes) -> None:
+    """Append this process's share of the missing rows to its file."""
+    done = set(done)
+    missing = [
+        block
+        for block in blocks_of(len(computed.costs), computed.at_once)
+        if not done.issuperset(range(block.start, block.stop))
+    ]
+    mine = shares([sum(computed.costs[block]) for block in missing], ours.count)[ours.rank]
+    if not mine:
+        return
+    rows_of = computed.load()
+    # A row of a block that is there already is computed again, because the others of its block need it, and not kept.
+    rows = (one for number in mine for one in _numbered(missing[number], rows_of) if one[0] not in done)
+    in_all = sum(missing[number].stop - missing[number].start for number in mine)
+    for number, row in progress(rows, computed.what, computed.unit, total=in_all):
+        line = {NUMBER: number, **row}
+        text = json.dumps({**line, CHECKSUM: digest_of(line)}, ensure_ascii=False)
+        # Opened for every row, so that only errors of writing are explained as such, not those of the computation.
+        with explain_disk_errors(path), open(path, "ab") as file:
+            file.write(f"{text}\n".encode())
+
+
+def _numbered(block: slice, rows_of: Callable[[slice], Iterable[Row]]) -> Iterator[tuple[int, Row]]:
+    """The rows of a block with their numbers, exactly as they will be read from a file."""
+    for number, row in zip(range(block.start, block.stop), rows_of(block), strict=True):
+        yield number, json.loads(json.dumps(row))
+
+
+def _file_of(path: Path, rank: int) -> Path:
+    return path.with_stem(f"{path.stem}-{rank}") if rank else path
+
+
+def _files(path: Path) -> list[Path]:
+    """The files with rows that exist: that of the first process, and those of others beside it."""
+    others = path.parent.glob(f"{path.stem}-*{path.suffix}")
+    numbered = [one for one in others if one.stem.removeprefix(f"{path.stem}-").isdecimal()]
+    return [one for one in (path, *sorted(numbered)) if one.exists()]
+
+
+def _read(path: Path, head: str) -> dict[int, Row]:
+    """The rows of all files by their numbers."""
+    rows: dict[int, Row] = {}
+    for file in _files(path):
+        found, _ = _whole_rows(file, file.read_bytes(), head)
+        # A row may be there twice, if a process went on for a moment after the one with the lock had been killed.
+        rows |= {number: row for number, row in found.items() if number not in rows}
+    return rows
+
+
+def _whole_rows(path: Path, content: bytes, head: str) -> tuple[dict[int, Row], int]:
+    """The rows of a file by their numbers, and the number of bytes in its whole lines."""
+    whole = content[: content.rfind(b"\n") + 1]
+    if not whole and head.encode().startswith(content):
+        return {}, 0
+    first, *lines = whole.decode(errors="replace").split("\n")[:-1] or [content.decode(errors="replace")]
+    if first != head:
+        raise UserError(f"{path}: holds results of something else ({first[:200]}); delete it, or choose another file")
+    try:
+        rows = [json.loads(line) for line in lines]
+        if not all(isinstance(row, dict) and row.pop(CHECKSUM, None) == digest_of(row) for row in rows):
+            raise ValueError("a row is not what was written")
+        return {row.pop(NUMBER): row for row in rows}, len(whole)
+    except ValueError as error:
+        raise UserError(f"{path}: damaged ({error}); delete it, and it is made again") from error

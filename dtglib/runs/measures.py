@@ -1,0 +1,106 @@
+"""What the tables of the papers measure, how to find it in our records, and which orders the papers find.
+
+A record of an evaluation (recording.py) has lines about models and about variants of them, and one of tuning
+has lines about ways to tune a model for a task. Measures name the numbers in these lines; other papers add theirs.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from dtglib.basics.papers import papers
+
+Line = dict[str, Any]
+
+
+class Measure(NamedTuple):
+    """One of the measures in the paper's tables, and how to find it in our records."""
+
+    name: str
+    papers: tuple[str, ...]  # the papers' corpus and measure
+    unit: str  # of our numbers, if the paper does not state its unit
+    of_model: Callable[[Line], float | None]  # its value in a line of metrics; None if the line is about another one
+    of_variant: Callable[[Line], float | None] | None = None  # its value in the line of an ablation, if those have it
+    digits: int = 1  # after the point
+    less_is_better: bool = False
+
+
+def _perplexity(line: Line) -> float | None:
+    wanted = line["part"] == "perplexity" and line["parser"] != "weak"
+    return line["per word"] if wanted else None
+
+
+def _pairs(line: Line) -> float | None:
+    return 100 * line["accuracy"] if line["part"] == "all pairs" else None
+
+
+def _suites(line: Line) -> float | None:
+    """The primary average: over the circuits of all suites, of which there are more than Hu et al. report."""
+    wanted = line["part"] == "averages of suites" and line["average"] in PRIMARY
+    return 100 * line["score"] if wanted else None
+
+
+def _reranked(line: Line) -> float | None:
+    wanted = line["part"] == "reranking" and line["parser"] == "strong"
+    return 100 * line["UAS"] if wanted else None
+
+
+def _none(line: Line) -> None:
+    """For what only variants are compared by."""
+    return None
+
+
+def percent(key: str) -> Callable[[Line], float | None]:
+    """A share in percent, if the line has it."""
+    return lambda line: 100 * line[key] if line.get(key) is not None else None
+
+
+PRIMARY = ("mean of 6 circuits of 33 suites", "mean of 6 circuits of 21 suites")  # public, minilang's
+
+MEASURES = (
+    Measure("perplexity", ("BLLIP-LG/PPL",), "a word", _perplexity, lambda line: line.get("per word"), less_is_better=True),
+    Measure("perplexity by beam", (), "a word", _none, lambda line: line.get("per word, by beam"), less_is_better=True),
+    Measure("BLiMP", ("BLiMP/acc", "BLiMP10pct/acc"), "", _pairs, percent("pairs")),
+    Measure("SG", ("SG/score",), "", _suites, percent("suites")),
+    Measure("UAS", ("PTB-test/UAS",), "", _reranked),
+    Measure("UAS by beam", (), "", _none, percent("UAS")),
+    Measure("LAS by beam", (), "", _none, percent("LAS")),
+)
+
+MODELS = ""  # the `question` of rows that compare models rather than variants
+TUNED = "tuning"  # the `question` of rows that compare ways to tune a model
+# The question that a table of the paper answers.
+TABLES = {"table2": MODELS, "table3": MODELS, "table4": "arc representation", "table5": "parser"}
+
+Order = tuple[str, str, str, str]  # in a paper's tables: the question, the measure, the better system, the worse one
+
+OF_DTG = (
+    (MODELS, "SG", "DTG", "TXL (trans)"),
+    (MODELS, "SG", "TXL (trans)", "TXL (tokens)"),
+    (MODELS, "BLiMP", "TXL (trans)", "DTG"),
+    (MODELS, "BLiMP", "DTG", "TXL (tokens)"),
+    (MODELS, "perplexity", "TXL (trans)", "TXL (tokens)"),
+    (MODELS, "perplexity", "TXL (trans)", "DTG"),
+    (MODELS, "perplexity", "TXL (tokens)", "DTG"),  # by 0.1: "comparable"
+    (MODELS, "perplexity", "DTG", "DTG-swift"),
+    (MODELS, "perplexity", "DTG-swift", "DTG-eager"),
+    (MODELS, "UAS", "DTG", "proposal"),
+    (MODELS, "UAS", "TXL (trans)", "proposal"),
+    ("arc representation", "perplexity", "w+arc", "w"),
+    ("arc representation", "perplexity", "w+arc", "arc"),
+    ("arc representation", "perplexity", "w", "arc"),
+    ("arc representation", "BLiMP", "w+arc", "w"),
+    ("arc representation", "BLiMP", "w+arc", "arc"),
+    ("arc representation", "BLiMP", "w", "arc"),
+    ("parser", "perplexity", "strong parser", "weak parser"),
+    ("parser", "BLiMP", "strong parser", "weak parser"),
+)
+
+
+def measures() -> list[Measure]:
+    """The measures of all papers."""
+    return [*MEASURES, *(measure for paper in papers() for measure in paper.part("measures"))]
+
+
+def questions_of_tables() -> dict[str, str]:
+    """The question that each table of a paper answers, by the name of the table."""
+    return TABLES | {table: question for paper in papers() for table, question in dict(paper.part("tables")).items()}

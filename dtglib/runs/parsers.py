@@ -1,0 +1,133 @@
+"""From a config to a trained parser; prepare.py does the same for language models.
+
+    folder = trained_parser("strong", read_size("mini"))     configs/parsers/strong.yaml, on the corpus of a size
+    parser = load_parser(folder)                              trained now, or found in the cache
+
+The paper compares two proposals (its Table 5). Here two configs, `weak` and `strong`, take their places.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dtglib.basics.code import code_of
+from dtglib.basics.config import as_dict, read_config
+from dtglib.basics.errors import UserError
+from dtglib.basics.files import repository
+from dtglib.data.corpora import CorpusConfig, part_of
+from dtglib.runs.cache import folder_of
+from dtglib.runs.settings import RunConfig, Settings
+from dtglib.families.base import Family
+from dtglib.parsing.fields import Entries
+from dtglib.parsing.kept import WEIGHTS_FILE, EncoderConfig, KeptParser, ParserExamples
+from dtglib.parsing.kinds import Kind, kind_of, kinds
+from dtglib.training.networks import best_on_dev, train_network
+from dtglib.training.schedule import TrainConfig
+
+
+class ParserSettings(NamedTuple):
+    """All settings for the training of a parser."""
+
+    run: RunConfig
+    corpus: CorpusConfig
+    parser: EncoderConfig  # that of the kind
+    train: TrainConfig
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of parser that has this config."""
+        return next(kind for kind in kinds().values() if kind.config is type(self.parser))
+
+
+def read_parser_settings(path: str | Path, overrides: dict[str, Any] | None = None) -> ParserSettings:
+    """The settings of a config file, some of them replaced."""
+    kind = kind_of(path, overrides)
+    configs = RunConfig, CorpusConfig, kind.config, TrainConfig
+    return ParserSettings(*read_config(path, *configs, overrides=overrides, unused=["parser"]))
+
+
+def read_parser(name: str, settings: Settings, **overrides: Any) -> ParserSettings:
+    """The settings of a config in configs/parsers/, with the corpus and the seed of a run."""
+    if not is_ours(name):
+        known = ", ".join(sorted(path.stem for path in _configs().glob("*.yaml")))
+        raise UserError(f"there is no parser {name!r}; parsers are {known}")
+    return read_parser_settings(_configs() / f"{name}.yaml", as_dict(settings.run, settings.corpus) | overrides)
+
+
+class PreparedParser(NamedTuple):
+    """The vocabularies of a parser, its training data and its held-out data."""
+
+    entries: Entries
+    train: ParserExamples
+    dev: ParserExamples
+
+
+def prepare_parser(settings: ParserSettings) -> PreparedParser:
+    """Read the corpus and convert it into training data."""
+    parts = {part: part_of(settings.corpus, part) for part in ("train", "dev")}
+    entries, examples = settings.kind.entries(parts["train"], settings.parser.rarest), []
+    for part, sentences in parts.items():
+        try:
+            examples.append(settings.kind.examples(entries, sentences, settings.train.longest))
+        except UserError as error:
+            raise UserError(
+                f"{settings.corpus.corpus}, {part}: {error}; where there are no trees, name a parser that is trained "
+                f"already: a folder, or one that supar publishes"
+            ) from error
+    return PreparedParser(entries, *examples)
+
+
+def train_parser_into(settings: ParserSettings, prepared: PreparedParser, folder: Path) -> None:
+    """Train the parser into a folder, from its checkpoint if there is one."""
+
+    def build() -> KeptParser:
+        return settings.kind.network(folder.name, settings.parser, prepared.entries)
+
+    identity = identity_of(settings, prepared)
+    train_network(folder / WEIGHTS_FILE, build, prepared, settings.train, settings.run.seed, identity)
+
+
+def identity_of(settings: ParserSettings, prepared: PreparedParser) -> dict[str, Any]:
+    """The inputs of a training: all settings but the number of test sentences, and checksums of the data."""
+    fields = {key: value for key, value in as_dict(*settings).items() if key != "test_sentences"}
+    return fields | {"checksum_of_train": prepared.train.checksum, "checksum_of_dev": prepared.dev.checksum}
+
+
+def proposers(settings: Settings) -> dict[str, Path | str]:
+    """The two parsers that propose dependency trees at a run size, `strong` and `weak`, trained now if need be."""
+    named = {"strong": settings.parsers.strong_parser, "weak": settings.parsers.weak_parser}
+    return {name: parser_named(parser, settings) for name, parser in named.items()}
+
+
+def proposer_of(kind: Family, settings: Settings) -> Path | str:
+    """The parser that proposes the trees of a family's models at a run size, trained now if need be."""
+    return parser_named(getattr(settings.parsers, kind.trees.proposed_by), settings)
+
+
+def parser_named(name: str, settings: Settings) -> Path | str:
+    """The folder of a parser with a config here, trained on a run's corpus; other names stay, for `load_parser`."""
+    return trained_parser(name, settings) if is_ours(name) else name
+
+
+def nats_per_word(folder: Path) -> float:
+    """The loss of a trained parser on held-out sentences: nats for a word's share of the tree, its labels included."""
+    parts = {name: nats for name, nats in best_on_dev(folder).items() if name.startswith("nats_per_")}
+    return sum(nats for name, nats in parts.items() if name != "nats_per_sentence")  # all are means over the words
+
+
+def is_ours(name: str) -> bool:
+    """Whether configs/parsers/ has a parser of this name."""
+    return (_configs() / f"{name}.yaml").is_file()
+
+
+def _configs() -> Path:
+    return repository() / "configs" / "parsers"
+
+
+def trained_parser(name: str, settings: Settings, **overrides: Any) -> Path:
+    """The folder of a parser, trained now unless it is in the cache: runs/parsers/strong-1a2b3c4d5e6f."""
+    chosen = read_parser(name, settings, **overrides)
+    prepared = prepare_parser(chosen)
+    code = code_of("parsing", train_network, chosen.kind.network)
+    folder = folder_of("parsers", name, identity_of(chosen, prepared), code)
+    train_parser_into(chosen, prepared, folder)
+    return folder

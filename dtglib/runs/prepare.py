@@ -1,0 +1,151 @@
+"""From settings to a trained model: corpus, vocabulary and sequences, then training, into a folder of its own.
+
+    settings = read_size("mini")                          see settings.py
+    folder = trained(settings)                            trained now, or found in the cache
+    model = load_model(folder)
+
+The folder's name is a hash of everything that the model depends on: its settings, the sentences, and the code that
+trains it. So nothing is trained twice, and an outdated model is never found.
+"""
+
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torch import nn
+
+from dtglib.basics.code import code_of
+from dtglib.basics.config import as_dict
+from dtglib.basics.errors import UserError
+from dtglib.basics.released import cards, folder_named
+from dtglib.data.corpora import load, part_of, stream
+from dtglib.data.streamed import by_blocks, in_memory
+from dtglib.data.treebank import Treebank
+from dtglib.data.vocabulary import Vocabulary
+from dtglib.runs.cache import folder_of
+from dtglib.runs.large import vocabulary_of, with_folder
+from dtglib.runs.parsers import parser_named
+from dtglib.runs.sentence_scores import spread
+from dtglib.runs.settings import Settings
+from dtglib.runs.silver import parsed_by
+from dtglib.families.base import module_of
+from dtglib.network.saved import WEIGHTS_FILE
+from dtglib.parsing.parser import known_as
+from dtglib.training.loop import Data
+from dtglib.training.networks import train_network
+
+FEW = 1000  # sentences that show whether a corpus has trees
+
+
+class TrainingCorpus(NamedTuple):
+    """The data that all models of a comparison share."""
+
+    train: Treebank
+    dev: Treebank
+    vocabulary: Vocabulary
+
+
+def read_corpus(settings: Settings, share: float = 1.0) -> TrainingCorpus:
+    """Read the train and dev parts, and make the vocabulary from the train part, or from a share of it."""
+    train, dev = (part_of(settings.corpus, part, stream) for part in ("train", "dev"))
+    if share < 1:
+        train = in_memory(train)
+        sentences = spread(train.sentences, max(1, round(share * len(train.sentences))))
+        train = train._replace(sentences=sentences)
+    vocabulary = vocabulary_of(settings, train)  # words need no parser
+    return TrainingCorpus(_with_trees(settings, train), _with_trees(settings, dev), vocabulary)
+
+
+def read_part(settings: Settings, part: str) -> Treebank:
+    """The train, dev or test part of a run's corpus, with the trees for training (see `parsed_by`, of heads)."""
+    return _with_trees(settings, part_of(settings.corpus, part, load))
+
+
+def _with_trees(settings: Settings, treebank: Treebank) -> Treebank:
+    parser = settings.parsers.parsed_by
+    if parser is None or not settings.family.trees.are_heads:
+        return treebank
+    chosen = parser_named(parser, settings)
+    return by_blocks(treebank, partial(parsed_by, chosen), {"parser": known_as(chosen)})
+
+
+class Prepared(NamedTuple):
+    """The vocabulary of a model, its training data and its held-out data."""
+
+    vocabulary: Vocabulary
+    train: Data
+    dev: Data
+
+
+def prepare(settings: Settings, corpus: TrainingCorpus | None = None) -> Prepared:
+    """Convert the corpus into training data; it is read now if it is not given."""
+    corpus = corpus or read_corpus(settings)
+    if not settings.family.streams:
+        corpus = corpus._replace(train=in_memory(corpus.train), dev=in_memory(corpus.dev))
+    vocabulary = settings.family.vocabulary(settings.model, corpus.vocabulary, corpus.train)
+    examples = []
+    for part, sentences in (("train", corpus.train), ("dev", corpus.dev)):
+        try:
+            known = with_folder(settings, part, sentences, vocabulary)
+            examples.append(settings.family.examples(settings.model, vocabulary, known, settings.train.longest))
+        except UserError as error:
+            wants_trees = settings.family.trees.are_heads and settings.parsers.parsed_by is None
+            first = islice(sentences.sentences, FEW) if wants_trees else ()  # of a large corpus no more is read
+            is_without = wants_trees and not any(sentence.heads is not None for sentence in first)
+            way_out = "; set parsed_by to a parser that draws its trees" if is_without else ""
+            raise UserError(f"{settings.corpus.corpus}, {part}: {error}{way_out}") from error
+    return Prepared(vocabulary, *examples)
+
+
+def train_into(settings: Settings, prepared: Prepared, folder: Path) -> None:
+    """Train the model into a folder, from its checkpoint if there is one."""
+
+    def build() -> nn.Module:
+        return settings.family.build(settings.model, prepared.vocabulary)
+
+    identity = identity_of(settings, prepared)
+    train_network(folder / WEIGHTS_FILE, build, prepared, settings.train, settings.run.seed, identity)
+
+
+def identity_of(settings: Settings, prepared: Prepared) -> dict[str, Any]:
+    """The inputs of a training: its settings, and checksums of all data, the trees included."""
+    fields = as_dict(settings.run, settings.corpus, settings.vocabulary, settings.model, settings.train)
+    del fields["test_sentences"]
+    return fields | {
+        "checksum_of_vocabulary": prepared.vocabulary.fingerprint,
+        "checksum_of_train": prepared.train.checksum,
+        "checksum_of_dev": prepared.dev.checksum,
+    }
+
+
+def folder_for(settings: Settings, prepared: Prepared) -> Path:
+    """The folder of the trained model, such as runs/models/dtg-1a2b3c4d5e6f."""
+    return folder_of("models", settings.family.name, identity_of(settings, prepared), _code(settings))
+
+
+def _code(settings: Settings) -> str:
+    """A hash of the code that makes a model and its training data."""
+    family = settings.family
+    return code_of(
+        "training", train_network, module_of(settings.model.model), family.build, family.examples, family.training
+    )
+
+
+def is_released(settings: Settings) -> bool:
+    """Whether the settings ask for released models, and there is one of this family."""
+    return _released_name(settings) in cards("model")
+
+
+def _released_name(settings: Settings) -> str:
+    return f"{settings.family.name}-{settings.evaluation.released}"
+
+
+def trained(settings: Settings, prepared: Prepared | None = None) -> Path:
+    """The folder of the trained model: the released one if that is asked for, or else trained now unless cached."""
+    if is_released(settings):
+        return folder_named(_released_name(settings))
+    prepared = prepared or prepare(settings)
+    folder = folder_for(settings, prepared)
+    train_into(settings, prepared, folder)
+    return folder

@@ -1,0 +1,219 @@
+"""A recorded evaluation: all models of a size, with several seeds, written to a folder that tables can read.
+
+    dtglib evaluate --size mini --seeds 1 2 3 --out results/2026-11-21-mini
+
+Models and scores are cached in runs/, so a stopped evaluation repeats only its record. The record (basics/record.py)
+has a line of metrics for every number:
+
+    {"part": "perplexity", "seed": 1, "model": "dtg", "parser": "strong", "per word": 22.6, ...}
+    {"part": "perplexity by beam", "seed": 1, "model": "dtg", "per word": 23.4, ...}
+    {"part": "reranking",  "seed": 1, "parser": "strong", "chosen by": "dtg", "UAS": 0.98, ...}
+    {"part": "tightness",  "seed": 1, "model": "dtg", "parser": "strong", "way": "best", "trees": 300, "nats": ...}
+    {"part": "suites",     "seed": 1, "model": "dtg", "suite": "number_prep", "circuit": "Agreement", "score": ...}
+    {"part": "pairs",      "seed": 1, "model": "dtg", "paradigm": "anaphor_number_agreement", "accuracy": ...}
+    {"part": "parsing",    "seed": 1, "model": "dtg", "UAS": 0.97, ...}
+    {"part": "ablation",   "seed": 1, "model": "dtg", "question": "output layer", "variant": "factored, legal", ...}
+    {"part": "ablation",   "seed": 1, "model": "dtg", "question": "labels", "per word, by beam": 23.4, "LAS": 0.95, ...}
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dtglib.basics.config import as_dict
+from dtglib.basics.errors import UserError
+from dtglib.basics.papers import papers
+from dtglib.basics.record import Run, read_record
+from dtglib.data.treebank import Sentence
+from dtglib.data.vocabulary import Vocabulary
+from dtglib.evaluate.rerank import reranked
+from dtglib.runs import sentence_scores
+from dtglib.runs.ablations import ablations, asked
+from dtglib.runs.parsers import is_ours, nats_per_word, proposer_of, proposers, read_parser
+from dtglib.runs.prepare import prepare, read_corpus, trained
+from dtglib.runs.settings import Settings, checksums_of, read_size
+from dtglib.runs.syntax_scores import beam_scores, pairs_of, parsing_of, suites_of, widths_of
+from dtglib.families.base import Family, family
+from dtglib.parsing.parser import load_parser
+from dtglib.parsing.propose import METHODS, favourites, propose
+from dtglib.training.networks import best_on_dev
+
+
+def record_evaluation(
+    size: str,
+    seeds: Sequence[int],
+    names: Sequence[str],
+    out: Path,
+    about: Sequence[str] = (),
+    questions: Sequence[str] = (),
+) -> None:
+    """Train (or find in the cache) and evaluate models of a size with every seed, and write a record.
+
+    Of the ablations those that answer `questions` are trained, or all of them.
+    """
+    for name in names:
+        family(name)  # an error if there is none
+    known = [*parts_of_models(), ABLATIONS]
+    if odd := [name for name in about if name not in known]:
+        raise UserError(f"there is no evaluation {odd[0]!r}; there is {', '.join(known)}")
+    settings, about = _shared(size, names), about or known
+    if questions and ABLATIONS not in about:
+        raise UserError(f"only ablations answer questions, such as {questions[0]!r}; add them to --about")
+    for name in names if questions else ():
+        asked(read_size(size, model=name), questions)  # an error if it has no such question
+    config = {"size": size, **as_dict(*settings), "seed": list(seeds), "model": list(names), "about": list(about)}
+    config |= {"questions": list(questions)} if questions else {}
+    ours = {name for name in as_dict(settings.parsers).values() if name and is_ours(name)}
+    config |= {f"{name} parser": as_dict(*read_parser(name, settings)) for name in sorted(ours)}
+    question = f"What do models of size {size} know of sentences, trees and syntax?"
+    judged = bool({"syntax", ABLATIONS} & set(about))
+    with Run(out, question, config, seeds=seeds, data=checksums_of(settings, judged)) as run:
+        for seed in seeds:
+            for line in _of_seed(size, seed, names, about, questions):
+                run.metric(seed=seed, **line)
+
+
+def _shared(size: str, names: Sequence[str], **more: Any) -> Settings:
+    """The settings that the models share; those of one paper may have another corpus than those of another one."""
+    first, *others = (read_size(size, model=name, **more) for name in names)
+    if any((one.corpus, one.evaluation) != (first.corpus, first.evaluation) for one in others):
+        raise UserError(f"{', '.join(names)}: at size {size} they are not compared on one corpus; record them apart")
+    return first
+
+
+def _of_seed(
+    size: str, seed: int, names: Sequence[str], about: Sequence[str], questions: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """The lines of one seed; it determines the models, the parsers and the sampled trees."""
+    settings = _shared(size, names, seed=seed)
+    sentence_scores.test_sentences(settings)  # first, because a corpus without a test part is an error
+    corpus = read_corpus(settings)
+    models = {}
+    for model in names if set(about) - {ABLATIONS} else ():
+        chosen = read_size(size, seed=seed, model=model)
+        models[model] = trained(chosen, prepare(chosen, corpus))
+        yield {"part": "training", "model": model, **_of_training(models[model])}
+    for name in about:
+        if name != ABLATIONS:
+            yield from parts_of_models()[name](settings, models)
+            continue
+        for model in names:
+            for row in ablations(read_size(size, seed=seed, model=model), questions):
+                yield {"part": "ablation", "model": model, **row}
+
+
+def _of_sentences(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
+    """Perplexities, reranking, and how tight the bounds are."""
+    sentences = sentence_scores.test_sentences(settings)
+    with_heads = {model: folder for model, folder in models.items() if _sums_over_heads(family(model))}
+    for name, parser in proposers(settings).items() if with_heads else ():
+        yield {"part": "parser", "parser": name, **_of_proposer(parser)}
+        yield from _of_parser(settings, with_heads, name, parser, sentences)
+    for model in [name for name in models if name not in with_heads]:
+        part, found = family(model).likelihood.perplexity, _of_others(settings, models[model], family(model), sentences)
+        yield {"part": part, "model": model, **found}
+    for model, folder in models.items():
+        if family(model).likelihood.is_searched and not family(model).likelihood.is_exact:
+            by_beam = beam_scores(folder, sentences, widths_of(settings))
+            yield {"part": "perplexity by beam", "model": model, **sentence_scores.perplexity_row(by_beam)}
+
+
+def _sums_over_heads(kind: Family) -> bool:
+    return kind.likelihood.sums_over_trees and kind.trees.are_heads
+
+
+def _of_others(settings: Settings, folder: Path, kind: Family, sentences: list[Sentence]) -> dict[str, Any]:
+    """The perplexity of a model that does not sum over heads: by the trees of its own kind of parser, or without."""
+    if kind.likelihood.needs_search:
+        return {"parser": None} | sentence_scores.perplexity_row(beam_scores(folder, sentences, widths_of(settings)))
+    parser = proposer_of(kind, settings) if kind.likelihood.sums_over_trees else None
+    scores = sentence_scores.scores_of(folder, sentences, parser, settings.evaluation.trees, seed=settings.run.seed)
+    used = {"parser": None}
+    if parser:
+        used = {"parser": Path(parser).name, "nats_per_word_of_parser": _of_proposer(parser)["nats_per_word"]}
+    return used | sentence_scores.perplexity_row(scores)
+
+
+def _of_syntax(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
+    """Test suites and minimal pairs, of models for which sentences alone have a probability."""
+    for model, folder in models.items():
+        if family(model).likelihood.is_conditional:
+            continue
+        if family(model).likelihood.is_searched:
+            report = suites_of(settings, folder)
+            for row in report["suites"]:
+                yield {"part": "suites", "model": model, **row}
+            for name, value in report["averages"].items():
+                yield {"part": "averages of suites", "model": model, "average": name, "score": value}
+        report = pairs_of(settings, folder)
+        about = {"model": model, "log p": report["log p"]}
+        for row in report["paradigms"]:
+            yield {"part": "pairs", **about, **row}
+        totals = {name: report[name] for name in ("accuracy", "pairs", "ties", "identical", "alike", "failed")}
+        yield {"part": "all pairs", **about, **totals}
+
+
+def _of_parsing(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
+    """Attachment scores of the models as parsers."""
+    for model, folder in models.items():
+        if family(model).trees.are_parses:
+            yield {"part": "parsing", "model": model, **parsing_of(settings, folder)}
+
+
+# The parts of an evaluation of trained models; the last part, the variants of models, trains models of its own.
+OF_MODELS = {"sentences": _of_sentences, "syntax": _of_syntax, "parsing": _of_parsing}
+ABLATIONS = "ablations"
+
+
+def parts_of_models() -> dict[str, Callable[[Settings, Mapping[str, Path]], Iterator[dict[str, Any]]]]:
+    """The parts of an evaluation of trained models: those above, and those that other papers bring."""
+    return OF_MODELS | {name: part for paper in papers() for name, part in dict(paper.part("records")).items()}
+
+
+def _of_training(folder: Path) -> dict[str, Any]:
+    first, best = read_record(folder).metrics[0], best_on_dev(folder)
+    losses = {name: value for name, value in best.items() if name.startswith("nats_per_")}
+    about = {"parameters": first["parameters"], "steps": first["steps"], "best_at": best["step"]}
+    return {"folder": folder.name, **about, **losses}
+
+
+def _of_proposer(parser: Path | str) -> dict[str, Any]:
+    """The name of a parser and its held-out loss, which only a parser that was trained here has."""
+    trained_here = Path(parser).is_dir()
+    return {
+        "folder": Path(parser).name,
+        "nats_per_word": nats_per_word(Path(parser)) if trained_here else None,
+    }
+
+
+def _of_parser(
+    settings: Settings, models: Mapping[str, Path], name: str, parser: Path | str, sentences: list[Sentence]
+) -> Iterator[dict[str, Any]]:
+    """Perplexity, reranking and tightness with the trees that one parser proposes."""
+    trees, seed = settings.evaluation.trees, settings.run.seed
+    words = [sentence.words for sentence in sentences]
+    loaded = load_parser(parser)
+    proposed = list(propose(loaded, words, trees, METHODS["sample"], seed))
+    choices = {}
+    for model, folder in models.items():
+        scores = sentence_scores.scores_of(folder, sentences, parser, trees, seed=seed)
+        # A labelled tree begins with its heads, one for each word.
+        choices[model] = [score.best and score.best[: score.words] for score in scores]
+        yield {"part": "perplexity", "model": model, "parser": name, **sentence_scores.perplexity_row(scores)}
+    for row in reranked(sentences, favourites(loaded, words), proposed, choices):
+        yield {"part": "reranking", "parser": name, **row}
+    if "dtg" not in models or Vocabulary.load(models["dtg"]).symbols.labels:
+        return
+    most = sentence_scores.TREES_IN_STUDY * trees
+    study = sentence_scores.tightness_of(models["dtg"], sentence_scores.studied(settings), parser, most, seed)
+    for against, rows in sentence_scores.by_truth(study).items():
+        about = {"part": "tightness", "model": "dtg", "parser": name, "against": against, "sentences": len(rows)}
+        for way in ("best", "sample"):
+            for count in map(int, rows[0][way] if rows else ()):
+                yield {**about, "way": way, "trees": count, **sentence_scores.missing(rows, way, count)._asdict()}
+        if rows:
+            yield about | {
+                what: float(np.mean([row[what] for row in rows])) for what in ("entropy", "unseen", "outside")
+            }

@@ -1,0 +1,217 @@
+"""Scores of sentences by trained models: probabilities, perplexities, and the tightness of bounds.
+
+    sentences = test_sentences(settings)                                   evenly spaced in the test part
+    scores = scores_of(folder_of_model, sentences, folder_of_parser, trees=300)
+    rows = tightness_of(folder_of_model, sentences, folder_of_parser, trees=3000)
+
+Scores are cached in runs/scores. Their key (runs/cache.py) contains the weights of model and parser, the words,
+the number of trees and the method that chooses them, and the code. The device is not part of the key, because it
+changes only the last digits.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dtglib.basics.code import code_of
+from dtglib.basics.errors import require
+from dtglib.basics.files import sha256
+from dtglib.basics.record import Row
+from dtglib.data.corpora import part_of
+from dtglib.data.treebank import Sentence
+from dtglib.decode.beam import DEFAULT_WIDTHS, Widths
+from dtglib.evaluate.item_files import Something
+from dtglib.evaluate.perplexity import SentenceScore, interval_per_word, perplexity
+from dtglib.evaluate.tightness import tightness
+from dtglib.runs.cache import Computed, cached_rows, digest_of, shared_rows
+from dtglib.runs.settings import Settings
+from dtglib.families.base import family, family_name_in, family_of, load_model, module_of
+from dtglib.network.saved import WEIGHTS_FILE
+from dtglib.parsing.parser import known_as, load_parser
+from dtglib.parsing.propose import AT_ONCE, METHODS, propose
+from dtglib.training.distributed import device_at_hand
+
+# The numbers of trees for which bounds are stored.
+COUNTS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000)
+
+
+def test_sentences(settings: Settings) -> list[Sentence]:
+    """The test sentences that the settings ask for, evenly spaced in the test part."""
+    return spread(part_of(settings.corpus, "test").sentences, settings.evaluation.scored_sentences)
+
+
+def spread(sentences: Sequence[Something], count: int | None) -> list[Something]:
+    """`count` of the sentences (None: all), evenly spaced."""
+    count = min(count or len(sentences), len(sentences))
+    return [sentences[number * len(sentences) // count] for number in range(count)]
+
+
+TREES_IN_STUDY = 10  # the number of trees in the study of bounds, as a multiple of that in the evaluation
+
+
+def studied(settings: Settings) -> list[Sentence]:
+    """The sentences in the study of bounds: a fifth of the test sentences."""
+    sentences = test_sentences(settings)
+    return spread(sentences, max(5, len(sentences) // 5))
+
+
+def scores_of(
+    model_folder: Path,
+    sentences: Sequence[Sentence],
+    parser_folder: Path | str | None = None,
+    trees: int = 300,
+    method: str = "sample",
+    seed: int = 1,
+) -> list[SentenceScore]:
+    """The score of each sentence by a trained model; a model that sums over trees needs a parser to propose them."""
+    inputs, computed = scoring(model_folder, sentences, parser_folder, (trees, method, seed))
+    return as_scores(cached_scores("scores", inputs, computed))
+
+
+def scoring(
+    model_folder: Path,
+    sentences: Sequence[Sentence],
+    parser: Path | str | None,
+    drawn: tuple[int, str, int],
+    widths: Widths | None = None,
+) -> tuple["Inputs", Computed]:
+    """How the sentences are scored; `drawn` is the number of trees, the method that chooses them, and its seed.
+
+    The widths are those of a model that is scored by a search.
+    """
+    words = [sentence.words for sentence in sentences]
+    trees, method, seed = drawn
+
+    def load() -> Callable[[slice], Iterator[Row]]:
+        model = load_model(model_folder, device_at_hand())
+        likelihood = family_of(model).likelihood
+        if not likelihood.sums_over_trees:
+            return lambda block: (score._asdict() for score in likelihood.scores(model, sentences[block], widths))
+        require(parser, f"{model.config.model} sums over trees, which a parser proposes; name one")
+        loaded = load_parser(parser)
+
+        def rows_of(block: slice) -> Iterator[Row]:
+            proposed = propose(loaded, words[block], trees, METHODS[method], seed, block.start)
+            return (score._asdict() for score in likelihood.scores(model, sentences[block], proposed))
+
+        return rows_of
+
+    about = {"what": "log p", "trees": trees, "method": method, "seed": seed, "widths": widths}
+    read = [(sentence.words, sentence.translation) for sentence in sentences]
+    inputs = Inputs(model_folder, parser, about | {"sentences": digest_of(read)})
+    is_searched = family(family_name_in(model_folder)).likelihood.needs_search
+    at_once = (widths or DEFAULT_WIDTHS).at_once if is_searched else AT_ONCE
+    return inputs, Computed(list(map(len, words)), load, at_once)
+
+
+def as_scores(rows: Sequence[Row]) -> list[SentenceScore]:
+    """The scores that rows of the cache hold."""
+    return [SentenceScore(**{**row, "best": row["best"] and tuple(row["best"])}) for row in rows]
+
+
+def tightness_of(
+    model_folder: Path, sentences: Sequence[Sentence], parser_folder: Path | str, trees: int = 3000, seed: int = 1
+) -> list[Row]:
+    """A row per sentence that shows how its bound grows with the number of trees; see evaluate/tightness.py."""
+    words = [sentence.words for sentence in sentences]
+
+    counts = sorted({max(1, trees // 10), trees, *(count for count in COUNTS if count < trees)})
+
+    def load() -> Callable[[slice], Iterator[Row]]:
+        model, parser = load_model(model_folder, device_at_hand()), load_parser(parser_folder)
+
+        def rows_of(block: slice) -> Iterator[Row]:
+            for number, arc_scores in enumerate(parser.arc_scores(words[block]), block.start):
+                found = tightness(model, words[number], arc_scores, trees, np.random.default_rng([seed, number]))
+                yield {
+                    "words": len(words[number]),
+                    # If a sentence has fewer trees than `count`, its bound is that of all of them.
+                    "best": {count: float(found.best[:count][-1]) for count in counts},
+                    "sample": {count: float(found.sampled[:count][-1]) for count in counts},
+                    "trees": len(found.best),
+                    **{f"estimate_{name}": value for name, value in found.estimate._asdict().items()},
+                    **{name: getattr(found, name) for name in ("exact", "outside", "seen", "entropy", "unseen")},
+                }
+
+        return rows_of
+
+    about = {"what": "tightness", "trees": trees, "seed": seed}
+    inputs = Inputs(model_folder, parser_folder, about | {"sentences": digest_of(words)})
+    return cached_scores("tightness", inputs, Computed(list(map(len, words)), load))
+
+
+def perplexity_row(scores: Sequence[SentenceScore]) -> Row:
+    """Perplexities of a test set as a table row; the 95 % interval comes from a bootstrap over the sentences."""
+    total = perplexity(scores)
+    low, high = interval_per_word(scores, np.random.default_rng(1))
+    return {
+        "sentences": total.sentences,
+        "words": total.words,
+        "pieces": total.pieces,
+        "nats": total.nats,
+        "per piece": total.per_piece,
+        "per word": total.per_word,
+        "per word, low": low,
+        "per word, high": high,
+        "trees": float(np.mean([score.trees for score in scores])),
+        "impossible": sum(score.log_prob == -math.inf for score in scores),
+    }
+
+
+class Missing(NamedTuple):
+    """The difference between log p(words) and a bound, in nats per word; ends of sentences count as words."""
+
+    nats: float  # from the exact value, or from its estimate
+    error: float  # of the estimates: half the width of a 95 % interval
+    at_least: float  # from the sum over all trees that were seen, which is no estimate
+
+
+def by_truth(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """The sentences of a study, separated by whether their log p(words) is exact or an estimate."""
+    return {
+        "exact": [row for row in rows if row["exact"] is not None],
+        "estimate": [row for row in rows if row["exact"] is None],
+    }
+
+
+def missing(rows: Sequence[Row], way: str, count: int) -> Missing:
+    """The difference between log p(words) and the bound of `count` trees, over all sentences of a study."""
+    events = sum(row["words"] + 1 for row in rows)
+    lacking, known, variance = [], [], 0.0
+    for row in rows:
+        bound, truth = row[way][str(count)], row["exact"]
+        if truth is None:
+            truth = row["estimate_log_prob"]
+            variance += ((row["estimate_high"] - row["estimate_low"]) / 2) ** 2
+        # The difference is 0 for an impossible sentence; minus infinity less minus infinity would be NaN.
+        lacking.append(0.0 if truth == bound else truth - bound)
+        known.append(0.0 if row["seen"] == bound else row["seen"] - bound)
+    return Missing(math.fsum(lacking) / events, math.sqrt(variance) / events, math.fsum(known) / events)
+
+
+class Inputs(NamedTuple):
+    """Everything that rows about a trained model depend on, except the code."""
+
+    model: Path  # the folder of a trained one
+    parser: Path | str | None
+    about: Mapping[str, Any]  # everything else
+
+
+def cached_scores(kind: str, inputs: Inputs, computed: Computed) -> list[Row]:
+    """Rows about a trained model, cached; their key includes the code that computes them and that of the family."""
+    identity = {
+        **inputs.about,
+        "model": sha256(inputs.model / WEIGHTS_FILE),
+        "parser": inputs.parser and known_as(inputs.parser),
+    }
+    name = family_name_in(inputs.model)
+    code = code_of("evaluate", computed.load, module_of(name), family(name).build, family(name).likelihood.scores)
+    return cached_rows("scores", f"{kind}-{inputs.model.resolve().name}", identity, code, computed)
+
+
+def shared_scores(kind: str, inputs: Inputs, computed: Computed) -> list[Row]:
+    """Rows about a trained model for a command that keeps nothing; see `shared_rows`."""
+    return shared_rows(computed, lambda: cached_scores(kind, inputs, computed))

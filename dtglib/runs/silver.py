@@ -1,0 +1,52 @@
+"""Silver trees: the trees that a parser draws for a treebank's sentences; they replace the treebank's own.
+
+    train = parsed(load("bllip", "train"), "biaffine-dep-roberta-en")
+
+The paper's training trees are of this kind (section 4), because BLLIP has constituents only. They are always
+projective. They are cached in runs/trees, sentence by sentence, so a corpus is parsed once, and a stopped parse
+continues.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from dtglib.basics.code import code_of
+from dtglib.basics.errors import require
+from dtglib.basics.record import Row
+from dtglib.data.treebank import Treebank
+from dtglib.runs.cache import Computed, cached_rows, digest_of
+from dtglib.parsing.parser import known_as, load_parser
+
+BATCH = 1000  # sentences that are parsed before any of them is written
+
+
+def parsed_by(parser: Path | str) -> Callable[[Treebank], Treebank]:
+    """`parsed` for the blocks of a treebank: the parser is loaded once, for the first that is not in the cache."""
+    return partial(parsed, parser=parser, load_it=cache(lambda: load_parser(parser)))
+
+
+def parsed(treebank: Treebank, parser: Path | str, load_it: Callable[[], Any] | None = None) -> Treebank:
+    """The same sentences with the parser's best projective trees, and their labels."""
+    words = [sentence.words for sentence in treebank.sentences]
+
+    def load() -> Callable[[slice], Iterator[Row]]:
+        loaded = load_it() if load_it else load_parser(parser)
+        what = f"parser {loaded.name} finds constituents, and heads are needed; take another"
+        require(loaded.fills == "heads", what)
+        read = treebank.sentences
+        return lambda block: ({"heads": one.heads, "labels": one.labels} for one in loaded.parse(read[block]))
+
+    identity = {"what": "trees", "parser": known_as(parser), "sentences": digest_of(words)}
+    code = code_of("parsing", load)
+    computed = Computed(list(map(len, words)), load, BATCH, "parsing")
+    rows = cached_rows("trees", Path(parser).name, identity, code, computed)
+    # Rows and enhanced graphs belong to the old trees.
+    return treebank._replace(
+        sentences=[
+            replace(sentence, heads=tuple(row["heads"]), labels=tuple(row["labels"]), rows=None, enhanced=None)
+            for sentence, row in zip(treebank.sentences, rows, strict=True)
+        ]
+    )

@@ -1,0 +1,269 @@
+"""The syntactic knowledge of trained models: suites, minimal pairs and parsing. All rows are cached in runs/scores.
+
+    rows = suite_rows(folder_of_model, read_suites("minilang"), Widths(300))        see evaluate/suites.py
+    rows = pair_rows(folder_of_model, read_pairs("minilang"), ByBeam(Widths(300)))  see evaluate/blimp.py
+    rows = parses(folder_of_model, sentences, Widths(300))                          the trees of the best derivations
+
+There are three ways to compute log p of a sentence: a bound from the trees that a parser proposes (`ByTrees`), a bound
+from a beam search (`ByBeam`), and the family's own score, which needs neither (`Directly`).
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from torch import nn
+
+from dtglib.basics.record import Row
+from dtglib.data.treebank import Sentence, Words
+from dtglib.data.vocabulary import Vocabulary
+from dtglib.decode.beam import DEFAULT_WIDTHS, Widths, in_parts, search
+from dtglib.decode.stepper import Searchable
+from dtglib.evaluate import blimp, suites
+from dtglib.evaluate.attachment import attached, is_no_punctuation
+from dtglib.evaluate.likelihood import score_many
+from dtglib.evaluate.perplexity import SentenceScore
+from dtglib.evaluate.surprisal import is_known, of_beginnings
+from dtglib.runs.cache import Computed, digest_of
+from dtglib.runs.sentence_scores import Inputs, cached_scores, test_sentences
+from dtglib.runs.settings import Settings, embedded_corpus
+from dtglib.families.base import Family, family_of, load_model
+from dtglib.parsing.parser import load_parser
+from dtglib.parsing.propose import METHODS
+from dtglib.sequences.labelled import labels_of
+from dtglib.training.distributed import device_at_hand
+from dtglib.transitions.protocol import OPEN
+
+
+class ByBeam(NamedTuple):
+    """The sum over the derivations that a beam search keeps, a lower bound."""
+
+    widths: Widths = DEFAULT_WIDTHS
+    parser = None
+
+    @property
+    def at_once(self) -> int:
+        """The number of sentences that are best scored at once."""
+        return self.widths.at_once
+
+    def log_probs(self, model: Searchable) -> Callable[[Sequence[Words]], Iterable[float]]:
+        return lambda sentences: (found.log_prob for found in in_parts(search, model, sentences, self.widths))
+
+
+class ByTrees(NamedTuple):
+    """The sum over the trees that a parser proposes for each sentence, a lower bound."""
+
+    parser: Path | str
+    trees: int = 300
+    method: str = "sample"
+    seed: int = 1
+    at_once = 16
+
+    def log_probs(self, model: nn.Module) -> Callable[[Sequence[Words]], Iterable[float]]:
+        parser = load_parser(self.parser)
+
+        def bounds(sentences: Sequence[Words]) -> list[float]:
+            # Sentences with the same ids get the same trees, so that they are a tie.
+            ids = [model.vocabulary.encode(words).ids for words in sentences]
+            different: dict[tuple[int, ...], Words] = {}
+            for known, words in zip(ids, sentences, strict=True):
+                different.setdefault(known, words)
+            proposed = (
+                METHODS[self.method](trees, self.trees, np.random.default_rng([self.seed, *known]))
+                for known, trees in zip(different, parser.distributions(list(different.values())), strict=True)
+            )
+            trees = (model.reading.trees_of(model.vocabulary, one) for one in proposed)
+            scores = score_many(model, zip(different.values(), trees, strict=True))
+            found = dict(zip(different, (scored.bound for scored in scores), strict=True))
+            return [found[known] for known in ids]
+
+        return bounds
+
+
+class Directly(NamedTuple):
+    """The family's own score, which needs neither a parser nor a search; it is exact for TXL (tokens).
+
+    A sentence has none if the model gives one of its words no probability: without it the others would score better.
+    """
+
+    parser = None
+    at_once = 256
+
+    def log_probs(self, model: nn.Module) -> Callable[[Sequence[Words]], Iterable[float]]:
+        scores = family_of(model).likelihood.scores
+        return lambda sentences: (
+            math.nan if score.unasked else score.log_prob
+            for score in scores(model, list(map(Sentence, sentences)), None)
+        )
+
+
+def without_parser(kind: Family, widths: Widths) -> ByBeam | Directly:
+    """How to score sentences of a family's models if no parser is named."""
+    return ByBeam(widths) if kind.likelihood.is_searched and not kind.likelihood.is_exact else Directly()
+
+
+def named(kind: Family, way: ByBeam | ByTrees | Directly) -> str:
+    """What log p is in a report: the way to it or, where the family has none, the name of what stands for it."""
+    return kind.likelihood.name if kind.likelihood.is_pseudo else type(way).__name__
+
+
+def pair_rows(folder: Path, paradigms: Sequence[blimp.Paradigm], way: ByBeam | ByTrees | Directly) -> list[Row]:
+    """A row per minimal pair: log p of both sentences."""
+
+    asked = blimp.all_pairs(paradigms)
+
+    def load() -> Callable[[slice], list[Row]]:
+        log_probs = way.log_probs(load_model(folder, device_at_hand()))
+        return lambda block: blimp.rows_of_batch(asked[block], log_probs)
+
+    fields = {name: value for name, value in way._asdict().items() if name != "parser"}
+    about = {"what": "pairs", "way": type(way).__name__, "pairs": digest_of(paradigms), **fields}
+    costs = [len(pair.good) + len(pair.bad) for _, pair in asked]
+    computed = Computed(costs, load, way.at_once // 2, unit="pair")
+    return cached_scores("pairs", Inputs(folder, way.parser, about), computed)
+
+
+def suite_rows(folder: Path, tested: Sequence[suites.Suite], widths: Widths = DEFAULT_WIDTHS) -> list[Row]:
+    """A row per item of the test suites: surprisals, and which predictions hold."""
+
+    asked = suites.all_items(tested)
+
+    def load() -> Callable[[slice], Iterator[Row]]:
+        surprise = of_beginnings(load_model(folder, device_at_hand()), widths)
+        return lambda block: suites.rows_of_batch(asked[block], surprise)
+
+    read = [
+        [suite.name, suite.region_names, [formula.text for formula in suite.predictions], suite.items]
+        for suite in tested
+    ]
+    about = {"what": "suites", "suites": digest_of(read), "widths": widths}
+    costs = [sum(len(suite.words(item, name)) for name in item.conditions) for suite, item in asked]
+    computed = Computed(costs, load, widths.at_once // 4, unit="item")
+    return cached_scores("suites", Inputs(folder, None, about), computed)
+
+
+def parses(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT_WIDTHS) -> list[Row]:
+    """A row per sentence: log p, and the tree, its labels and log p of the best derivation that the beam found."""
+    words = [sentence.words for sentence in sentences]
+
+    def load() -> Callable[[slice], Iterator[Row]]:
+        model = load_model(folder, device_at_hand())
+
+        def rows_of(block: slice) -> Iterator[Row]:
+            for one in search(model.stepper(), model.vocabulary, words[block], widths):
+                tree = None if one.tree is None else one.tree.tolist()
+                labels = None if tree is None else labels_of(model.vocabulary.symbols, tree)
+                yield {"log_prob": one.log_prob, "tree": tree, "labels": labels, "log_derivation": one.log_derivation}
+
+        return rows_of
+
+    about = {"what": "parses", "sentences": digest_of(words), "widths": widths}
+    computed = Computed(list(map(len, words)), load, widths.at_once)
+    return cached_scores("parses", Inputs(folder, None, about), computed)
+
+
+def beam_scores(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT_WIDTHS) -> list[SentenceScore]:
+    """The score of each sentence by beam search, and its best derivation's tree."""
+    vocabulary = Vocabulary.load(folder)
+    return [
+        SentenceScore(
+            len(sentence.words),
+            len(vocabulary.encode(sentence.words).ids),
+            0,
+            row["log_prob"],
+            row["tree"] and tuple(row["tree"]),
+        )
+        for sentence, row in zip(sentences, parses(folder, sentences, widths), strict=True)
+    ]
+
+
+def parsing_row(sentences: Sequence[Sentence], rows: Sequence[Row]) -> Row:
+    """Attachment scores against the treebank; all words of a sentence for which no tree was found count as wrong.
+
+    Sentences without a tree in the treebank are left out; if none is left, there are no scores. Labels are compared if
+    the model's arcs have some, and all trees of the treebank.
+    """
+    judged = [(sentence, row) for sentence, row in zip(sentences, rows, strict=True) if sentence.heads is not None]
+    if not judged:
+        return {"sentences": 0}
+    sentences, rows = zip(*judged, strict=True)
+    trees = [(row["tree"] or [OPEN] * len(sentence.words))[: len(sentence.words)] for sentence, row in judged]
+    labels = None
+    if any(row.get("labels") for row in rows) and all(sentence.labels for sentence in sentences):
+        labels = [row["labels"] or [""] * len(sentence.words) for sentence, row in judged]
+    right = attached(sentences, trees, labels=labels)
+    low, high = right.interval(np.random.default_rng(1))
+    return {
+        "sentences": len(rows),
+        "UAS": right.uas,
+        "UAS, low": low,
+        "UAS, high": high,
+        "UAS without punctuation": attached(sentences, trees, is_no_punctuation).uas,
+        **({} if labels is None else {"LAS": right.las}),
+        "without a tree": sum(row["tree"] is None for row in rows),
+    }
+
+
+# Tables by name, and numbers over all rows.
+Report = dict[str, Any]
+
+
+def pairs_report(paradigms: Sequence[blimp.Paradigm], rows: Sequence[Row], vocabulary: Vocabulary) -> Report:
+    """Accuracies by paradigm, phenomenon and field, and their mean over the paradigms.
+
+    A pair is "alike" if its sentences differ only in words that the vocabulary lacks, so that no model can prefer one.
+    """
+    pairs = [pair for paradigm in paradigms for pair in paradigm.pairs]
+    scores = blimp.scores_by_paradigm(paradigms, rows)
+    return {
+        "paradigms": scores,
+        "phenomena": blimp.grouped(scores, "phenomenon"),
+        "fields": blimp.grouped(scores, "field"),
+        "accuracy": blimp.overall(scores),
+        "pairs": len(rows),
+        "ties": sum(row["ties"] for row in scores),
+        "identical": sum(row["identical"] for row in scores),
+        "alike": sum(vocabulary.encode(pair.good).ids == vocabulary.encode(pair.bad).ids for pair in pairs),
+        "failed": sum(row["failed"] for row in scores),
+    }
+
+
+def suites_report(tested: Sequence[suites.Suite], rows: Sequence[Row], vocabulary: Vocabulary) -> Report:
+    """Scores by suite and circuit, and the three averages, ours first."""
+    scores = suites.scores_by_suite(tested, rows, partial(is_known, vocabulary))
+    return {
+        "suites": scores,
+        "predictions": suites.predictions(tested, rows),
+        "circuits": suites.circuits(scores),
+        "averages": suites.averages(scores),
+    }
+
+
+def suites_of(settings: Settings, folder: Path) -> Report:
+    """The report of the test suites at a run size: minilang's for models of minilang, otherwise the public ones."""
+    tested = suites.read_suites(embedded_corpus(settings), settings.evaluation.items)
+    return suites_report(tested, suite_rows(folder, tested, widths_of(settings)), Vocabulary.load(folder))
+
+
+def pairs_of(settings: Settings, folder: Path) -> Report:
+    """The report of the minimal pairs at a run size, by beam search unless the model's own score is exact."""
+    paradigms = blimp.read_pairs(embedded_corpus(settings), settings.evaluation.pairs)
+    model = load_model(folder, device_at_hand())
+    way = without_parser(family_of(model), widths_of(settings))
+    rows = pair_rows(folder, paradigms, way)
+    return {"log p": named(family_of(model), way), **pairs_report(paradigms, rows, model.vocabulary)}
+
+
+def parsing_of(settings: Settings, folder: Path) -> Row:
+    """Attachment scores of a model on the test sentences of a run size."""
+    sentences = test_sentences(settings)
+    return parsing_row(sentences, parses(folder, sentences, widths_of(settings)))
+
+
+def widths_of(settings: Settings) -> Widths:
+    """The beam's widths at a run size."""
+    chosen = settings.evaluation
+    return Widths(chosen.beam, chosen.beam, within=chosen.within, score_beam=chosen.score_beam)

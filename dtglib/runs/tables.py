@@ -1,0 +1,246 @@
+"""The paper's tables beside ours, made from the records in results/ only.
+
+    values = measured_values()                   all records: a row per system, measure, corpus, size and seed
+    beside_the_paper("table2", values)           the paper's number, then ours, a column for each corpus and size
+    orderings(values)                            which system the paper finds better, and whether it is better here
+    orderings(values, paper_named("gilt").part("orders"))     the same for another paper
+    in_words(orderings(values))                  the same as sentences
+    as_markdown(values)                          the table of the README: models, and what was measured of them
+
+Models are compared with models, and variants with the variants that answer the same question (ablations.py). A model
+whose variants are recorded without it stands beside them with the numbers of its own record.
+
+Our numbers are means over seeds with standard deviations and the number of seeds; the newest of several records of the
+same measurement counts. Numbers of different corpora cannot be compared, so they stand in columns of their own. A
+number that was not measured is blank.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from scipy.stats import ttest_1samp
+
+from dtglib.basics.errors import UserError
+from dtglib.basics.files import repository
+from dtglib.basics.record import Record, read_record
+from dtglib.runs.measures import MODELS, OF_DTG, TUNED, Line, Measure, Order, measures, questions_of_tables
+from dtglib.families.base import BASE, families, title_of, titles
+
+KEYS = ["question", "measure", "corpus", "size", "system"]
+
+
+def measured_values(folder: Path | None = None) -> pd.DataFrame:
+    """A row for each system, measure, corpus, size and seed, from the newest record that has it."""
+    folder = folder or repository() / "results"
+    found = [row for record in sorted(folder.iterdir()) if (record / "record.json").exists() for row in _rows(record)]
+    if not found:
+        raise UserError(f"{folder}: there are no records yet; `dtglib evaluate` makes them")
+    rows = pd.DataFrame(found)
+    newest = rows["begun"] == rows.groupby(KEYS)["begun"].transform("max")
+    rows = rows[newest].drop(columns="begun").reset_index(drop=True)
+    return pd.concat([rows, *_unchanged(rows)], ignore_index=True)
+
+
+def _unchanged(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """The rows of models once more, as variants of themselves, where other variants are recorded and these are not."""
+    for model in families():
+        of_model = rows[(rows["question"] == MODELS) & (rows["system"] == model.title)]
+        for question, variants in model.questions.items():
+            recorded = rows[rows["question"] == question].groupby(KEYS[1:4])["system"].agg(set)
+            for name, variant in variants.items():
+                if variant == BASE:
+                    lacking = recorded[[name not in systems for systems in recorded]].index
+                    added = of_model[pd.MultiIndex.from_frame(of_model[KEYS[1:4]]).isin(lacking)]
+                    yield added.assign(question=question, system=name)
+
+
+def _rows(folder: Path) -> Iterator[dict[str, Any]]:
+    record: Record = read_record(folder)
+    if record.about["status"] != "finished":
+        return
+    about = record.config
+    # Of tuning: the task, and the model that is tuned.
+    is_tuning, known = "task" in about, measures()
+    corpus, size = (about.get(name) for name in (("task", "model") if is_tuning else ("corpus", "size")))
+    for line in record.metrics:
+        for measure in known:
+            value = _value(measure, {"task": corpus, **line})
+            if value is not None:
+                name = line.get("variant") or line.get("model") or line.get("chosen by") or line["title"]
+                yield {
+                    "question": line.get("question", TUNED if is_tuning else MODELS),
+                    "measure": measure.name,
+                    "corpus": corpus,
+                    "size": size,
+                    "system": title_of(name),
+                    "seed": line["seed"],
+                    "value": value,
+                    "record": folder.name,
+                    "begun": f"{record.about['started']} {folder.name}",
+                }
+
+
+def _value(measure: Measure, line: Line) -> float | None:
+    if line["part"] == "ablation":
+        return measure.of_variant and measure.of_variant(line)
+    return measure.of_model(line)
+
+
+def paper(table: str, folder: Path | None = None) -> pd.DataFrame:
+    """The paper's numbers: system, metric, value."""
+    return pd.read_csv((folder or repository() / "results") / "paper" / f"{table}.csv")
+
+
+def beside_the_paper(table: str, values: pd.DataFrame, folder: Path | None = None) -> pd.DataFrame:
+    """The systems of one of the paper's tables; for each measure the paper's number and ours."""
+    theirs, values = paper(table, folder), values[values["question"] == questions_of_tables()[table]]
+    columns: dict[tuple[str, str], dict[str, str]] = {}
+    for measure in measures():
+        of_paper = theirs[theirs["metric"].isin(measure.papers)]
+        if of_paper.empty:
+            continue
+        corpus, _, _ = of_paper["metric"].iloc[0].partition("/")
+        columns[measure.name, f"paper, {corpus}"] = dict(
+            zip(of_paper["system"], of_paper["value"].map(str), strict=True)
+        )
+        ours = values[values["measure"] == measure.name]
+        for (corpus, size), mine in ours.groupby(["corpus", "size"], sort=False):
+            columns[measure.name, ", ".join(filter(None, (corpus, size, measure.unit)))] = (
+                mine.groupby("system", sort=False)["value"].agg(as_text, measure.digits).to_dict()
+            )
+    systems = list(dict.fromkeys([*theirs["system"], *(name for column in columns.values() for name in column)]))
+    return pd.DataFrame(
+        {name: [column.get(system, "") for system in systems] for name, column in columns.items()}, systems
+    )
+
+
+def as_text(of_seeds: pd.Series, digits: int = 1) -> str:
+    """A mean with its standard deviation and the number of seeds.
+
+    >>> as_text(pd.Series([40.0, 42.0, 44.0]))
+    '42.0 ± 2.0 (3 seeds)'
+    >>> as_text(pd.Series([40.0, 40.0, 40.0]))
+    '40.0 (the same with 3 seeds)'
+    """
+    if of_seeds.nunique(dropna=False) == 1:
+        how_many = "one seed" if len(of_seeds) == 1 else f"the same with {len(of_seeds)} seeds"
+        return f"{of_seeds.iloc[0]:.{digits}f} ({how_many})"
+    return f"{of_seeds.mean():.{digits}f} ± {of_seeds.std():.{digits}f} ({len(of_seeds)} seeds)"
+
+
+def circuit_scores(values: pd.DataFrame, folder: Path | None = None) -> pd.DataFrame:
+    """Figure 3: mean scores by circuit, model and seed, from the newest record with the public suites."""
+    public = values[(values["question"] == MODELS) & (values["measure"] == "SG") & (values["corpus"] != "minilang")]
+    records = [read_record((folder or repository() / "results") / name) for name in set(public["record"])]
+    newest = max(records, key=lambda record: record.about["started"], default=None)
+    lines = [line for line in newest.metrics if line["part"] == "suites" and line["circuit"]] if newest else []
+    suites = pd.DataFrame(lines, columns=["circuit", "model", "seed", "score"])
+    suites["score"] *= 100
+    suites["model"] = pd.Categorical(suites["model"].map(title_of), titles().values()).remove_unused_categories()
+    return suites.groupby(["circuit", "model", "seed"], as_index=False, observed=True)["score"].mean()
+
+
+def orderings(values: pd.DataFrame, said: Sequence[Order] = OF_DTG) -> pd.DataFrame:
+    """For each of a paper's orderings and each corpus, the difference here, and whether the ordering holds."""
+    return pd.DataFrame(
+        {
+            "measure": row["measure"],
+            "the paper says": f"{row['first']} before {row['second']}",
+            "corpus": row["corpus"],
+            "holds": row["by"] > 0,
+            **{key: row[key] for key in ("by", "sd", "seeds", "p")},
+        }
+        for row in differences(values, said).to_dict("records")
+    )
+
+
+def differences(values: pd.DataFrame, asked: Sequence[Order]) -> pd.DataFrame:
+    """By how much the first system is better than the second (or worse, if negative), over the seeds that both have.
+
+    p is from a two-sided paired t test over the seeds; it is missing for one seed, and if all differences are equal.
+    """
+    rows, low = [], {measure.name for measure in measures() if measure.less_is_better}
+    for question, measure, first, second in asked:
+        sign = -1 if measure in low else 1
+        of_measure = values[(values["question"] == question) & (values["measure"] == measure)]
+        for (corpus, size), mine in of_measure.groupby(["corpus", "size"], sort=False):
+            by_seed = mine.pivot_table(index="seed", columns="system", values="value")
+            if first not in by_seed or second not in by_seed:
+                continue
+            won = (sign * (by_seed[first] - by_seed[second])).dropna()
+            if won.empty:
+                continue
+            differ = won.nunique() > 1  # otherwise the t test is undefined
+            rows.append(
+                {
+                    "measure": measure,
+                    "first": first,
+                    "second": second,
+                    "corpus": f"{corpus}, {size}",
+                    "by": won.mean(),
+                    "sd": won.std(),
+                    "seeds": len(won),
+                    "p": float(ttest_1samp(won, 0).pvalue) if differ else None,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+SIGNIFICANT = 0.05
+
+
+def in_words(rows: pd.DataFrame) -> list[str]:
+    """A sentence for each ordering: whether it holds here, and whether that is significant."""
+    return [_sentence(row) for row in rows.to_dict("records")]
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    verdict = "holds" if row["holds"] else "does not hold"
+    (digits,) = (measure.digits for measure in measures() if measure.name == row["measure"])
+    found = f"{row['measure']}, {row['the paper says']}: {verdict} on {row['corpus']}, by {abs(row['by']):.{digits}f}"
+    if pd.isna(row["p"]):
+        return f"{found}; {'one seed' if row['seeds'] == 1 else 'no spread'}, so it is not tested."
+    chance = "significantly" if row["p"] < SIGNIFICANT else "not significantly"
+    return f"{found}, {chance} over {row['seeds']} seeds (paired t test, p = {row['p']:.3f})."
+
+
+# The columns of the README's table: a measure, the paper's table that has it, and its name there.
+COLUMNS = (
+    ("perplexity", "table2", "perplexity of a word"),
+    ("SG", "table2", "test suites"),
+    ("BLiMP", "table2", "minimal pairs"),
+    ("UAS", "table3", "UAS, reranked"),
+)
+
+
+class Markdown(str):
+    """A text that Jupyter renders as Markdown."""
+
+    def _repr_markdown_(self) -> str:
+        return self
+
+    __repr__ = str.__str__
+
+
+def as_markdown(values: pd.DataFrame, folder: Path | None = None, corpus: str = "minilang") -> Markdown:
+    """A row for each model, and for each measure ours on one corpus and, small, the paper's on another."""
+    ours = values[(values["question"] == MODELS) & (values["corpus"] == corpus)]
+    in_papers = {measure.name: measure.papers for measure in measures()}
+    columns: list[dict[str, str]] = []
+    for name, table, _ in COLUMNS:
+        of_measure = ours[ours["measure"] == name]
+        columns.append(of_measure.groupby("system")["value"].agg(_in_short).to_dict())
+        theirs = paper(table, folder)
+        theirs = theirs[theirs["metric"].isin(in_papers[name])]
+        columns.append({row.system: f"<sub>{row.value}</sub>" for row in theirs.itertuples()})
+    head = ["", *(title for _, _, name in COLUMNS for title in (name, "<sub>paper</sub>"))]
+    systems = [name for name in titles().values() if any(name in column for column in columns[::2])]
+    rows = [[name, *(column.get(name, "") for column in columns)] for name in systems]
+    return Markdown("\n".join(f"| {' | '.join(row)} |" for row in [head, ["---", *["---:"] * len(columns)], *rows]))
+
+
+def _in_short(values: pd.Series) -> str:
+    """A mean, with its standard deviation if there are several seeds."""
+    return f"{values.mean():.1f}" + (f" ± {values.std():.1f}" if len(values) > 1 else "")

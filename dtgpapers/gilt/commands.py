@@ -1,0 +1,64 @@
+"""Commands about dependency graphs: tape, graphs.
+
+dtglib tape --words "There is a difference" --arcs "0->2 2->1 4->3 2->4"
+dtglib graphs minilang --model DIR --split test         precision and recall of the arcs that a model predicts
+"""
+
+import argparse
+import json
+
+from dtglib.basics.errors import UserError
+from dtglib.cli.options import Command, add_json, add_model, add_sentences, model_folder, print_table, sentences_of
+from dtgpapers.tuning.commands import COMMANDS as TUNING
+
+
+def _options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--words", required=True, metavar="WORDS", help='the sentence, as in "There is a difference"')
+    arcs = 'arcs from head to dependent, from 1; 0 is ROOT: "0->2 2->1 4->3 2->4"'
+    sub.add_argument("--arcs", required=True, metavar="ARCS", help=arcs)
+    depth = "count depth from the first word of a component, or from ROOT as in the published code (default: paper)"
+    sub.add_argument("--depth", choices=("paper", "root"), default="paper", help=depth)
+    sub.add_argument("--no-root", dest="root", action="store_false", help="leave out the arcs of ROOT")
+    add_json(sub)
+
+
+def tape(options: argparse.Namespace) -> None:
+    """Show the features of a growing graph."""
+    from dtgpapers.gilt.describe import as_json, as_rows, show
+
+    shown = show(options.words, options.arcs, options.depth, options.root)
+    if options.json:
+        print(json.dumps(as_json(shown)))
+    elif shown.words:
+        print_table(as_rows(shown))
+
+
+def _graphs_options(sub: argparse.ArgumentParser) -> None:
+    add_sentences(sub)
+    add_model(sub)
+    add_json(sub)
+
+
+def graphs(options: argparse.Namespace) -> None:
+    """Compare the arcs that a model predicts, word by word after the right ones, with those of a treebank."""
+    from dtglib.families.base import family_of, load_model
+    from dtglib.training.distributed import device_at_hand
+    from dtgpapers.gilt.family import READ_BY
+    from dtgpapers.gilt.measured import graph_scores
+
+    model = load_model(model_folder(options, options.text), device_at_hand())
+    if model.config.model not in READ_BY:
+        title = family_of(model).title
+        raise UserError(f"{title} predicts no graphs; name a model that does with --model, such as one of GiLT's")
+    found = graph_scores(model, sentences_of(options))
+    if options.json:
+        print(json.dumps(found))
+    else:
+        print_table([{"what": name, "value": round(value, 4)} for name, value in found.items()])
+
+
+COMMANDS = [
+    Command("tape", "show the features that GiLT reads of a dependency graph, word by word", _options, tape),
+    Command("graphs", "tell how well a model predicts the dependency graphs of a treebank", _graphs_options, graphs),
+    *TUNING,
+]

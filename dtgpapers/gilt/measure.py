@@ -1,0 +1,96 @@
+"""How good the graphs of a model are, given the words and the graph so far (Table 3 of the paper).
+
+The paper does not say which arcs count as predicted. `by_odds` takes all arcs that are more probable than not;
+`by_number` takes, of each word, as many of its best ones as the most probable number of arcs says, which is how
+graphs are built. Both are over all arcs together. `log_joint` is log p(words, graph) per token: of the tokens, ends
+included, and of the numbers of arcs.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from dtglib.basics.record import Row
+from dtglib.basics.shapes import Bool, Float, Int
+from dtglib.training.schedule import TrainConfig
+from dtgpapers.gilt.examples import GraphExamples
+from dtgpapers.gilt.model import Gilt
+
+
+class Agreement(NamedTuple):
+    """How many arcs a model predicts, how many there are, and how many are both."""
+
+    right: int = 0
+    predicted: int = 0
+    there: int = 0
+
+    def and_of(self, says: Bool[torch.Tensor, " C"], is_arc: Bool[torch.Tensor, " C"]) -> "Agreement":
+        """With more cells."""
+        counts = (says & is_arc).sum(), says.sum(), is_arc.sum()
+        return Agreement(*(known + int(more) for known, more in zip(self, counts, strict=True)))
+
+    @property
+    def precision(self) -> float:
+        """The share of predicted arcs that are there."""
+        return self.right / self.predicted if self.predicted else 1.0
+
+    @property
+    def recall(self) -> float:
+        """The share of arcs that are predicted."""
+        return self.right / self.there if self.there else 1.0
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of both."""
+        return 2 * self.right / (self.predicted + self.there) if self.predicted + self.there else 1.0
+
+
+class Measured(NamedTuple):
+    """What a model makes of the graphs of some sentences."""
+
+    by_odds: Agreement
+    by_number: Agreement
+    numbers: float  # the share of words whose number of arcs is the most probable one
+    log_joint: float
+
+    def row(self) -> Row:
+        """The numbers by names."""
+        readings = {"by odds": self.by_odds, "by number": self.by_number}
+        values = {
+            f"{name} {reading}": value
+            for reading, found in readings.items()
+            for name, value in (("precision", found.precision), ("recall", found.recall), ("F1", found.f1))
+        }
+        return {**values, "arcs": self.by_odds.there, "numbers": self.numbers, "log joint": self.log_joint}
+
+
+@torch.no_grad()
+def measured(model: Gilt, data: GraphExamples, positions: int = TrainConfig.batch_positions) -> Measured:
+    """Of all sentences; `positions` is how many are computed together."""
+    device = model.embedding.weight.device
+    by_odds, by_number, right, words = Agreement(), Agreement(), 0, 0
+    log_joint = tokens = 0.0
+    for chosen in data.plan(positions, np.random.default_rng(0), device):
+        given = data.batch(chosen, positions, device)
+        found, is_arc = model.compute(given), given.is_arc.bool()
+        number = found.counts.argmax(1)
+        by_odds = by_odds.and_of(found.arcs > 0, is_arc)
+        by_number = by_number.and_of(best_of_each(found.arcs, given.cells.step, number), is_arc)
+        right, words = right + int((number == given.count).sum()), words + len(number)
+        of_numbers = found.counts.gather(1, given.count[:, None].long())
+        log_joint += float(found.log_probs.double().sum() + of_numbers.double().sum())
+        tokens += len(found.log_probs)
+    return Measured(by_odds, by_number, right / words, log_joint / tokens)
+
+
+def best_of_each(
+    values: Float[torch.Tensor, " C"], group: Int[torch.Tensor, " C"], count: Int[torch.Tensor, " G"]
+) -> Bool[torch.Tensor, " C"]:
+    """Which values are among the `count` largest of their group."""
+    by_value = values.argsort(descending=True, stable=True)
+    order = by_value[group[by_value].argsort(stable=True)]
+    in_order = group[order].long()
+    sizes = torch.bincount(in_order, minlength=len(count))
+    rank = torch.arange(len(order), device=order.device) - (sizes.cumsum(0) - sizes)[in_order]
+    return torch.zeros_like(values, dtype=torch.bool).scatter(0, order, rank < count[in_order])

@@ -1,0 +1,51 @@
+"""What the tables of the paper of GiLT measure, how to find it in our records, and the orders that the paper finds."""
+
+from dtglib.runs.measures import MODELS, TUNED, Line, Measure
+from dtgpapers.gilt.family import WORDS
+from dtgpapers.tuning.measures import OF_TASKS
+
+
+def _graphs(line: Line) -> float | None:
+    return 100 * line["F1 by number"] if line.get("F1 by number") is not None else None
+
+
+def _log_joint(line: Line) -> float | None:
+    return line.get("log joint")
+
+
+def _arcs(line: Line) -> float | None:
+    return line["arcs"] / line["sentences"] if line["part"] == "graphs" and "sentences" in line else None
+
+
+MEASURES = (
+    Measure("F1 of arcs", ("dependency/F1",), "", _graphs, _graphs),
+    Measure("log joint", ("avg_log_joint_prob",), "", _log_joint, _log_joint, digits=2),
+    Measure("arcs a sentence", ("avg_dependencies_per_sentence",), "", _arcs),
+    *OF_TASKS,
+)
+# The question that a table of the paper answers.
+TABLES = {"gilt_table1": MODELS, "gilt_table2": TUNED, "gilt_table3": WORDS, "gilt_table4": MODELS}
+
+# The paper's three kinds of semantic graphs (DM, PAS, PSD) are one GiLT here. What it finds of one kind only is marked.
+ORDERS = (
+    (MODELS, "perplexity", "Pushdown-TXL", "TXL (tokens)"),
+    (MODELS, "perplexity", "Pushdown-TXL", "GiLT"),
+    (MODELS, "perplexity", "TXL (tokens)", "GiLT"),
+    (MODELS, "perplexity", "TXL (tokens)", "GiLT-DP"),
+    (MODELS, "perplexity", "GiLT", "GiLT-DP"),
+    (MODELS, "SG", "GiLT", "TXL (tokens)"),
+    (MODELS, "SG", "GiLT", "Pushdown-TXL"),  # PSD
+    (MODELS, "SG", "GiLT", "GiLT-DP"),
+    (MODELS, "SG", "Pushdown-TXL", "TXL (tokens)"),
+    (MODELS, "SG", "TXL (tokens)", "GiLT-DP"),
+    (MODELS, "BLiMP", "GiLT", "TXL (tokens)"),
+    (MODELS, "BLiMP", "GiLT", "Pushdown-TXL"),
+    (MODELS, "BLiMP", "GiLT", "GiLT-DP"),
+    (MODELS, "BLiMP", "TXL (tokens)", "Pushdown-TXL"),
+    (MODELS, "BLiMP", "TXL (tokens)", "GiLT-DP"),
+    (WORDS, "F1 of arcs", "CTR", "FTR"),
+    (WORDS, "F1 of arcs", "FTR", "RA"),
+    (WORDS, "log joint", "RA", "CTR"),
+    (WORDS, "log joint", "CTR", "FTR"),
+    *((TUNED, measure.name, "GiLT-TXL", "TXL (tokens)") for measure in OF_TASKS),
+)

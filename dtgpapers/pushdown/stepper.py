@@ -1,0 +1,178 @@
+"""The stepper of Pushdown Layers: words, and after the first piece of each the attachment of the word.
+
+    There  SHIFT  is  SHIFT  a  SHIFT  differ  ATTACH[3]  ence
+
+The first piece of a word takes no position yet. It waits for its attachment, which is all that may come then, and is
+read with the tape after it. ATTACH[n] merges the word with the n nearest constituents, SHIFT with none. The
+probabilities of attachments come from the attachment head, those of all other symbols from the body's vector.
+
+The tape of a hypothesis is the column `level` of its cache, and the same function updates it as in training (tape.py).
+The keys of the attachment head are kept in the slots of the positions that they were made of.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dtglib.basics.jit import njit
+from dtglib.basics.shapes import Float, Int
+from dtglib.decode.sequence_stepper import Hypotheses, SequenceStepper
+from dtglib.decode.stack_rows import Cache, Looks, read_position
+from dtglib.network.output import Legal
+from dtglib.network.transformer import Transformer
+from dtglib.sequences.columns import NOTHING
+from dtglib.transitions.protocol import OPEN
+from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE
+from dtgpapers.pushdown.tape import MOST_BESIDE, attach, attachments_of, last_of
+
+
+class Derivations(NamedTuple):
+    """Sentences with their attachments so far, a row each."""
+
+    begin: np.ndarray  # (rows, MOST_BESIDE): the first position of each constituent; see tape.py
+    items: np.ndarray  # (rows,): how many constituents
+    reduces: np.ndarray  # (rows, room): with how many of them each word was merged
+    count: np.ndarray  # words
+    waiting: np.ndarray  # the first piece of a word whose attachment is not decided; NOTHING if there is none
+
+
+class TapeStepper(SequenceStepper):
+    """A `PushdownModel` (network.py) for one search."""
+
+    in_words = True
+    facts = 1  # the depth of each position
+
+    def __init__(self, model: Transformer) -> None:
+        super().__init__(model)
+        vocabulary = model.vocabulary
+        self.silent = np.array([vocabulary.transition(name) for name in vocabulary.symbols.others])
+        # With how many constituents each symbol merges the word; NOTHING for pieces.
+        self.reduces = np.full(len(vocabulary), NOTHING)
+        self.reduces[self.silent] = np.arange(len(self.silent))
+        self.keys = model.embedding.weight.new_empty((0, 2 * model.config.width))  # by slot
+
+    def start(self, most_words: int) -> Derivations:
+        """Nothing is written."""
+        zero, none = np.zeros(1, np.int32), np.full(1, NOTHING, np.int32)
+        begin, reduces = np.zeros((1, MOST_BESIDE), np.int32), np.zeros((1, most_words), np.int32)
+        return Derivations(begin, zero, reduces, zero.copy(), none)
+
+    def legal(self, hypotheses: Hypotheses) -> Legal:
+        """Which words and pieces may come next, and whether the end may: nothing while a word waits."""
+        states = hypotheses.states
+        may = np.where(states.count < states.reduces.shape[1], MAY_GENERATE, 0)
+        may |= np.where(states.count > 0, MAY_CONTINUE | MAY_END, 0)
+        may = torch.from_numpy(np.where(states.waiting == NOTHING, may, 0)).to(self.device)
+        return Legal(may, torch.zeros_like(may), torch.zeros_like(may))
+
+    @torch.no_grad()
+    def log_probs(self, hypotheses: Hypotheses) -> Float[Tensor, "rows V"]:
+        """Those of attachments where a word waits, and of the words elsewhere."""
+        waits = hypotheses.states.waiting != NOTHING
+        if not waits.any():
+            return super().log_probs(hypotheses)
+        shape = len(hypotheses), len(self.model.vocabulary)
+        found = torch.full(shape, -torch.inf, device=self.device)
+        for rows, find in ((np.flatnonzero(~waits), super().log_probs), (np.flatnonzero(waits), self._attachments)):
+            if len(rows):
+                found[self._there(rows)] = find(self.choose(hypotheses, rows)).to(found.dtype)
+        return found
+
+    def _attachments(self, hypotheses: Hypotheses) -> Float[Tensor, "rows V"]:
+        """The log-probabilities of the attachments of words that wait."""
+        model, states, cache = self.model, hypotheses.states, hypotheses.cache
+        edge, distance = np.zeros((2, len(hypotheses), int(states.items.max())), np.int64)
+        _right_edge(states.begin, states.items, cache.slot, cache.filled, edge, distance)
+        query, itself = model.head.queries(hypotheses.x, model.embedding(self._there(states.waiting)))
+        to_others = torch.einsum("nq,neq->ne", query, self.keys[self._there(edge)].to(query.dtype))
+        if edge.shape[1]:
+            to_others = to_others + model.head.by_distance(query, self._there(distance))
+        scores = torch.cat([itself[:, None], to_others], dim=1)
+        items, count = self._there(states.items)[:, None], torch.arange(scores.shape[1], device=self.device)
+        barred = (count > items) | ((count == 0) & (items == MOST_BESIDE))
+        found = torch.full((len(scores), len(model.vocabulary)), -torch.inf, device=self.device, dtype=scores.dtype)
+        found[:, self._there(self.silent[: scores.shape[1]])] = scores.masked_fill(barred, -torch.inf)
+        return found.log_softmax(1)
+
+    @torch.no_grad()
+    def step(
+        self, hypotheses: Hypotheses, rows: np.ndarray, symbols: np.ndarray, waiting: Sequence[Hypotheses] = ()
+    ) -> Hypotheses:
+        """New rows out of old ones; what was read gets a key, by which later words may attach to it."""
+        stepped = super().step(hypotheses, rows, symbols, waiting)
+        (moved,) = np.nonzero(self.copies(symbols))
+        if len(moved):
+            last = stepped.cache.filled[moved] - 1
+            slot, depth = (self._there(column[moved, last]) for column in (stepped.cache.slot, stepped.cache.level))
+            self.keys = self.pool.fitted(self.keys)
+            keys = self.model.head.keys(stepped.x[self._there(moved)], depth)
+            self.keys[slot] = keys.to(self.keys.dtype)
+        return stepped
+
+    def bias(self, token: Int[Tensor, " N"], seen: Int[Tensor, "N S"], facts: Int[Tensor, "N S F"]) -> Tensor:
+        """The depths of what is seen, as the layers want them."""
+        return facts[:, None, None, :, 0].long()
+
+    def leads_on(self, hypotheses: Hypotheses, to_end: np.ndarray) -> np.ndarray:
+        """After an attachment anything may come."""
+        return np.ones((len(hypotheses), len(self.silent)), bool)
+
+    def copies(self, symbols: np.ndarray) -> np.ndarray:
+        """The first piece of a word is read together with its attachment."""
+        return np.where(self.model.vocabulary.starts_word[symbols], 0, 1)
+
+    def advance(self, states: Derivations, cache: Cache, symbols: np.ndarray, first: np.ndarray, looks: Looks) -> None:
+        """Take the symbol of every row."""
+        starts = self.model.vocabulary.starts_word[symbols]
+        _advance(states, cache, symbols, starts, self.reduces[symbols], first, looks)
+
+    def tree(self, hypotheses: Hypotheses, row: int) -> np.ndarray:
+        """The word that each word attaches to."""
+        states = hypotheses.states
+        waits = states.waiting[row] != NOTHING
+        attachments = attachments_of(states.reduces[row, : states.count[row] - waits].tolist())
+        return np.array([*attachments, OPEN] if waits else attachments, np.int64)
+
+    def visible(self, hypotheses: Hypotheses, row: int) -> np.ndarray:
+        """All words."""
+        return np.arange(1, hypotheses.states.count[row] + 1)
+
+    def most_silent(self, words: int) -> int:
+        """The attachment of the word before."""
+        return 1
+
+
+@njit
+def _right_edge(begin, items, slots, filled, edge, distance):
+    """The last position of each constituent, beginning with the last one: its slot, and its distance."""
+    for row in range(len(items)):
+        for n in range(items[row]):
+            last = last_of(begin[row], items[row], filled[row], items[row] - 1 - n)
+            edge[row, n], distance[row, n] = slots[row, last], filled[row] - last
+
+
+@njit
+def _advance(states, cache, symbols, starts, reduces, first, looks):
+    """Take the symbol of every row; `first` has the number of the first new position of each."""
+    for row in range(len(first)):
+        if starts[row]:
+            states.waiting[row] = symbols[row]
+            states.count[row] += 1
+            continue
+        at, place, depth, token = first[row], cache.filled[row], cache.level[row], symbols[row]
+        if reduces[row] == NOTHING:
+            depth[place] = depth[place - 1]
+        else:
+            token = states.waiting[row]
+            states.waiting[row] = NOTHING
+            states.reduces[row, states.count[row] - 1] = reduces[row]
+            states.items[row] = attach(depth, states.begin[row], states.items[row], place, reduces[row])
+        for j in range(place):
+            looks.seen[at, j], looks.relpos[at, j], looks.facts[at, j, 0] = cache.slot[row, j], place - j, depth[j]
+        looks.count[at], looks.facts[at, place, 0] = place, depth[place]
+        read_position(looks, at, token, NOTHING)
+        cache.slot[row, place] = looks.slot[at]
+        cache.filled[row] += 1

@@ -1,0 +1,147 @@
+"""The encoder-decoder of all systems.
+
+    encoder    sqrt(d) E(word) + sinusoid of its place, layers, a norm
+    decoder    sqrt(d) E'(symbol) + sinusoid, the graph network if there is one, layers, a norm, a linear map
+
+The two embeddings and the last linear map share no weights. A causal decoder predicts every symbol of a target from one
+row; one that reads whole prefixes from as many rows as there are symbols (prefixes.py), or from some of them, which are
+drawn anew in every step. Every row then stands for as many as were left out, so that the loss is that of all, on
+average.
+
+    loss     training: nats against smoothed targets; otherwise: nats
+    parts    nats of pieces and ends of sentences, and nats of transitions, of what was computed
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from dtglib.basics.shapes import Bool, Float, Int
+from dtglib.data.vocabulary import PAD, Vocabulary
+from dtglib.network.attention import NEAREST, sinusoids
+from dtglib.network.dropout import Dropout
+from dtglib.network.saved import Saved
+from dtglib.network.transformer import Part
+from dtgpapers.translation.config import TranslationConfig
+from dtgpapers.translation.examples import Meanings, PairBatch
+from dtgpapers.translation.graph import GraphLayer, parents_of
+from dtgpapers.translation.layers import Around, DecoderLayer, EncoderLayer, Memory
+from dtgpapers.translation.prefixes import Rows, cut_for, predicted, rows_of
+from dtgpapers.translation.systems import SYSTEMS
+
+
+class Predictions(NamedTuple):
+    """Symbols that were predicted: their scores, what they are, and the numbers of their targets."""
+
+    logits: Float[Tensor, "N V"]
+    symbol: Int[Tensor, " N"]
+    of: np.ndarray
+    times: Float[Tensor, " N"]  # how many symbols each stands for
+
+    @property
+    def nats(self) -> Float[Tensor, " N"]:
+        """The nats of each symbol."""
+        return cross_entropy(self.logits.float(), self.symbol, reduction="none")
+
+
+class Translator(Saved):
+    """The whole network."""
+
+    is_compiled = False  # rows come in groups of ever new sizes
+
+    def __init__(self, config: TranslationConfig, vocabulary: Vocabulary) -> None:
+        super().__init__(config, vocabulary)
+        self.system, self.meanings = SYSTEMS[config.model], Meanings(vocabulary)
+        self.embeddings = nn.ModuleDict({side: nn.Embedding(len(vocabulary), config.width) for side in SIDES})
+        self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
+        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
+        reads, labels = self.system.graph, len(self.meanings.labels)
+        of_graph = range(config.graph_layers if reads else 0)
+        self.graph = nn.ModuleList(GraphLayer(config, reads, labels) for _ in of_graph)
+        self.norms = nn.ModuleDict({side: nn.LayerNorm(config.width) for side in SIDES})
+        self.output = nn.Linear(config.width, len(vocabulary))
+        self.dropout = Dropout(config.dropout)
+        self.initialise()
+
+    @torch.no_grad()
+    def initialise(self) -> None:
+        """Draw all matrices as Glorot and Bengio (2010) do; biases begin at zero."""
+        for module in self.modules():
+            if isinstance(module, nn.Linear | nn.Embedding):
+                nn.init.xavier_uniform_(module.weight)
+            if isinstance(module, nn.Linear) and module.bias is not None:
+                module.bias.zero_()
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.output.weight.device
+
+    # ---- Encoder and decoder
+
+    def embed(self, side: str, token: Int[Tensor, "*shape"], place: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape d"]:
+        """The input vectors of words or symbols at their places."""
+        width, farthest = self.config.width, int(place.max())
+        of_places = sinusoids(farthest, width, token.device)[-NEAREST:]
+        return self.dropout(self.embeddings[side](token) * math.sqrt(width) + of_places[place])
+
+    def remember(self, source: Int[Tensor, "B M"]) -> list[Memory]:
+        """Keys and values of padded sources, for each layer of the decoder."""
+        there = source != PAD
+        x = self.embed("source", source, torch.arange(source.shape[1], device=source.device).expand_as(source))
+        for layer in self.encoder:
+            x = layer(x, there)
+        x = self.norms["source"](x)
+        return [layer.remember(x, there) for layer in self.decoder]
+
+    def around(self, rows: Rows) -> Around:
+        """What all layers but the last share."""
+        parents = parents_of(rows) if self.system.sees_parents else None
+        return Around(rows.groups, rows.source, None, not self.system.whole_prefix, parents)
+
+    def vectors(self, rows: Rows, memory: list[Memory]) -> Float[Tensor, "N d"]:
+        """The vectors that symbols are predicted from: of all positions, or, for whole prefixes, of the last ones."""
+        around, x = self.around(rows), self.embed("target", rows.token, rows.place)
+        for layer in self.graph:
+            x = layer(x, rows.graph)
+        last = rows.last if self.system.whole_prefix else None
+        for layer, of_layer in zip(self.decoder[:-1], memory[:-1], strict=True):
+            x = layer(x, around, of_layer)
+        return self.norms["target"](self.decoder[-1](x, around._replace(last=last), memory[-1]))
+
+    # ---- Training
+
+    def predict(self, batch: PairBatch) -> Predictions:
+        """The symbols of the targets: all, or those after the prefixes that are drawn."""
+        cut, times = cut_for(self.system, batch.targets, self.config.prefixes if self.training else 1.0)
+        rows = rows_of(batch.targets, cut, np.arange(len(batch.targets)), batch.source.device)
+        logits = self.output(self.vectors(rows, self.remember(batch.source)))
+        by_last = self.system.whole_prefix
+        symbol = torch.from_numpy(predicted(batch.targets, cut, by_last)).to(logits.device)
+        of = cut.of if by_last else np.repeat(cut.of, cut.length)
+        times = torch.ones(len(of)) if times is None else torch.from_numpy(times).float()
+        return Predictions(logits, symbol, of, times.to(logits.device))
+
+    def loss(self, batch: PairBatch) -> tuple[Float[Tensor, ""], dict[str, Part]]:
+        """The nats of all targets."""
+        found = self.predict(batch)
+        nats = found.nats
+        is_arc = self.is_transition(found.symbol)
+        parts = {"piece": Part(nats[~is_arc].detach().sum(), int((~is_arc).sum()))}
+        if self.system.writes_tree:
+            parts["transition"] = Part(nats[is_arc].detach().sum(), int(is_arc.sum()))
+        if self.training and self.config.smoothing:
+            smoothing = self.config.smoothing
+            nats = cross_entropy(found.logits.float(), found.symbol, reduction="none", label_smoothing=smoothing)
+        return (nats * found.times).sum(), parts
+
+    def is_transition(self, symbol: Int[Tensor, " N"]) -> Bool[Tensor, " N"]:
+        """Which symbols are transitions."""
+        return torch.from_numpy(self.meanings.is_transition).to(symbol.device)[symbol]
+
+
+SIDES = ("source", "target")

@@ -1,0 +1,59 @@
+"""The command that tunes a trained model for a task: tune.
+
+dtglib tune configs/tuning/small.yaml --model txl-tokens-ud --graphs my-gilt --task sts-b --seeds 1 2 3 --out DIR
+dtglib tune configs/tuning/udgn.yaml --model my-udgn --task sts-b --also sick sts12 --out DIR    tested on others, too
+"""
+
+import argparse
+import sys
+
+from dtglib.cli.options import Command, add_settings, folder, name, print_table, seed
+
+
+def _options(sub: argparse.ArgumentParser) -> None:
+    add_settings(sub, "configs/tuning/small.yaml")
+    model = "the trained model: its name (`dtglib models`), or its folder"
+    sub.add_argument("--model", required=True, type=name, metavar="NAME", help=model)
+    sub.add_argument("--task", required=True, type=name, metavar="TASK", help="sts-b, sick, sst-2, mrpc or rte")
+    also = "other tasks of the same kind, whose test parts are answered by the networks that are tuned for TASK"
+    sub.add_argument("--also", nargs="+", type=name, default=[], metavar="TASK", help=also)
+    graphs = "a trained GiLT, which finds the graphs of the sentences; without it only plain tuning is tried"
+    sub.add_argument("--graphs", type=name, metavar="NAME", help=graphs)
+    sub.add_argument("--seeds", nargs="+", type=seed, default=[1], metavar="N", help="one or more (default: 1)")
+    out = "a new folder for the record, such as results/DATE-tuning"
+    sub.add_argument("--out", required=True, type=folder, metavar="DIR", help=out)
+
+
+def tune(options: argparse.Namespace) -> None:
+    """Tune a model with several seeds, with and without graphs, and print what comes out on dev and test."""
+    from dtglib.basics.config import parse_override
+    from dtglib.basics.released import folder_named
+    from dtglib.families.base import family_of, load_model
+    from dtgpapers.tuning.tasks import task_named
+    from dtgpapers.tuning.tuning import Asked, record_tuning, ways_of
+    from dtgpapers.tuning.ways import tunings
+
+    overrides = dict(map(parse_override, options.set))
+    graphs = folder_named(options.graphs) if options.graphs else None
+    also = tuple(map(task_named, options.also))
+    asked = Asked(options.config, overrides, folder_named(options.model), graphs, task_named(options.task), also)
+    if len(ways_of(asked)) < len(tunings(family_of(load_model(asked.model)).name)):
+        print("dtglib: without --graphs, ways of tuning that read graphs are left out", file=sys.stderr)
+    if "test" not in asked.task.there():
+        what = "has no judged test part here; scores are of dev, by which the models are chosen"
+        print(f"dtglib: {asked.task.name} {what}", file=sys.stderr)
+    print_table([_in_short(line) for line in record_tuning(asked, options.seeds, options.out)])
+    print(f"{options.out}: recorded")
+
+
+def _in_short(line: dict[str, object]) -> dict[str, object]:
+    """A line of means as it is printed: scores in percent, with their standard deviations."""
+    shown = {"tuned": line["title"], "on": line["on"], "items": line["items"], "seeds": line["seeds"]}
+    for key, value in line.items():
+        if f"{key}, sd" in line:
+            spread = line[f"{key}, sd"]
+            shown[key] = f"{100 * value:.1f}" + (f" ± {100 * spread:.1f}" if spread is not None else "")
+    return shown
+
+
+COMMANDS = [Command("tune", "tune a trained model for a task about sentences, with and without graphs", _options, tune)]

@@ -1,0 +1,147 @@
+"""What a model that was taught no trees has found of them, on the test part of a run's corpus; cached in runs/scores.
+
+    found = induction_of(settings, folder)
+    found["hidden words"]       the perplexity of hidden words
+    found["trees"]              {"trees": "argmax", "DDA": 0.32, "UDA": 0.41}, a row for each way of decoding
+    found["labels"]             which head of attention stands for which label (dtgpapers/udgn/labels.py)
+
+`learning_of` has what was measured while it was trained: a row for each evaluation on the held-out part, of UDGN with
+the agreement of its heads, and all its probabilities for one sentence (dtgpapers/udgn/beliefs.py).
+
+A model without a parser, such as the Transformer beside UDGN, has no trees, but heads of attention.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dtglib.basics.record import Row, read_record
+from dtglib.data.corpora import part_of
+from dtglib.data.treebank import Sentence
+from dtglib.families.base import Variant, load_model
+from dtglib.runs import ablations
+from dtglib.runs.cache import Computed, digest_of
+from dtglib.runs.jobs import Job, jobs_of_ablations, jobs_of_seed, jobs_of_training, seeds_of
+from dtglib.runs.sentence_scores import Inputs, cached_scores
+from dtglib.runs.settings import Settings, read_size
+from dtglib.training.distributed import device_at_hand
+from dtgpapers.udgn.beliefs import believed
+from dtgpapers.udgn.decoding import DECODERS
+from dtgpapers.udgn.family import FAMILIES, hidden_perplexity
+from dtgpapers.udgn.induction import Belief, agreement_rows, induced, trivial_rows
+from dtgpapers.udgn.labels import best_heads, correlations, values_at_arcs, without_subtypes
+from dtgpapers.udgn.similarity import of_similarity, similarity_of
+
+LABELS = 16  # the most frequent ones; eight of them, in the paper of UDGN
+IN_NOTEBOOK = ("parts", "amount of data")  # the questions whose variants the notebook trains; records have all of them
+
+
+def read_test(settings: Settings) -> list[Sentence]:
+    """All test sentences: trees are cheap to find."""
+    return part_of(settings.corpus, "test").sentences
+
+
+def induction_of(settings: Settings, folder: Path) -> Row:
+    """How well a model tells hidden words, finds trees and knows labels."""
+    sentences = read_test(settings)
+
+    def load() -> Callable[[slice], list[Row]]:
+        model = load_model(folder, device_at_hand())
+        beliefs = list(believed(model, sentences))
+        of_model = {
+            "hidden words": hidden_perplexity(model, sentences),
+            "trees": _trees(beliefs),
+            "labels": label_rows(beliefs, LABELS) if _has_labels(beliefs) else [],
+        }
+        return lambda block: [of_model][block]
+
+    read = [(sentence.words, sentence.heads, sentence.labels) for sentence in sentences]
+    inputs = Inputs(folder, None, {"what": "induction", "sentences": digest_of(read)})
+    (row,) = cached_scores("induction", inputs, Computed([1], load, unit="model"))
+    return row
+
+
+def learning_of(folder: Path) -> list[Row]:
+    """The evaluations during the training of a model, with what its parser believed then if it has one."""
+    return [
+        {key: value for key, value in line.items() if key != "part"}
+        for line in read_record(folder).metrics
+        if line["part"] == "dev"
+    ]
+
+
+def _trees(beliefs: list[Belief]) -> list[Row]:
+    if any(belief.heads is None for belief in beliefs):
+        return []
+    return agreement_rows(list(induced(beliefs, DECODERS)))
+
+
+def _has_labels(beliefs: list[Belief]) -> bool:
+    return any(belief.sentence.heads is not None and belief.sentence.labels is not None for belief in beliefs)
+
+
+def label_rows(beliefs: Iterable[Belief], most: int) -> list[Row]:
+    """For the commonest labels the head that is correlated most with each, in both directions, before and after."""
+    values, labels, heads = values_at_arcs(beliefs)
+    labels = without_subtypes(labels)
+    return [
+        {"attention": kind, "direction": direction, **row}
+        for (kind, direction), of_heads in values.items()
+        for row in best_heads(correlations(of_heads, labels), labels, heads, most)
+    ]
+
+
+def trivial_of(settings: Settings, folder: Path) -> list[Row]:
+    """The agreement of trees that know nothing, on the test sentences as a model reads them."""
+    model = load_model(folder)
+    read = [belief.sentence.heads for belief in believed(model, read_test(settings))]
+    return trivial_rows([heads for heads in read if heads is not None])
+
+
+def of_induction(found: Row) -> dict[str, Any]:
+    """The numbers of a model in one row, without labels: the perplexity, and each accuracy by its decoding."""
+    trees = {f"{of}, {row['trees']}": row[of] for row in found["trees"] for of in ("DDA", "UDA")}
+    return {"hidden words": found["hidden words"], **trees}
+
+
+def of_variant(settings: Settings, variant: Variant, in_short: bool = False) -> Row:
+    """The numbers of a variant: its losses, and what it has found of trees."""
+    chosen, folder = ablations.settings_of(variant, settings), ablations.trained_variant(settings, variant)
+    return {**ablations.of_training(folder), **of_induction(induction_of(chosen, folder))}
+
+
+def _recorded(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
+    """What models that were taught no trees have found of them, and trees that know nothing.
+
+    {"part": "while learning", "seed": 1, "model": "udgn", "step": 100, "UDA": 0.31, "words": [...], "believed": [...]}
+    {"part": "hidden words",  "seed": 1, "model": "udgn", "perplexity": 31.2}
+    {"part": "induced trees", "seed": 1, "model": "udgn", "trees": "argmax", "DDA": 0.31, "UDA": 0.42}
+    {"part": "trivial trees", "seed": 1, "model": "left neighbour", "DDA": 0.31, "UDA": 0.42}
+    {"part": "label of heads", "seed": 1, "model": "udgn", "label": "det", "head": "1.3", "r": 0.61, ...}
+    """
+    names = {family.name for family in FAMILIES}
+    ours = {model: induction_of(settings, folder) for model, folder in models.items() if model in names}
+    for model, induction in ours.items():
+        for line in learning_of(models[model]):
+            yield {"part": "while learning", "model": model, **line}
+        yield {"part": "hidden words", "model": model, "perplexity": induction["hidden words"]}
+        for part, rows in (("induced trees", induction["trees"]), ("label of heads", induction["labels"])):
+            for row in rows:
+                yield {"part": part, "model": model, **row}
+    for model in list(ours)[:1]:
+        for row in trivial_of(settings, models[model]):
+            yield {"part": "trivial trees", "model": row.pop("trees"), **row}
+
+
+RECORDS = {"induction": _recorded}
+
+
+def jobs_of(size: str, models: Sequence[str]) -> list[Job]:
+    """The jobs of the notebooks about UDGN: its models are trained, with variants, and asked for their trees."""
+    settings = read_size(size, model="udgn")
+    jobs = jobs_of_training(size, settings, models) + jobs_of_ablations(size, settings, IN_NOTEBOOK)
+    for seed in seeds_of(settings):
+        jobs += jobs_of_seed(size, "trees of", induction_of, models, seed)
+    return jobs + jobs_of_seed(
+        size, "similarity by", similarity_of, models if of_similarity() else [], settings.run.seed
+    )

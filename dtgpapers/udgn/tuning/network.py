@@ -1,0 +1,97 @@
+"""Two sentences become a score (section 4.4, and the paper's published code).
+
+    u, v = the means of the last vectors of both sentences' words
+    score = highest * sigmoid(W2 elu(W1 [u * v, |u - v|] + b1) + b2)
+
+The loss is the squared error. The vectors are those of a trained model; the bag of words has no layers, so that its
+vectors are the embeddings that the model has learnt. The squared error is logged as nats, which it is but for a
+constant: of a normal distribution with variance 1/2.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from dtglib.basics.config import read_config
+from dtglib.basics.shapes import Float
+from dtglib.data.vocabulary import Vocabulary
+from dtglib.network.dropout import Dropout
+from dtglib.network.saved import CONFIG_FILE, Saved, TrainedWith, vocabulary_beside
+from dtglib.network.transformer import Part
+from dtgpapers.udgn.baseline import MaskedTransformer
+from dtgpapers.udgn.masked import MaskedBatch, MaskedModel
+from dtgpapers.udgn.network import Udgn
+from dtgpapers.udgn.tuning.config import TunedBagConfig, TunedTransformerConfig, TunedUdgnConfig
+from dtgpapers.udgn.tuning.examples import PairBatch
+
+BETWEEN = 0.1  # dropout of the layers that compare
+
+Tuned = TunedUdgnConfig | TunedBagConfig | TunedTransformerConfig
+
+
+class Bag(MaskedModel):
+    """Embeddings, and nothing between them and the mean."""
+
+    def vectors(self, batch: MaskedBatch) -> Float[Tensor, "B T d"]:
+        """The embeddings."""
+        return self.dropout(self.embedding(batch.token))
+
+
+BODIES: dict[type, type[MaskedModel]] = {
+    TunedUdgnConfig: Udgn,
+    TunedBagConfig: Bag,
+    TunedTransformerConfig: MaskedTransformer,
+}
+
+
+class Similarity(Saved):
+    """A body that reads sentences, and what compares two of them."""
+
+    is_compiled = False
+
+    def __init__(self, config: Tuned, vocabulary: Vocabulary) -> None:
+        super().__init__(config, vocabulary)
+        self.body = BODIES[type(config)](config, vocabulary)
+        width = config.width
+        inner, score = nn.Linear(2 * width, width), nn.Linear(width, 1)
+        for linear in (inner, score):
+            nn.init.xavier_uniform_(linear.weight)
+            nn.init.zeros_(linear.bias)
+        self.compare = nn.Sequential(Dropout(BETWEEN), inner, nn.ELU(), Dropout(BETWEEN), score)
+        if not getattr(config, "parser_learns", True):
+            self.body.parser.requires_grad_(False)
+
+    @classmethod
+    def of(cls, config: Tuned, trained: MaskedModel) -> "Similarity":
+        """A network whose body has the weights of a trained one."""
+        network = cls(config, trained.vocabulary)
+        wanted, weights = network.body.state_dict().keys(), trained.state_dict()
+        network.body.load_state_dict({name: weights[name] for name in wanted})
+        return network
+
+    def means(self, batch: MaskedBatch) -> Float[Tensor, "B d"]:
+        """The mean of the vectors of each sentence's words."""
+        there = batch.there[:, :, None]
+        return (self.body(batch) * there).sum(1) / there.sum(1)
+
+    def answers(self, given: PairBatch) -> Float[Tensor, " N"]:
+        """The scores."""
+        u, v = self.means(given.sentences).chunk(2)
+        with torch.autocast(u.device.type, enabled=False):  # bfloat16 has three digits: many scores would be equal
+            both = torch.cat([u * v, (u - v).abs()], 1).float()
+            return self.config.highest * self.compare(both)[:, 0].sigmoid()
+
+    def loss(self, given: PairBatch) -> tuple[Float[Tensor, ""], dict[str, Part]]:
+        """The squared errors."""
+        nats = (self.answers(given) - given.gold).square().sum()
+        return nats, {"score": Part(nats.detach(), len(given.gold))}
+
+
+def load_similarity(kind: type, folder: Path, device: torch.device | str = "cpu") -> Any:
+    """A tuned network from its folder."""
+    config, trained_with = read_config(folder / CONFIG_FILE, kind, TrainedWith)
+    with torch.random.fork_rng(devices=[]):  # the random weights are replaced by those of the file
+        network = Similarity(config, vocabulary_beside(folder, trained_with))
+    return network.restore(folder, device)
