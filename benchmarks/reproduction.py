@@ -14,7 +14,7 @@ import _common
 
 from dtglib.basics.files import repository, write_atomically
 from dtglib.basics.record import read_about
-from dtglib.families.base import papers
+from dtglib.families.base import papers_named
 from dtglib.runs.reproduce import RECORDED_TIMES
 
 COLUMNS = ("size", "notebook", "seconds", "cores", "cpu", "started")
@@ -45,7 +45,7 @@ def main() -> None:
         with open(recorded, encoding="utf-8", newline="") as file:
             rows = {(row["size"], row["notebook"]): row for row in csv.DictReader(file)}
     for config in sorted((root / "configs").glob("*.yaml")):
-        for paper in papers().values():
+        for paper in papers_named("all"):
             notebooks = sorted(path.stem for path in (root / "notebooks").glob(f"[{paper.notebooks}]*.py"))
             found = times(root / "runs" / config.stem, notebooks)
             taken = f"{sum(row['seconds'] for row in found)} s" if found else "not as a whole"

@@ -73,7 +73,7 @@ def test_behind_a_module_is_what_it_imports_and_what_that_imports():
 def test_behind_no_module_is_one_of_a_room_above_the_one_asked_for_nor_one_that_computes_no_number(module):
     room = module.partition("/")[0]
     if room != "basics":
-        rooms = {name.partition("/")[0] for name in modules_behind(module, room)}
+        rooms = {name.split("/")[1] for name in modules_behind(f"dtglib/{module}", room) if name.startswith("dtglib/")}
         assert rooms <= set(ROOMS_IN_ORDER[1 : ROOMS_IN_ORDER.index(room) + 1])
 
 
@@ -106,15 +106,16 @@ def test_the_code_of_a_training_is_that_of_its_family_and_of_the_rooms_up_to_tra
         "dtglib/families/dtg",
         "dtglib/decode/stack_stepper",
         "dtglib/training/examples",
-        "data/minilang/english/pairs.yaml",
-        "evaluate/circuits.csv",
+        "dtglib/data/minilang/english/pairs.yaml",
+        "dtglib/evaluate/circuits.csv",
+        "dtgpapers/gilt/model",
     ],
 )
 def test_a_notebook_that_trains_depends_on_all_families_and_on_data_files(changed, monkeypatch):
     notebook = "from dtglib.runs.prepare import trained\nfrom dtglib.runs.syntax_scores import pairs_of\n"
-    before = code_behind_source(notebook, "reproduce")
+    before = code_behind_source(notebook, "runs")
     monkeypatch.setitem(RUNNING, changed, "another")
-    assert code_behind_source(notebook, "reproduce") != before
+    assert code_behind_source(notebook, "runs") != before
 
 
 @pytest.mark.parametrize(
@@ -156,8 +157,8 @@ def test_of_a_users_function_its_file_counts_and_what_that_imports(tmp_path, mon
 
 def test_the_code_of_a_notebook_is_what_it_imports(monkeypatch):
     notebook = "from dtglib.pictures import plot\n"
-    before = code_behind_source(notebook, "reproduce")
+    before = code_behind_source(notebook, "runs")
     monkeypatch.setitem(RUNNING, "dtglib/decode/beam", "another")
-    assert code_behind_source(notebook, "reproduce") == before
+    assert code_behind_source(notebook, "runs") == before
     monkeypatch.setitem(RUNNING, "dtglib/data/treebank", "another")
-    assert code_behind_source(notebook, "reproduce") != before
+    assert code_behind_source(notebook, "runs") != before

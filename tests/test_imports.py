@@ -1,6 +1,8 @@
 """Data flows one way: which room of dtglib may import from which, read from the sources."""
 
 import ast
+import re
+from pathlib import Path
 
 import pytest
 from reference import imports_of, module_of
@@ -19,8 +21,7 @@ ROOMS = [
     "decode",
     "evaluate",
     "families",
-    "experiments",
-    "reproduce",
+    "runs",
     "cli",
 ]
 
@@ -57,14 +58,29 @@ def test_the_modules_of_a_room_do_not_import_one_another_in_a_circle(room):
     assert left == {}
 
 
-SHARED_BY_FAMILIES = {"families/base", "families/sequence_model"}
+# Which other folders of dtgpapers a paper imports: Pushdown Layers read the same brackets, and two papers tune models.
+SHARED = {"pushdown": {"constituency"}, "gilt": {"tuning"}, "udgn": {"tuning"}}
+PAPERS = sorted(path.name for path in (PACKAGE.parent / "dtgpapers").iterdir() if (path / "__init__.py").exists())
 
 
-def test_no_family_imports_another_one():
-    for path in (PACKAGE / "families").rglob("*.py"):
-        own = "/".join(module_of(path).split("/")[:2])
-        others = {name for name in imports_of(path) if name.startswith("families/") and not name.startswith(own)}
-        assert others <= SHARED_BY_FAMILIES, module_of(path)
+def test_dtglib_imports_nothing_of_the_other_papers():
+    wrong = [module_of(path) for path in PACKAGE.rglob("*.py") if "dtgpapers" in _top_packages(path)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_paper_imports_dtglib_and_no_other_paper(name):
+    allowed = {name, *SHARED.get(name, ())}
+    for path in (PACKAGE.parent / "dtgpapers" / name).rglob("*.py"):
+        imported = re.findall(r"^ *(?:from|import) dtgpapers\.(\w+)", path.read_text("utf-8"), re.MULTILINE)
+        assert set(imported) <= allowed, path
+
+
+def _top_packages(path: Path) -> set[str]:
+    nodes = [
+        node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    return {name.split(".")[0] for node in nodes for name in _imported(node)}
 
 
 def test_only_one_room_draws():

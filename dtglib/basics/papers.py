@@ -28,7 +28,7 @@ class Paper(NamedTuple):
     """A paper. Each part that is marked "module:NAME" is a reference; an empty one stands for nothing."""
 
     name: str
-    families: str  # module:NAME of its kinds of models (families/base.py)
+    families: tuple[str, ...]  # module:NAME of its kinds of models (families/base.py), baselines first
     compared: tuple[str, ...] = ()  # the models that its notebooks train and compare
     notebooks: str = ""  # the first digits of its notebooks' numbers: "1" for 10 to 19
     commands: str = ""  # module:NAME of its commands (cli/options.py); the module imports nothing that is slow
@@ -48,6 +48,8 @@ class Paper(NamedTuple):
     def part(self, name: str) -> Any:
         """The part of this name, imported now; an empty tuple if the paper has none."""
         reference = getattr(self, name)
+        if isinstance(reference, tuple):
+            return tuple(value for one in reference for value in named(one))
         return named(reference) if reference else ()
 
 
@@ -59,8 +61,8 @@ def named(reference: str) -> Any:
 
 @cache
 def papers() -> tuple[Paper, ...]:
-    """The papers that are installed: that of DTG, then those with notebooks, in the order of these."""
-    return tuple(sorted(_installed(), key=lambda paper: (paper.name != "dtg", paper.notebooks or "~", paper.name)))
+    """The papers that are installed: that of DTG, then the others by name."""
+    return tuple(sorted(_installed(), key=lambda paper: (paper.name != "dtg", paper.name)))
 
 
 def _installed() -> Iterator[Paper]:
@@ -75,8 +77,10 @@ def _installed() -> Iterator[Paper]:
 
 
 def papers_named(name: str) -> list[Paper]:
-    """The paper of this name; or all that have notebooks, if the name is "all"."""
-    return [paper for paper in papers() if paper.notebooks] if name == "all" else [paper_named(name)]
+    """The paper of this name; or all that have notebooks, in the order of these, if the name is "all"."""
+    if name != "all":
+        return [paper_named(name)]
+    return sorted((paper for paper in papers() if paper.notebooks), key=lambda paper: paper.notebooks)
 
 
 def paper_named(name: str) -> Paper:

@@ -7,7 +7,7 @@ from dtglib.basics.papers import Paper
 
 PAPER = Paper(
     name="dtg",
-    families="dtglib.families.dtg:FAMILIES",
+    families=("dtglib.families.txl:FAMILIES", "dtglib.families.dtg:FAMILIES"),
     compared=("txl-tokens", "txl-trans", "dtg", "dtg-eager", "dtg-swift"),
     notebooks="09",
     jobs="dtglib.runs.jobs:jobs_of_dtg",

@@ -26,7 +26,7 @@ from torch import nn
 
 from dtglib.basics.config import read_config, value_of
 from dtglib.basics.errors import UserError
-from dtglib.basics.papers import Paper, paper_named, papers
+from dtglib.basics.papers import named, paper_named, papers
 from dtglib.basics.released import folder_named
 from dtglib.data.symbols import ARCS, Symbols
 from dtglib.data.treebank import Sentence, Treebank
@@ -160,7 +160,7 @@ def family(name: str) -> Family:
     """The family with this name; "module:NAME" is one of a user's own."""
     module, colon, attribute = name.partition(":")
     if not colon:
-        return _with_paper(name)[0]
+        return _with_module(name)[0]
     try:
         chosen = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
@@ -171,12 +171,13 @@ def family(name: str) -> Family:
     raise UserError(f"{name!r} is no family of models, but {type(chosen).__name__}")
 
 
-def _with_paper(name: str) -> tuple[Family, Paper]:
-    """A family and its paper; papers that come later are not imported."""
+def _with_module(name: str) -> tuple[Family, str]:
+    """A family, and the name of the module that defines it; papers that come later are not imported."""
     for paper in papers():
-        for family in paper.part("families"):
-            if family.name == name:
-                return family, paper
+        for reference in paper.families:
+            for family in named(reference):
+                if family.name == name:
+                    return family, reference.partition(":")[0]
     raise UserError(f"there is no model {name!r}; models are {', '.join(family.name for family in families())}")
 
 
@@ -184,7 +185,7 @@ def module_of(name: str) -> ModuleType:
     """The module that defines the family with this name, because results depend on its code."""
     module, colon, _ = name.partition(":")
     if not colon:
-        module = _with_paper(name)[1].families.partition(":")[0]
+        module = _with_module(name)[1]
     return importlib.import_module(module)
 
 

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from dtglib.families.base import BASE, OWN, Variant
 from dtglib.families.sequence_model import sequence_family
-from dtglib.families.txl import BASELINES
 from dtglib.sequences.readings import on_a_stack
 
 # The paper asks the first of these and that about parsers (its Tables 4 and 5); the others concern what it leaves open.
@@ -41,7 +40,6 @@ QUESTIONS = {
 }
 
 FAMILIES = (
-    *BASELINES,
     replace(sequence_family("dtg", "DTG", on_a_stack("arc-standard"), "dtg"), questions=QUESTIONS),
     sequence_family("dtg-eager", "DTG-eager", on_a_stack("arc-eager"), "dtg"),
     sequence_family("dtg-swift", "DTG-swift", on_a_stack("arc-swift"), "dtg"),

@@ -7,7 +7,7 @@ doubled.
 from dtglib.families.sequence_model import sequence_family
 from dtglib.sequences.readings import WORDS, in_a_row
 
-BASELINES = (
+FAMILIES = (
     sequence_family("txl-tokens", "TXL (tokens)", WORDS, "dtg"),
     sequence_family("txl-trans", "TXL (trans)", in_a_row("arc-standard"), "dtg"),
 )

@@ -14,7 +14,7 @@ from dtglib.basics.papers import Paper
 
 PAPER = Paper(
     name="constituency",
-    families="dtgpapers.constituency.families:FAMILIES",
+    families=("dtgpapers.constituency.families:FAMILIES",),
     compared=("plm", "txl-trees", "tg", "pushdown"),
     notebooks="1",
     parsers="dtgpapers.constituency.span_parser:PARSERS",

@@ -12,7 +12,7 @@ from dtglib.basics.papers import Paper
 
 PAPER = Paper(
     name="gilt",
-    families="dtgpapers.gilt.family:FAMILIES",
+    families=("dtgpapers.gilt.family:FAMILIES",),
     compared=("txl-tokens", "gilt", "gilt-dp"),
     notebooks="2",
     commands="dtgpapers.gilt.commands:COMMANDS",

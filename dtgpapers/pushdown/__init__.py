@@ -10,7 +10,7 @@ from dtglib.basics.papers import Paper
 
 PAPER = Paper(
     name="pushdown",
-    families="dtgpapers.pushdown.family:FAMILIES",
+    families=("dtgpapers.pushdown.family:FAMILIES",),
     structures="dtgpapers.pushdown.describe:STRUCTURES",
     releases="dtgpapers.pushdown.releases:RELEASES",
 )

@@ -7,7 +7,7 @@ from dtglib.basics.papers import Paper
 
 PAPER = Paper(
     name="translation",
-    families="dtgpapers.translation.family:FAMILIES",
+    families=("dtgpapers.translation.family:FAMILIES",),
     compared=(
         *("vanilla", "bitran", "bitran-transitions", "linearized", "parent"),
         *("gcn", "gcn-no-labels", "gcn-no-gates"),

@@ -7,7 +7,7 @@ from dtglib.basics.papers import Paper
 
 PAPER = Paper(
     name="udgn",
-    families="dtgpapers.udgn.family:FAMILIES",
+    families=("dtgpapers.udgn.family:FAMILIES",),
     compared=("udgn-transformer", "udgn"),
     notebooks="3",
     commands="dtgpapers.udgn.commands:COMMANDS",
