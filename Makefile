@@ -6,8 +6,8 @@ SIZE   ?= mini
 PAPER  ?= dtg
 BIN    := $(VENV)/bin
 
-# The environment is known by what it was made from: it is made once, and again only when the lock changes.
-LOCK   := $(shell cksum < requirements.lock | cut -d' ' -f1)
+# The environment is known by what it was made from: it is made once, and again only when that changes.
+LOCK   := $(shell cat requirements.lock pyproject.toml | cksum | cut -d' ' -f1)
 READY  := $(VENV)/made-from-$(LOCK)
 QUIET  := $(if $(CI),--quiet,)
 
@@ -58,19 +58,19 @@ NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 # Left out is what draws or reads many sentences, runs whole experiments, or starts processes (where nothing is checked):
 # with every small call checked that takes a third of the time, and the others call the same functions.
 UNCHECKED := minilang_% corpora derived registry %recording reproduce released robustness benchmarks cli
-UNCHECKED += execute jobs pool processes translation_commands
-CHECKED := $(filter-out $(UNCHECKED:%=tests/test_%.py),$(wildcard tests/test_*.py))
+UNCHECKED += execute jobs pool processes
+CHECKED := $(filter-out $(UNCHECKED:%=tests/test_%.py),$(wildcard tests/test_*.py tests/papers/*/test_*.py))
 
 test: lint  ## lint, tests, and the notebooks against their stored outputs: in some 6 minutes on two cores
-	@$(BIN)/pytest $(TOGETHER) -m 'not (slow or alone)' --nbval-lax $(NOTEBOOKS) tests dtglib
+	@$(BIN)/pytest $(TOGETHER) -m 'not (slow or alone)' --nbval-lax $(NOTEBOOKS) tests dtglib dtgpapers
 	@$(BIN)/pytest -m 'alone and not slow'
 
 test-slow: $(READY)  ## the tests that `make test` leaves out
-	@$(BIN)/pytest $(TOGETHER) -m 'slow and not alone' --nbval-lax $(NOTEBOOKS) tests dtglib
+	@$(BIN)/pytest $(TOGETHER) -m 'slow and not alone' --nbval-lax $(NOTEBOOKS) tests dtglib dtgpapers
 	@$(BIN)/pytest -m 'slow and alone'
 
 test-shapes: $(READY)  ## most tests again, with all shapes and types checked (by hand: CI has no time for it)
-	@$(BIN)/pytest $(TOGETHER) -m 'not (slow or alone)' --jaxtyping-packages=dtglib,beartype.beartype $(CHECKED)
+	@$(BIN)/pytest $(TOGETHER) -m 'not (slow or alone)' --jaxtyping-packages=dtglib,dtgpapers,beartype.beartype $(CHECKED)
 
 test-all: test test-slow  ## what CI runs
 

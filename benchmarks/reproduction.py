@@ -14,7 +14,7 @@ import _common
 
 from dtglib.basics.files import repository, write_atomically
 from dtglib.basics.record import read_about
-from dtglib.families.base import papers_named
+from dtglib.basics.papers import papers_named
 from dtglib.runs.reproduce import RECORDED_TIMES
 
 COLUMNS = ("size", "notebook", "seconds", "cores", "cpu", "started")
