@@ -82,7 +82,7 @@ bench: $(READY)  ## time what has a benchmark, and write the records into benchm
 	@for file in $(filter-out benchmarks/reproduction.py,$(sort $(wildcard benchmarks/[a-z]*.py))); do $(BIN)/python $$file || exit 1; done
 
 release: $(READY)  ## train the models that come with the package anew, into models/: hours
-	@$(BIN)/dtglib release --again
+	@$(BIN)/python models/release.py --again
 
 clean:  ## remove runs/ and caches (the environment and data/ stay)
 	@rm -rf runs .pytest_cache .ruff_cache .hypothesis build *.egg-info

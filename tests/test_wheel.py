@@ -10,7 +10,7 @@ from running import ROOT
 
 pytestmark = pytest.mark.slow
 
-PARTS = ("dtglib", "models", "setup.py", "pyproject.toml", "README.md", "LICENSE")
+PARTS = ("dtglib", "dtgpapers", "models", "setup.py", "pyproject.toml", "README.md", "LICENSE")
 
 
 def test_an_installed_wheel_reads_a_sentence_with_a_released_model(tmp_path):

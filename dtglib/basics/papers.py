@@ -42,7 +42,6 @@ class Paper(NamedTuple):
     measures: str = ""  # module:NAME of the measures in its tables (runs/measures.py)
     tables: str = ""  # module:NAME of the question that each table of the paper answers (runs/measures.py)
     orders: str = ""  # module:NAME of its orders of systems (runs/measures.py)
-    releases: str = ""  # module:NAME of released models (runs/release.py)
     tunings: str = ""  # module:NAME of its ways to tune a model
 
     def part(self, name: str) -> Any:

@@ -3,7 +3,7 @@
     folder_named("dtg-ud")            its folder; any other name is the path of a folder
     cards("model")["dtg-ud"]          corpus, licence, seed, commit, times, scores, and what it is not good for
 
-They are in `models/` of the repository, and inside an installed package. runs/release.py makes them.
+They are in `models/` of the repository, and inside an installed package. models/release.py makes them.
 """
 
 import sys

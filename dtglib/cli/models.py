@@ -1,8 +1,7 @@
-"""Commands about the models and parsers that come with the package, and others: models, round, release.
+"""Commands about the models and parsers that come with the package, and others: models, round.
 
 dtglib models                                   their names; `dtglib models dtg-ud` shows a card
 dtglib round --model dtg-ud --out my-dtg        the same model with its linear maps in bfloat16
-dtglib release dtg-ud                           train one, or find it, and write its folder in models/
 """
 
 import argparse
@@ -72,28 +71,7 @@ def round_model(options: argparse.Namespace) -> None:
     print(f"{options.out}: {options.model} with linear maps in bfloat16{here}")
 
 
-def _release_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("names", nargs="*", metavar="NAME", help="some of them (default: all)")
-    sub.add_argument("--again", action="store_true", help="replace what is there, not only complete it")
-
-
-def release(options: argparse.Namespace) -> None:
-    """Train and write released models and parsers."""
-    from dtglib.runs.release import check, release, releases
-
-    names = options.names or list(releases())
-    check(names)
-    for one in names:
-        print(f"{release(one, options.again)}: released", flush=True)
-
-
 COMMANDS = [
     Command("models", "list the models and parsers that come with the package", _models_options, models),
     Command("round", "write a model again with linear maps in bfloat16, for wide beams", _round_options, round_model),
-    Command(
-        "release",
-        "train the models that come with the package, or measure what is missing",
-        _release_options,
-        release,
-    ),
 ]

@@ -20,5 +20,4 @@ PAPER = Paper(
     parsers="dtgpapers.constituency.span_parser:PARSERS",
     structures="dtgpapers.constituency.describe:STRUCTURES",
     orders="dtgpapers.constituency.tables:ORDERS",
-    releases="dtgpapers.constituency.releases:RELEASES",
 )

@@ -24,6 +24,5 @@ PAPER = Paper(
     measures="dtgpapers.gilt.tables:MEASURES",
     tables="dtgpapers.gilt.tables:TABLES",
     orders="dtgpapers.gilt.tables:ORDERS",
-    releases="dtgpapers.gilt.releases:RELEASES",
     tunings="dtgpapers.gilt.tuning:TUNINGS",
 )

@@ -12,5 +12,4 @@ PAPER = Paper(
     name="pushdown",
     families=("dtgpapers.pushdown.family:FAMILIES",),
     structures="dtgpapers.pushdown.describe:STRUCTURES",
-    releases="dtgpapers.pushdown.releases:RELEASES",
 )

@@ -19,5 +19,4 @@ PAPER = Paper(
     records="dtgpapers.translation.measured:RECORDS",
     measures="dtgpapers.translation.tables:MEASURES",
     orders="dtgpapers.translation.tables:ORDERS",
-    releases="dtgpapers.translation.measured:RELEASES",
 )

@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pandas as pd
 import pytest
+import release
 import yaml
 from running import CONFIGS, ROOT, assert_one_line, lines
 from toys import CPU, tiny_repository
@@ -18,7 +19,6 @@ from dtglib.basics.record import Run
 from dtglib.cli.main import main
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.families.base import family_of, load_model
-from dtglib.runs import release
 from dtglib.runs.jobs import jobs_of
 from dtglib.runs.prepare import prepare, read_corpus, trained
 from dtglib.runs.recording import record_evaluation
@@ -297,19 +297,19 @@ def test_a_translator_is_released_with_bleu_on_its_card_and_taken_if_none_is_nam
     monkeypatch.setattr(released, "PLACES", (repository / "models",))
     assert main(["translate", "Der Hund schläft ."]) == 2
     assert "translator-minilang: holds no model" in capsys.readouterr().err
-    tiny = release.Release(replace(release.TRANSLATIONS, size="smoke"), release.TRANSLATOR)
+    tiny = release.Release(replace(release.TRANSLATIONS, size="smoke"), "linearized")
     monkeypatch.setattr(release, "RELEASES", {"translator-minilang": tiny})
     folder = release.release("translator-minilang")
     card = released.read_card(folder)
     assert (card.corpus, card.kind, card.pairs) == ("minilang:de-en", "model", None)
     assert card.bleu >= 0 and card.perplexity > 1 and abs(card.nats_lost) < 0.01 < card.nats_per_word
-    assert family_of(load_model("translator-minilang")).name == release.TRANSLATOR
+    assert family_of(load_model("translator-minilang")).name == "linearized"
     assert main(["translate", "Der Hund schläft ."]) == 0
     assert "dtglib: with translator-minilang" in capsys.readouterr().err
 
 
 def test_no_other_release_is_meant_by_it():
-    corpus, model = release.RELEASES["translator-minilang"]
+    corpus, model, _ = release.RELEASES["translator-minilang"]
     assert (corpus.size, model in SYSTEMS) == ("translation", True)
     assert not [name for name in release.RELEASES if name.startswith(tuple(SYSTEMS))]
 

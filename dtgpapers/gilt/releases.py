@@ -1,5 +1,0 @@
-"""The released GiLT."""
-
-from dtglib.runs.release import MINILANG, Release
-
-RELEASES = {"gilt-minilang": Release(MINILANG, "gilt")}
