@@ -13,7 +13,7 @@ QUIET  := $(if $(CI),--quiet,)
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup data reproduce notebooks lab book figures test test-slow test-shapes test-all lint bench release clean lock
+.PHONY: help setup data reproduce notebooks lab book figures test test-slow test-shapes test-all mutants lint bench release clean lock
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +73,9 @@ test-shapes: $(READY)  ## most tests again, with all shapes and types checked (b
 	@$(BIN)/pytest $(TOGETHER) -m 'not (slow or alone)' --jaxtyping-packages=dtglib,dtgpapers,beartype.beartype $(CHECKED)
 
 test-all: test test-slow  ## what CI runs
+
+mutants: $(READY)  ## plant 200 small changes, one by one, and list those that no test notices: an hour or more
+	@$(BIN)/python tests/mutants.py
 
 lint: $(READY)  ## ruff: style and formatting
 	@$(BIN)/ruff check

@@ -57,8 +57,9 @@ class Mutant(NamedTuple):
 
 # ---- Changes
 
-SWAPPED = """Add Sub, Sub Add, Mult Add, FloorDiv Mult, Div Mult, Mod Add, BitAnd BitOr, BitOr BitAnd, LShift RShift, And Or,
-RShift LShift, Or And, Lt LtE, LtE Lt, Gt GtE, GtE Gt, Eq NotEq, NotEq Eq, Is IsNot, IsNot Is, In NotIn, NotIn In"""
+SWAPPED = """Add Sub, Sub Add, Mult Add, FloorDiv Mult, Div Mult, Mod Add, BitAnd BitOr, BitOr BitAnd, LShift RShift,
+RShift LShift, And Or, Or And, Lt LtE, LtE Lt, Gt GtE, GtE Gt, Eq NotEq, NotEq Eq, Is IsNot, IsNot Is, In NotIn,
+NotIn In"""
 OTHER = {getattr(ast, a): getattr(ast, b) for a, b in map(str.split, SWAPPED.split(","))}
 PAIRS = ("min max", "any all", "minimum maximum", "amin amax", "argmin argmax", "zeros ones", "floor ceil")
 OTHER_NAME = {a: b for pair in PAIRS for a, b in (pair.split(), pair.split()[::-1])}
@@ -195,14 +196,16 @@ def is_compiled(mutant: Mutant, root: Path) -> bool:
 
 
 class Watch:
-    """A plugin of pytest: the given files in their order, until a test fails or the time is over."""
+    """A plugin of pytest: the tests in the order of the files, until one fails or the time is over."""
 
-    def __init__(self, files: list[str], seconds: float) -> None:
-        self.files, self.until, self.failed = files, time.process_time() + seconds, ""
+    def __init__(self, files: list[str], broken: set[str], seconds: float) -> None:
+        self.files, self.broken, self.until, self.failed = files, broken, time.process_time() + seconds, ""
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list) -> None:
-        items.sort(key=lambda item: self.files.index(str(item.path)))
+        order = {file.partition("::")[0]: number for number, file in enumerate(self.files)}
+        items[:] = [item for item in items if item.nodeid not in self.broken]
+        items.sort(key=lambda item: order[str(item.path)])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         self.failed = self.failed or (report.nodeid if report.failed else "")
@@ -214,45 +217,63 @@ class Watch:
             item.session.shouldstop = "the time is over"
 
 
-def tried(root: Path, files: list[str], seconds: float, folder: str, answer) -> None:
-    """In a process of its own: run the tests, and send the name of the first that fails, or nothing."""
+def run(root: Path, files: list[str], broken: set[str], seconds: float, folder: str, answer) -> None:
+    """In a process of its own: run tests, and send the name of the first that fails, or nothing."""
     resource.setrlimit(resource.RLIMIT_CPU, (int(3 * seconds), int(3 * seconds)))
     os.chdir(root)
-    watch = Watch(files, seconds)
+    watch = Watch(files, broken, seconds)
     options = ["-x", "-m", "not slow and not alone", f"--basetemp={folder}/tests", f"--rootdir={root}"]
     options += [f"-pno:{plugin}" for plugin in ("cacheprovider", "nbval", "xdist")]
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         status = pytest.main([*options, *files], plugins=[watch])
-    answer.send(watch.failed or ("" if status in (0, 2, 5) else f"pytest, which ends with {status}"))  # 2: out of time
+    answer.send(watch.failed or ("" if status in (0, 2, 5) else f"an end of pytest with {status}"))  # 2: time is over
     os._exit(0)
 
 
-def caught_by(root: Path, mutant: Mutant, seconds: float) -> str:
-    """The test that notices the change, or nothing."""
-    path, files = root / mutant.file, nearest_tests(mutant, root)
-    original = path.read_text("utf-8")
-    lines = original.splitlines(keepends=True)
-    lines[mutant.line - 1] = mutant.new
+def first_failure(root: Path, files: list[str], broken: set[str], seconds: float) -> str:
+    """The name of the first test that fails, or what else goes wrong, or nothing."""
     receive, send = multiprocessing.Pipe(duplex=False)
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        if is_compiled(mutant, root):
-            patch.setenv("XDG_CACHE_HOME", folder)
-            for name in [name for name in sys.modules if name.split(".")[0] in PACKAGES]:
-                patch.delitem(sys.modules, name)
-            seconds *= 2
-        path.write_text("".join(lines), "utf-8")
-        process = multiprocessing.get_context("fork").Process(target=tried, args=(root, files, seconds, folder, send))
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = root, files, broken, seconds, folder, send
+        process = multiprocessing.get_context("fork").Process(target=run, args=arguments)
         process.start()
         send.close()
         try:
             return receive.recv() if receive.poll(20 * seconds) else "the clock: it hangs"
         except EOFError:
             process.join()
-            return f"the end of the process, with {process.exitcode}"
+            return f"an end of the process with {process.exitcode}"
         finally:
             process.kill()
             process.join()
-            path.write_text(original, "utf-8")
+
+
+@contextlib.contextmanager
+def planted(root: Path, mutant: Mutant) -> Iterator[None]:
+    """The change is in the copy of the tree; if kernels may depend on it, they are compiled for this mutant alone."""
+    path, stamp = root / mutant.file, (root / mutant.file).stat().st_mtime
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    with tempfile.TemporaryDirectory() as cache, pytest.MonkeyPatch.context() as patch:
+        if is_compiled(mutant, root):
+            patch.setenv("XDG_CACHE_HOME", cache)
+            for name in [name for name in sys.modules if name.split(".")[0] in PACKAGES]:
+                patch.delitem(sys.modules, name)
+        path.write_text("".join([*lines[: mutant.line - 1], mutant.new, *lines[mutant.line :]]), "utf-8")
+        yield
+        path.write_text("".join(lines), "utf-8")
+        os.utime(path, (stamp, stamp))  # numba's cache knows a file by its time
+
+
+def caught_by(root: Path, mutant: Mutant, seconds: float, sound: set[str], broken: set[str]) -> str:
+    """The test that notices the change, or nothing; without the change `sound` tests pass, and `broken` ones fail."""
+    files = nearest_tests(mutant, root)
+    while True:
+        with planted(root, mutant):
+            test = first_failure(root, files, broken, seconds * (1 + is_compiled(mutant, root)))
+        if "::" not in test or test in sound or not first_failure(root, [f"{root}/{test}"], set(), seconds):
+            sound.add(test)
+            return test
+        broken.add(test)
 
 
 def prepare(folder: str) -> Path:
@@ -268,9 +289,8 @@ def prepare(folder: str) -> Path:
     for name in PRELOADED:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    with contextlib.suppress(ImportError, AttributeError):  # kernels of the original serve for mutants of other modules
-        cache = importlib.import_module("dtglib.basics.package_cache")
-        cache._fingerprint = lambda: cache.FINGERPRINT
+    with contextlib.suppress(ImportError):  # kernels of the original serve for mutants of other modules
+        importlib.import_module("dtglib.basics.cache_folder").is_on_disk = lambda: True
     return root
 
 
@@ -283,7 +303,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=45, help="of processor time per mutant (kernels: twice that)")
     parser.add_argument("--again", type=Path, metavar="FILE", help="the mutants of this file instead of drawn ones")
     options = parser.parse_args()
-    survivors: list[str] = []
+    survivors, sound, broken = [], set(), set()
     with tempfile.TemporaryDirectory() as folder:
         root = prepare(folder)
         again = options.again and read_mutants(options.again, root)
@@ -292,14 +312,14 @@ def main() -> None:
         mutants = [mutant for mutant in mutants if mutant[:3] not in judged]
         for number, mutant in enumerate(mutants, start=1):
             start = time.monotonic()
-            test = caught_by(root, mutant, options.seconds)
+            test = caught_by(root, mutant, options.seconds, sound, broken)
             verdict = f"caught by {test}" if test else "SURVIVED"
             print(f"{number} {mutant.name}{verdict}, {time.monotonic() - start:.0f} s\n", flush=True)
             survivors += [] if test else [mutant.name]
     (ROOT / "build").mkdir(exist_ok=True)
     (ROOT / "build" / "mutants.txt").write_text("\n".join(survivors), "utf-8")
     print(f"{len(mutants) - len(survivors)} of {len(mutants)} are caught; in build/mutants.txt are the survivors:\n")
-    print(*survivors, sep="\n")
+    print(*survivors, *(f"fails without a change: {test}" for test in broken), sep="\n")
 
 
 if __name__ == "__main__":

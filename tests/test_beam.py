@@ -232,6 +232,16 @@ def test_a_width_as_wide_as_what_there_is_prunes_nothing(name):
 
 
 @in_every_model_with_trees
+def test_a_score_beam_as_wide_as_all_transitions_or_wider_prunes_nothing(name):
+    model = model_of(name)
+    everything, silent = find_one(model, WORDS[:3]), len(model.stepper().silent)
+    for width in (silent, silent + 1, 10**6):
+        found = find_one(model, WORDS[:3], ALL._replace(score_beam=width))
+        assert found.log_prob == everything.log_prob, f"with a width of {width}, and {silent} transitions"
+    assert find_one(model, WORDS[:3], ALL._replace(score_beam=1)).log_prob < everything.log_prob
+
+
+@in_every_model_with_trees
 def test_a_wider_beam_seldom_finds_less(name, record_property):
     """It may: what it keeps can crowd out what would have become more. How often is kept in the report.
 

@@ -681,6 +681,38 @@ def test_a_sample_depends_on_the_seed_and_not_on_the_sentences_around():
     assert sampled([longer, longer]) != sampled([longer, longer], number=0), "two sentences are drawn for apart"
 
 
+class Drawn:
+    """A distribution whose only tree is the sentence with the next number of the generator."""
+
+    def __init__(self, words):
+        self.words = words
+
+    def different_samples(self, count, random):
+        return self.words, count, random.integers(2**40)
+
+
+class Drawing:
+    """A parser that remembers how many sentences it was asked for at once."""
+
+    def __init__(self):
+        self.asked = []
+
+    def distributions(self, sentences):
+        self.asked.append(len(sentences))
+        return [Drawn(words) for words in sentences]
+
+
+def test_many_sentences_are_parsed_in_groups_and_each_is_drawn_for_by_its_number():
+    sentences, parser = [(f"word-{number}",) for number in range(150)], Drawing()
+    proposed = list(propose(parser, sentences, 7, METHODS["sample"], seed=3))
+    assert proposed == [
+        (words, 7, np.random.default_rng([3, number]).integers(2**40)) for number, words in enumerate(sentences)
+    ]
+    group = parser.asked[0]
+    assert 1 < group < 75 and sum(parser.asked) == 150 and max(parser.asked) == group
+    assert list(propose(parser, sentences[group:], 7, METHODS["sample"], seed=3, first=group)) == proposed[group:]
+
+
 def test_the_best_do_not_depend_on_the_seed():
     first, second = (next(propose(untrained(), [WORDS], 10, METHODS["best"], seed)) for seed in (1, 2))
     assert first.heads.tolist() == second.heads.tolist()

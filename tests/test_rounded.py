@@ -33,6 +33,14 @@ def test_a_map_multiplies_rounded_numbers_and_adds_them_up_exactly():
     assert found.dtype == torch.float32
 
 
+def test_a_rounded_map_learns_nothing_and_lets_gradients_through():
+    x = torch.randn(3, 4, requires_grad=True)
+    rounded = RoundedMap(torch.nn.Linear(4, 5))
+    rounded(x).sum().backward()
+    assert x.grad is not None
+    assert [weight.requires_grad for weight in rounded.parameters()] == [False, False]
+
+
 @pytest.mark.parametrize("name", SEARCHED)
 def test_a_rounded_model_is_near_the_exact_one_and_comes_back_as_it_was_saved(name, tmp_path):
     exact, rounded = load_model(name), round_maps(load_model(name))

@@ -215,6 +215,19 @@ def test_a_sentence_longer_than_a_block_keeps_the_blocks_of_what_lives_on(name):
     assert blocks(v).equal(in_blocks(dense(v).visible))
 
 
+@pytest.mark.parametrize("rows", [padded, packed])
+@in_every_system
+def test_the_block_mask_lists_for_each_position_the_blocks_that_look_at_it(name, rows):
+    """FlexAttention's backward pass reads these lists; it needs a GPU."""
+    v = vectors_of(rows(name))
+    mask, looked_at_by = flex(v).block_mask, in_blocks(dense(v).visible).transpose(1, 2)
+    assert mask.q_num_blocks[:, 0].equal(looked_at_by.sum(2, dtype=torch.int32))
+    assert not looked_at_by.equal(looked_at_by.transpose(1, 2))
+    for row, block in np.ndindex(*mask.q_num_blocks[:, 0].shape):
+        listed = mask.q_indices[row, 0, block, : mask.q_num_blocks[row, 0, block]]
+        assert listed.tolist() == looked_at_by[row, block].nonzero()[:, 0].tolist(), f"row {row}, block {block}"
+
+
 def in_blocks(visible: torch.Tensor) -> torch.Tensor:
     """In which blocks anything is visible, looking at all of it."""
     missing = -visible.shape[1] % BLOCK
