@@ -18,6 +18,7 @@ import ast
 import contextlib
 import functools
 import importlib
+import inspect
 import io
 import itertools
 import multiprocessing
@@ -39,16 +40,17 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("dtglib", "dtgpapers")
 ROOMS = ("transitions", "sequences", "network", "decode", "parsing", "evaluate")
 EQUIVALENT = Path(__file__).with_name("mutants_equivalent.txt")
-PRELOADED = ("numba", "torch._dynamo", "pandas", "scipy.stats", "hypothesis", "matplotlib.pyplot")  # in all mutants
+FIRST = 3  # files of tests that are tried before the others are collected
+PRELOADED = ("numba", "torch._dynamo", "pandas", "scipy.stats", "nltk", "hypothesis", "matplotlib.pyplot")
 
 
 class Mutant(NamedTuple):
-    """A change of one line. Two lines with the same text in one file are not told apart by the file of equivalents."""
+    """A change of one line. The file of equivalents does not tell apart two lines with the same text in one file."""
 
     file: str
     old: str
     new: str
-    line: int = 0
+    line: int
 
     @property
     def name(self) -> str:
@@ -57,9 +59,10 @@ class Mutant(NamedTuple):
 
 # ---- Changes
 
-SWAPPED = """Add Sub, Sub Add, Mult Add, FloorDiv Mult, Div Mult, Mod Add, BitAnd BitOr, BitOr BitAnd, LShift RShift,
-RShift LShift, And Or, Or And, Lt LtE, LtE Lt, Gt GtE, GtE Gt, Eq NotEq, NotEq Eq, Is IsNot, IsNot Is, In NotIn,
-NotIn In"""
+SWAPPED = "Add Sub, Sub Add, Mult Add, FloorDiv Mult, Div Mult, Mod Add, BitAnd BitOr, BitOr BitAnd, LShift RShift"
+SWAPPED += (
+    ", And Or, Or And, Lt LtE, LtE Lt, Gt GtE, GtE Gt, Eq NotEq, NotEq Eq, Is IsNot, IsNot Is, In NotIn, NotIn In"
+)
 OTHER = {getattr(ast, a): getattr(ast, b) for a, b in map(str.split, SWAPPED.split(","))}
 PAIRS = ("min max", "any all", "minimum maximum", "amin amax", "argmin argmax", "zeros ones", "floor ceil")
 OTHER_NAME = {a: b for pair in PAIRS for a, b in (pair.split(), pair.split()[::-1])}
@@ -85,9 +88,9 @@ def changed(node: ast.AST) -> Iterator[ast.AST]:
         case ast.Attribute(attr=name) if name in OTHER_NAME:
             yield replaced(node, attr=OTHER_NAME[name])
         case ast.Call(func, [*_, _, _] as given) if ast.unparse(func) not in ("map", "isinstance", "partial"):
-            for i, (one, next_one) in enumerate(itertools.pairwise(given)):
-                if not isinstance(one, ast.Starred) and not isinstance(next_one, ast.Starred):
-                    yield replaced(node, args=[*given[:i], next_one, one, *given[i + 2 :]])
+            for i, pair in enumerate(itertools.pairwise(given)):
+                if not any(isinstance(argument, ast.Starred) for argument in pair):
+                    yield replaced(node, args=[*given[:i], *pair[::-1], *given[i + 2 :]])
         case ast.Expr() | ast.Continue() | ast.Assign(targets=[ast.Subscript() | ast.Attribute()]):
             yield ast.Pass()
 
@@ -113,22 +116,22 @@ def mutable(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def mutants_of(root: Path, file: str) -> Iterator[Mutant]:
-    """All changes of a file that lie within one line and leave it a program."""
+    """All changes of a file that lie within one line."""
     source = (root / file).read_text("utf-8")
     lines = source.splitlines(keepends=True)
     for node in mutable(ast.parse(source)):
         for new in changed(node) if getattr(node, "lineno", 0) == getattr(node, "end_lineno", 1) else ():
             old, text = lines[node.lineno - 1].encode(), ast.unparse(new)
-            if isinstance(node, ast.expr) and not isinstance(new, ast.Constant | ast.Name | ast.Attribute | ast.Call):
+            if isinstance(new, ast.BinOp | ast.BoolOp | ast.Compare | ast.IfExp):
                 text = f"({text})"
             new_line = (old[: node.col_offset] + text.encode() + old[node.end_col_offset :]).decode()
             yield Mutant(file, old.decode(), new_line, node.lineno)
 
 
-def drawn(root: Path, rooms: list[str], count: int, seed: int) -> list[Mutant]:
+def drawn(root: Path, count: int, seed: int) -> list[Mutant]:
     """Mutants in different lines, evenly distributed over all lines that can be changed."""
     by_line: dict[tuple[str, int], list[Mutant]] = {}
-    for path in (path for package in PACKAGES for room in rooms for path in (root / package / room).rglob("*.py")):
+    for path in itertools.chain(*((root / package / room).rglob("*.py") for package in PACKAGES for room in ROOMS)):
         if "triton" not in path.read_text("utf-8"):  # which runs on GPUs alone
             for mutant in mutants_of(root, path.relative_to(root).as_posix()):
                 by_line.setdefault((mutant.file, mutant.line), []).append(mutant)
@@ -167,14 +170,12 @@ def imports_of(path: Path, root: Path) -> frozenset[str]:
 
 def nearest_tests(mutant: Mutant, root: Path) -> list[str]:
     """The module's own examples and the test files near to it, the nearest ones first."""
-    modules = (path for package in PACKAGES for path in (root / package).rglob("*.py"))
+    modules = itertools.chain(*((root / package).rglob("*.py") for package in PACKAGES))
     above = {path.relative_to(root).as_posix() for path in modules if mutant.file in imports_of(path, root)}
-    name, stem = enclosing(mutant, root), Path(mutant.file).stem
-    ranked = []
+    name, stem, ranked = enclosing(mutant, root), Path(mutant.file).stem, []
     for path in (root / "tests").rglob("test_*.py"):
-        imported = imports_of(path, root)
+        imported, is_named = imports_of(path, root), name in path.read_text("utf-8")
         if mutant.file in imported or imported & above:
-            is_named = name in path.read_text("utf-8")
             ranked.append((mutant.file not in imported, not is_named, stem not in path.stem, len(imported), str(path)))
     return [str(root / mutant.file), *(path for *_, path in sorted(ranked))]
 
@@ -187,25 +188,22 @@ def enclosing(mutant: Mutant, root: Path) -> str:
     return ""
 
 
-def is_compiled(mutant: Mutant, root: Path) -> bool:
-    """Whether compiled kernels may depend on a line: one of a module with kernels, or a constant."""
-    return "njit" in (root / mutant.file).read_text("utf-8") or not enclosing(mutant, root)
-
-
 # ---- A mutant's run
 
 
 class Watch:
-    """A plugin of pytest: the tests in the order of the files, until one fails or the time is over."""
+    """A plugin of pytest: tests that name the changed function come first; stop when one fails or the time is over."""
 
-    def __init__(self, files: list[str], broken: set[str], seconds: float) -> None:
-        self.files, self.broken, self.until, self.failed = files, broken, time.process_time() + seconds, ""
+    def __init__(self, files: list[str], name: str, seconds: float) -> None:
+        self.files, self.name, self.until, self.failed = files, name, time.process_time() + seconds, ""
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list) -> None:
-        order = {file.partition("::")[0]: number for number, file in enumerate(self.files)}
-        items[:] = [item for item in items if item.nodeid not in self.broken]
-        items.sort(key=lambda item: order[str(item.path)])
+        names = [hasattr(item, "function") and self.name not in inspect.getsource(item.function) for item in items]
+        ranked = sorted(
+            zip(names, (self.files.index(str(item.path)) for item in items), range(len(items)), strict=True)
+        )
+        items[:] = [items[number] for *_, number in ranked]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         self.failed = self.failed or (report.nodeid if report.failed else "")
@@ -217,24 +215,35 @@ class Watch:
             item.session.shouldstop = "the time is over"
 
 
-def run(root: Path, files: list[str], broken: set[str], seconds: float, folder: str, answer) -> None:
+def run(root: Path, files: list[str], name: str, seconds: float, folder: str, answer) -> None:
     """In a process of its own: run tests, and send the name of the first that fails, or nothing."""
     resource.setrlimit(resource.RLIMIT_CPU, (int(3 * seconds), int(3 * seconds)))
     os.chdir(root)
-    watch = Watch(files, broken, seconds)
+    watch = Watch(files, name, seconds)
     options = ["-x", "-m", "not slow and not alone", f"--basetemp={folder}/tests", f"--rootdir={root}"]
     options += [f"-pno:{plugin}" for plugin in ("cacheprovider", "nbval", "xdist")]
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        status = pytest.main([*options, *files], plugins=[watch])
-    answer.send(watch.failed or ("" if status in (0, 2, 5) else f"an end of pytest with {status}"))  # 2: time is over
+    for part in files[:FIRST], files[FIRST:]:
+        if part and not watch.failed and time.process_time() < watch.until:
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                status = pytest.main([*options, *part], plugins=[watch])
+            watch.failed = watch.failed or ("" if status in (0, 2, 5) else f"an end of pytest with {status}")
+    answer.send(watch.failed)
     os._exit(0)
 
 
-def first_failure(root: Path, files: list[str], broken: set[str], seconds: float) -> str:
-    """The name of the first test that fails, or what else goes wrong, or nothing."""
+def caught_by(root: Path, mutant: Mutant, seconds: float) -> str:
+    """The name of the test that notices the change, or what else happens, or nothing."""
+    path, files = root / mutant.file, nearest_tests(mutant, root)
+    stamp, lines = path.stat().st_mtime, path.read_text("utf-8").splitlines(keepends=True)
     receive, send = multiprocessing.Pipe(duplex=False)
-    with tempfile.TemporaryDirectory() as folder:
-        arguments = root, files, broken, seconds, folder, send
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        if "njit" in "".join(lines) or not enclosing(mutant, root):  # compiled kernels may depend on this line
+            patch.setenv("XDG_CACHE_HOME", folder)
+            for module in [name for name in sys.modules if name.split(".")[0] in PACKAGES]:
+                patch.delitem(sys.modules, module)
+            seconds *= 2
+        path.write_text("".join([*lines[: mutant.line - 1], mutant.new, *lines[mutant.line :]]), "utf-8")
+        arguments = root, files, enclosing(mutant, root), seconds, folder, send
         process = multiprocessing.get_context("fork").Process(target=run, args=arguments)
         process.start()
         send.close()
@@ -246,52 +255,21 @@ def first_failure(root: Path, files: list[str], broken: set[str], seconds: float
         finally:
             process.kill()
             process.join()
+            path.write_text("".join(lines), "utf-8")
+            os.utime(path, (stamp, stamp))  # numba's cache knows a file by its time
 
 
-@contextlib.contextmanager
-def planted(root: Path, mutant: Mutant) -> Iterator[None]:
-    """The change is in the copy of the tree; if kernels may depend on it, they are compiled for this mutant alone."""
-    path, stamp = root / mutant.file, (root / mutant.file).stat().st_mtime
-    lines = path.read_text("utf-8").splitlines(keepends=True)
-    with tempfile.TemporaryDirectory() as cache, pytest.MonkeyPatch.context() as patch:
-        if is_compiled(mutant, root):
-            patch.setenv("XDG_CACHE_HOME", cache)
-            for name in [name for name in sys.modules if name.split(".")[0] in PACKAGES]:
-                patch.delitem(sys.modules, name)
-        path.write_text("".join([*lines[: mutant.line - 1], mutant.new, *lines[mutant.line :]]), "utf-8")
-        yield
-        path.write_text("".join(lines), "utf-8")
-        os.utime(path, (stamp, stamp))  # numba's cache knows a file by its time
-
-
-def caught_by(root: Path, mutant: Mutant, seconds: float, sound: set[str], broken: set[str]) -> str:
-    """The test that notices the change, or nothing; without the change `sound` tests pass, and `broken` ones fail."""
-    files = nearest_tests(mutant, root)
-    while True:
-        with planted(root, mutant):
-            test = first_failure(root, files, broken, seconds * (1 + is_compiled(mutant, root)))
-        if "::" not in test or test in sound or not first_failure(root, [f"{root}/{test}"], set(), seconds):
-            sound.add(test)
-            return test
-        broken.add(test)
-
-
-def prepare(folder: str) -> Path:
-    """A copy of the tree, and in this process what all mutants share: libraries, and the name of the kernels' cache."""
-    root = Path(folder) / "tree"
+def prepare(root: Path) -> None:
+    """Copy the tree to `root`, and import what all mutants share, the name of the cache of kernels included."""
     files = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True)
-    for file in filter(os.path.isfile, (ROOT / line for line in files.stdout.splitlines())):
-        (root / file.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(file, root / file.relative_to(ROOT))
-    os.environ |= {"PYTHONPATH": str(root), "XDG_CACHE_HOME": f"{folder}/cache", "OMP_NUM_THREADS": "1", "CI": "1"}
-    sys.dont_write_bytecode = True
+    for name in filter(lambda name: (ROOT / name).is_file(), files.stdout.splitlines()):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, root / name)
+    os.environ |= {"PYTHONPATH": str(root), "XDG_CACHE_HOME": f"{root}/cache", "OMP_NUM_THREADS": "1", "CI": "1"}
     sys.path[:] = [str(root), *(path for path in sys.path if path != str(Path(__file__).parent))]
     for name in PRELOADED:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
-    with contextlib.suppress(ImportError):  # kernels of the original serve for mutants of other modules
-        importlib.import_module("dtglib.basics.cache_folder").is_on_disk = lambda: True
-    return root
+        importlib.import_module(name)
+    importlib.import_module("dtglib.basics.cache_folder").is_on_disk = lambda: True
 
 
 def main() -> None:
@@ -299,27 +277,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--count", type=int, default=200, help="mutants that are drawn (default: 200)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rooms", nargs="+", default=ROOMS, help=f"default: {' '.join(ROOMS)}")
-    parser.add_argument("--seconds", type=int, default=45, help="of processor time per mutant (kernels: twice that)")
+    parser.add_argument("--seconds", type=int, default=30, help="of processor time per mutant (kernels: twice that)")
     parser.add_argument("--again", type=Path, metavar="FILE", help="the mutants of this file instead of drawn ones")
     options = parser.parse_args()
-    survivors, sound, broken = [], set(), set()
+    survivors, tests = [], set()
     with tempfile.TemporaryDirectory() as folder:
-        root = prepare(folder)
-        again = options.again and read_mutants(options.again, root)
-        mutants = again or drawn(root, options.rooms, options.count, options.seed)
+        prepare(root := Path(folder))
+        mutants = read_mutants(options.again, root) if options.again else drawn(root, options.count, options.seed)
         judged = {mutant[:3] for mutant in read_mutants(EQUIVALENT, root)}
         mutants = [mutant for mutant in mutants if mutant[:3] not in judged]
         for number, mutant in enumerate(mutants, start=1):
             start = time.monotonic()
-            test = caught_by(root, mutant, options.seconds, sound, broken)
+            test = caught_by(root, mutant, options.seconds)
             verdict = f"caught by {test}" if test else "SURVIVED"
             print(f"{number} {mutant.name}{verdict}, {time.monotonic() - start:.0f} s\n", flush=True)
             survivors += [] if test else [mutant.name]
-    (ROOT / "build").mkdir(exist_ok=True)
-    (ROOT / "build" / "mutants.txt").write_text("\n".join(survivors), "utf-8")
-    print(f"{len(mutants) - len(survivors)} of {len(mutants)} are caught; in build/mutants.txt are the survivors:\n")
-    print(*survivors, *(f"fails without a change: {test}" for test in broken), sep="\n")
+            tests |= {test} if "::" in test else set()
+        print(f"{len(mutants) - len(survivors)} of {len(mutants)} are caught; build/mutants.txt has the survivors:\n")
+        print(*survivors, sep="\n")
+        (ROOT / "build").mkdir(exist_ok=True)
+        (ROOT / "build" / "mutants.txt").write_text("\n".join(survivors), "utf-8")
+        if tests:
+            print("Without a change the tests that caught one must pass:", flush=True)
+            command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", *sorted(tests)]
+            subprocess.run(command, cwd=root, check=True)
 
 
 if __name__ == "__main__":
