@@ -125,7 +125,8 @@ def mutants_of(root: Path, file: str) -> Iterator[Mutant]:
             if isinstance(new, ast.BinOp | ast.BoolOp | ast.Compare | ast.IfExp):
                 text = f"({text})"
             new_line = (old[: node.col_offset] + text.encode() + old[node.end_col_offset :]).decode()
-            yield Mutant(file, old.decode(), new_line, node.lineno)
+            if new_line != old.decode():
+                yield Mutant(file, old.decode(), new_line, node.lineno)
 
 
 def drawn(root: Path, count: int, seed: int) -> list[Mutant]:
@@ -172,11 +173,12 @@ def nearest_tests(mutant: Mutant, root: Path) -> list[str]:
     """The module's own examples and the test files near to it, the nearest ones first."""
     modules = itertools.chain(*((root / package).rglob("*.py") for package in PACKAGES))
     above = {path.relative_to(root).as_posix() for path in modules if mutant.file in imports_of(path, root)}
-    name, stem, ranked = enclosing(mutant, root), Path(mutant.file).stem, []
+    name, ranked = enclosing(mutant, root), []
     for path in (root / "tests").rglob("test_*.py"):
-        imported, is_named = imports_of(path, root), name in path.read_text("utf-8")
+        imported, calls = imports_of(path, root), path.read_text("utf-8").count(f"{name}(") if name else 0
         if mutant.file in imported or imported & above:
-            ranked.append((mutant.file not in imported, not is_named, stem not in path.stem, len(imported), str(path)))
+            is_named = Path(mutant.file).stem in path.stem
+            ranked.append((mutant.file not in imported, -calls, not is_named, len(imported), str(path)))
     return [str(root / mutant.file), *(path for *_, path in sorted(ranked))]
 
 
