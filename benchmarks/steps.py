@@ -33,9 +33,9 @@ SEARCHES = (Widths(300, 300), Widths(100, 10), Widths(20, 20))
 POSITIONS = (32, 512)
 
 
-def gathering(qu, qw, k, v, r, structure, bias=None, memory=None):
+def gathering(qu, qw, k, v, r, structure, bias=None):
     """Attention with copies of keys and values, and with products of matrices."""
-    return attention.shared(qu, qw, k, v, r, structure.shared, bias, memory)
+    return attention.shared(qu, qw, k, v, r, structure.shared, bias)
 
 
 def anew(stepper: SequenceStepper, farthest: int) -> None:

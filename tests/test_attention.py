@@ -192,17 +192,15 @@ def as_pool(inputs: Inputs, structure: Structure) -> tuple[Inputs, Pooled]:
     return Inputs(*apart, *pool, inputs.r, bias), Pooled(keys, relpos, count)
 
 
-@pytest.mark.parametrize("remembers", [False, True])
 @with_and_without_bias
 @in_every_structure
-def test_positions_that_read_a_pool_one_by_one_read_what_they_see(name, biased, remembers):
+def test_positions_that_read_a_pool_one_by_one_read_what_they_see(name, biased):
     v = vectors(name)
     inputs, structure = random_inputs(v, biased), dense(v)
-    memory = random_memory(v, 1) if remembers else None
-    expected = attention.naive(*inputs[:5], structure, inputs.bias, memory).transpose(1, 2).flatten(0, 1)[:, :, None]
+    expected = applied(attention.naive, inputs, structure).transpose(1, 2).flatten(0, 1)[:, :, None]
     inputs, structure = as_pool(inputs, structure)
-    assert difference(attend(*inputs[:5], structure, inputs.bias, memory), expected) < FLOAT32
-    of_rows = attention.shared(*inputs[:5], structure.shared, inputs.bias, memory)
+    assert difference(applied(attend, inputs, structure), expected) < FLOAT32
+    of_rows = applied(attention.shared, inputs, structure.shared)
     assert difference(of_rows, expected) < FLOAT32
 
 
@@ -224,7 +222,7 @@ def test_threads_that_share_the_positions_change_nothing(biased, monkeypatch):
     found = []
     for threads in (1, 2, 3, 1000):
         monkeypatch.setattr(attention, "look_in_threads", among(threads))
-        found.append(attend(*inputs[:5], structure, inputs.bias, None))
+        found.append(applied(attend, inputs, structure))
     assert shared_out == [1, 2, 3, 1000] and all(torch.equal(one, found[0]) for one in found)
 
 
@@ -362,46 +360,3 @@ def test_on_cuda_positions_read_a_pool_in_a_kernel_of_their_own(name, biased):
         queries = [x.float() for x in on_device[:2]]  # as they are under autocast
         for qu, qw in (on_device[:2], queries):
             assert difference(attend(qu, qw, *on_device[2:5], there, on_device.bias).cpu(), expected) < tolerance
-
-
-# ---- Memory
-
-
-def random_memory(v: Vectors, rows: int) -> attention.Memory:
-    random = torch.Generator().manual_seed(8)
-    k, values = torch.randn(2, rows, HEADS, 5, WIDTH, generator=random)
-    there = torch.rand(rows, 5, generator=random) < 0.7
-    return attention.Memory(k, values, there | (torch.arange(5) == 2))
-
-
-@pytest.mark.parametrize("rows", ["one", "all"])
-@with_and_without_bias
-@in_every_arrangement
-def test_keys_and_values_of_a_memory_share_the_softmax_with_those_of_the_sequence(arrange, biased, rows):
-    v = vectors("arc-swift", arrange)
-    inputs, structure = random_inputs(v, biased), dense(v)
-    memory = random_memory(v, 1 if rows == "one" else len(v.kind))
-
-    def found(form: Callable, structure: Structure | Flex) -> dict[str, Tensor]:
-        def with_memory(*given: object) -> Tensor:
-            return form(*given, memory)
-
-        # On the CPU FlexAttention has values alone.
-        apply = applied if isinstance(structure, Flex) else values_and_gradients
-        return apply(with_memory, inputs, structure)
-
-    by_definition = found(attention.naive, structure)
-    assert_agree(found(attention.dense, structure), by_definition, FLOAT32)
-    assert difference(found(attention.flex, as_flex("arc-swift", arrange)), by_definition["values"]) < FLOAT32
-    assert difference(applied(attention.dense, inputs, structure), by_definition["values"]) > 0.01
-
-
-def test_a_position_may_look_at_a_memory_alone():
-    """As a layer does that looks at an encoder by itself: no position of the sequence is seen."""
-    qu, k, values = torch.randn(3, 2, HEADS, 4, WIDTH)
-    nothing = Structure(torch.zeros(2, 4, 0, dtype=torch.bool), torch.zeros(2, 4, 0, dtype=torch.int32))
-    none, r = torch.zeros(2, HEADS, 0, WIDTH), torch.zeros(HEADS, 2, WIDTH)
-    there = torch.tensor([[True, True, False, True], [True, False, False, False]])
-    found = attention.dense(qu, qu, none, none, r, nothing, None, attention.Memory(k, values, there))
-    scores = (qu @ k.transpose(2, 3) / WIDTH**0.5).masked_fill(~there[:, None, None], -torch.inf)
-    torch.testing.assert_close(found, scores.softmax(3) @ values)

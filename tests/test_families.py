@@ -3,9 +3,7 @@
 import itertools
 import os
 import signal
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,27 +11,23 @@ import pytest
 import torch
 from running import WEIGHTS_FILE, lines, tensors
 from toy_families import (
-    ECHO,
     FIRST_LETTER,
     MOST_MARKS,
-    EchoConfig,
     FirstLetter,
     FirstLetterConfig,
-    TrainedEcho,
     compile_symbols,
     symbols_of,
 )
-from toys import in_every_model, small_model, vocabulary
+from toys import in_every_model, small_model
 
 from dtglib.basics.errors import UserError
 from dtglib.cli.main import main
-from dtglib.data.treebank import Sentence, Treebank
-from dtglib.data.vocabulary import END, UNKNOWN, Vocabulary
+from dtglib.data.treebank import Sentence
+from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode.beam import Widths, search
 from dtglib.decode.sampling import generate
 from dtglib.decode.trie import computed as of_tries
 from dtglib.decode.trie import planned
-from dtglib.decode.writing import write
 from dtglib.evaluate.surprisal import surprisals
 from dtglib.families.base import families, family, family_of, load_model, titles
 from dtglib.network.transformer import batch_of
@@ -273,126 +267,6 @@ def one_suite(folder: Path) -> Path:
     return path
 
 
-# ---- The second toy: it writes what its source tells it to
-
-
-def echo(seed: int = 1) -> TrainedEcho:
-    torch.manual_seed(seed)
-    model = TrainedEcho(EchoConfig(width=8, heads=2, inner=16), SMALL).eval()
-    with torch.no_grad():
-        model.embedding.weight *= 3
-        model.output.bias[UNKNOWN] = -torch.inf
-        model.output.bias[END] += 1
-    return model
-
-
-def given(model: TrainedEcho, source: Sequence[str], words: Sequence[str]) -> float:
-    """log p(words | source) in a batch of one."""
-    batch = batch_of(pad(model.reading.compile(SMALL, [(words, None)]), [0]), dense, memory=model.remembered([source]))
-    with torch.no_grad():
-        return float(model.log_probs(batch).double().sum())
-
-
-SOURCES = [["a"], ["be", "see", "a"], ["see", "be"]]
-
-
-def test_equal_beginnings_of_different_sources_do_not_merge():
-    model, words = echo(), ["be", "a"]
-    found = search(model.stepper(), SMALL, [words] * 3, ALL, SOURCES)
-    expected = [given(model, source, words) for source in SOURCES]
-    assert len(set(np.round(expected, 3))) == 3
-    assert [one.log_prob for one in found] == pytest.approx(expected, abs=1e-5)
-
-
-def test_sentences_with_the_same_source_share_their_beginnings():
-    model, source = echo(), SOURCES[1]
-    stepper = model.stepper()
-    found = search(stepper, SMALL, [["be", "a"], ["be", "see"]], ALL, [source, source])
-    assert stepper.positions == 1 + 1 + 2, "<ROOT>, be, and the two that differ"
-    expected = [given(model, source, words) for words in (["be", "a"], ["be", "see"])]
-    assert [one.log_prob for one in found] == pytest.approx(expected, abs=1e-5)
-
-
-def test_a_wide_search_writes_the_most_probable_sentence():
-    """All sentences of up to three words are enumerated."""
-    for seed in range(1, 5):
-        model = echo(seed)
-        sentences = [list(words) for n in (1, 2, 3) for words in itertools.product(WORDS, repeat=n)]
-        found = write(model.stepper(), SMALL, SOURCES, ALL, most_words=3)
-        for source, one in zip(SOURCES, found, strict=True):
-            expected = [given(model, source, words) for words in sentences]
-            assert one.words == sentences[int(np.argmax(expected))]
-            assert one.log_prob == pytest.approx(max(expected), abs=1e-5)
-
-
-def test_a_narrow_search_finds_no_better_one():
-    model = echo(3)
-    wide, narrow = (write(model.stepper(), SMALL, SOURCES, widths, 4) for widths in (ALL, Widths(1, 1, 1)))
-    assert all(one.log_prob <= best.log_prob + 1e-6 for one, best in zip(narrow, wide, strict=True))
-
-
-@in_every_model
-def test_models_with_trees_write_whole_ones(name):
-    model = small_model(name, vocabulary("words"))
-    with torch.no_grad():
-        model.output.bias[END] += 10
-    (found,) = write(model.stepper(), model.vocabulary, [None], Widths(5, 5), most_words=4)
-    assert 1 <= len(found.words) <= 4 and found.log_prob < 0
-    assert (found.tree is None) == (name == "txl-tokens")
-    if found.tree is not None:
-        assert len(found.tree) == len(found.words)
-
-
-@pytest.mark.slow
-def test_it_learns_from_whole_sentences_what_their_translations_say():
-    """The translation of a sentence is the sentence: after some steps it writes what it is given."""
-    random = np.random.default_rng(1)
-    treebank = Treebank([], Counter())
-    for number in range(300):
-        words = tuple(random.choice(WORDS, random.integers(1, 4)).tolist())
-        treebank.sentences.append(Sentence(words, id=str(number), translation=words))
-    torch.manual_seed(1)
-    model = ECHO.build(EchoConfig(layers=2, width=32, heads=4, inner=64), SMALL)
-    data, device = ECHO.examples(model.config, SMALL, treebank, None), torch.device("cpu")
-    optimizer = torch.optim.Adam(model.parameters(), 5e-3)
-    for _ in range(60):
-        for numbers in data.plan(256, random, device):
-            nats, _ = model.loss(data.batch(numbers, 256, device))
-            optimizer.zero_grad()
-            nats.backward()
-            optimizer.step()
-    assert model.places.weight.grad.abs().max() > 0
-    model.eval()
-    sources = [["a", "be"], ["see"], ["see", "a", "be"], ["be", "be", "a"]]
-    assert [one.words for one in write(model.stepper(), SMALL, sources, Widths(5, 5), 5)] == sources
-
-
-def test_without_its_source_it_says_what_it_wants():
-    with pytest.raises(UserError, match="wants a source sentence"):
-        search(echo().stepper(), SMALL, [["a"]])
-
-
-def test_a_memory_reaches_attention_in_dense_and_flex_alike():
-    model = echo()
-    compiled = pad(model.reading.compile(SMALL, [(["be", "a"], None), (["see"], None)]), [0, 1])
-    with torch.no_grad():
-        memory = model.remembered([SOURCES[1], SOURCES[0]])
-        found = [model(batch_of(compiled, form, memory=memory)) for form in (dense, flex)]
-        without = model(batch_of(compiled, dense))
-    torch.testing.assert_close(*found, atol=1e-5, rtol=0)
-    assert (found[0] - without).abs().max() > 1e-3
-
-
-def test_in_a_trie_all_rows_have_the_memory_of_their_sentence():
-    model, sentences = echo(), [["be", "a"], ["be", "see"], ["a"]]
-    sequences = model.reading.compile(SMALL, [(words, None) for words in sentences])
-    with torch.no_grad():
-        memory = model.remembered([SOURCES[1]])
-    found = of_tries(model, planned(sequences, torch.device("cpu")), memory)
-    expected = [given(model, SOURCES[1], words) for words in sentences]
-    assert found.tolist() == pytest.approx(expected, abs=1e-5)
-
-
 # ---- A bias that comes with the batch
 
 
@@ -422,11 +296,10 @@ def test_a_bias_of_pairs_reaches_attention_in_dense_flex_and_tries_alike(name):
     np.testing.assert_allclose(found.numpy(), expected, atol=1e-4)
 
 
-# ---- The third toy: no left-to-right model
+# ---- The second toy: no left-to-right model
 
 
 def test_what_is_no_left_to_right_model_says_so(tmp_path, capsys):
-    torch.manual_seed(1)
-    TrainedEcho(replace(EchoConfig(), model="toy_families:NOT_SEARCHED"), SMALL).save(tmp_path)
+    FirstLetter(FirstLetterConfig(model="toy_families:NOT_SEARCHED"), SMALL).save(tmp_path)
     assert main(["surprisal", "--model", str(tmp_path), "a be"]) == 2
     assert "Not searched has no left-to-right probabilities" in capsys.readouterr().err

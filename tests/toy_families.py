@@ -1,4 +1,4 @@
-"""Two families of models that live here alone: they show that a guest needs no edit in the package.
+"""Families of models that exist only here: they show that a guest needs no edit in the package.
 
 FIRST_LETTER reads <ROOT> and the words, each with up to two silent marks before it (one for every vowel of the word, as
 far as two go). Its attention has a bias by the first letter of the word that is looked at; its loss has a second part,
@@ -7,26 +7,23 @@ loss does not, and two groups that are clipped apart; and its stepper reads ever
 
     There is a difference     <ROOT> POP POP There POP is POP a POP POP difference POP POP <END>
 
-ECHO writes a sentence given its translation, which it sees as a memory.
+NOT_SEARCHED is the same network as a family without left-to-right probabilities.
 """
 
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from dtglib.basics.errors import UserError
 from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import END, MARK, PAD, ROOT, Vocabulary
-from dtglib.decode.stack_stepper import StackStepper
 from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.families.base import Family, Likelihood
-from dtglib.families.sequence_model import SequenceModel
 from dtglib.network.output import Legal
 from dtglib.network.prepared import some_of
 from dtglib.network.transformer import (
@@ -34,14 +31,13 @@ from dtglib.network.transformer import (
     Batch,
     Part,
     Readable,
-    Remembered,
     Transformer,
     TransformerConfig,
     batch_of,
 )
 from dtglib.sequences.batches import pad
 from dtglib.sequences.columns import NOTHING, STACK, Compiled, Sequences
-from dtglib.sequences.readings import WORDS, causal
+from dtglib.sequences.readings import causal
 from dtglib.sequences.structure import Shared, dense
 from dtglib.training.examples import Examples
 from dtglib.training.schedule import TrainConfig
@@ -52,7 +48,7 @@ MOST_MARKS = 2
 LETTERS = 27  # and one for whatever is none
 
 
-# ---- The first one: what it reads
+# ---- The first family: what it reads
 
 
 def marks_before(word: str) -> int:
@@ -89,7 +85,7 @@ def symbols_of(vocabulary: Vocabulary, words: Sequence[str]) -> list[int]:
     return found + [mark] * MOST_MARKS
 
 
-# ---- The first one: the network
+# ---- The first family: the network
 
 
 @dataclass(frozen=True)
@@ -157,7 +153,7 @@ class FirstLetter(Transformer):
         return Rereading(self)
 
 
-# ---- The first one: its stepper, and how probable it finds sentences
+# ---- The first family: its stepper, and the probabilities of sentences
 
 
 class Rows(NamedTuple):
@@ -173,7 +169,7 @@ class Rereading:
         self.model, self.device = model, model.embedding.weight.device
         self.silent = np.array([model.vocabulary.transition("POP")])
 
-    def init(self, most_words: int, source: Any = None) -> Rows:
+    def init(self, most_words: int) -> Rows:
         return Rows(((),))
 
     @torch.no_grad()
@@ -238,93 +234,12 @@ FIRST_LETTER = Family(
 )
 
 
-# ---- The second one
+# ---- The second family: no left-to-right model
 
 
-@dataclass(frozen=True)
-class EchoConfig(FirstLetterConfig):
-    model: str = "toy_families:ECHO"
-
-
-class EchoStepper(StackStepper):
-    def init(self, most_words: int, source: Sequence[str] | None = None):
-        if source is None:
-            raise UserError("this model wants a source sentence")
-        return super().init(most_words, self.model.remembered([source]))
-
-
-class Echo(SequenceModel):
-    def __init__(self, config: EchoConfig, vocabulary: Vocabulary) -> None:
-        super().__init__(config, vocabulary, WORDS)
-        self.places = nn.Embedding(20, config.width)
-
-    def remembered(self, sources: Sequence[Sequence[str]]) -> Remembered:
-        """The words of each source with their places, as an encoder would leave them."""
-        rows = [torch.tensor(self.vocabulary.encode(words).ids) for words in sources]
-        ids = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
-        return Remembered(self.embedding(ids) + self.places(torch.arange(ids.shape[1])), ids != PAD)
-
-    def stepper(self) -> EchoStepper:
-        return EchoStepper(self)
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Sentences with their translations."""
-
-    examples: Examples
-    sources: list[tuple[str, ...]]
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.examples, name)
-
-    def batch(self, numbers: np.ndarray, positions: int, device: torch.device) -> "SourcedBatch":
-        batch = self.examples.batch(numbers, positions, device)
-        return SourcedBatch(batch, [self.sources[number] for number in numbers])
-
-
-class SourcedBatch(NamedTuple):
-    batch: Batch
-    sources: list[tuple[str, ...]]
-
-    @property
-    def positions(self) -> int:
-        return self.batch.positions
-
-
-class TrainedEcho(Echo):
-    """Its batches come with their sources, which it encodes itself, so that gradients reach them."""
-
-    def loss(self, batch: SourcedBatch) -> tuple[Tensor, dict[str, Part]]:
-        return super().loss(batch.batch._replace(memory=self.remembered(batch.sources)))
-
-
-def echo_examples(config: Any, vocabulary: Vocabulary, treebank: Treebank, longest: int | None) -> Pairs:
-    examples = Examples.of("echo", WORDS, vocabulary, treebank, longest)
-    translations = {sentence.id: sentence.translation for sentence in treebank.sentences}
-    return Pairs(examples, [translations[name] for name in examples.names])
-
-
-ECHO = Family(
-    name="echo",
-    title="Echo",
-    paper="none",
-    config=EchoConfig,
-    build=TrainedEcho,
-    examples=echo_examples,
-    likelihood=Likelihood("log p given a source", is_exact=True, sums_over_trees=False, scores=joint),
-)
-
-
-# ---- The third one: no left-to-right model
-
-
-NOT_SEARCHED = Family(
+NOT_SEARCHED = replace(
+    FIRST_LETTER,
     name="not-searched",
     title="Not searched",
-    paper="none",
-    config=EchoConfig,
-    build=TrainedEcho,
-    examples=echo_examples,
     likelihood=Likelihood("pseudo-log-likelihood", False, False, scores=joint, is_searched=False, is_pseudo=True),
 )

@@ -100,10 +100,9 @@ def search(
     vocabulary: Vocabulary,
     sentences: Sequence[Sequence[str]],
     widths: Widths = DEFAULT_WIDTHS,
-    sources: Sequence[Any] | None = None,
 ) -> list[Found]:
-    """Search each sentence; for a model that is conditioned on sources, `sources` has one for each sentence."""
-    trie = beginnings_of([[*pieces, (END,)] for pieces in pieces_of(vocabulary, sentences)], sources)
+    """Search each sentence."""
+    trie = beginnings_of([[*pieces, (END,)] for pieces in pieces_of(vocabulary, sentences)])
     log_prefix, best = [[] for _ in sentences], [None] * len(sentences)
     for number, taken, place in along(trie.paths, walk(stepper, trie, widths)):
         log_prefix[number] += taken.log_prefix[place]
@@ -117,13 +116,11 @@ def in_parts(
     model: Searchable,
     sentences: Sequence[Sequence[str]],
     widths: Widths = DEFAULT_WIDTHS,
-    sources: Sequence[Any] | None = None,
 ) -> Iterator[Something]:
     """Call `search` or the like for any number of sentences, `widths.at_once` of them at a time."""
     for first in range(0, len(sentences), widths.at_once):
-        part = slice(first, first + widths.at_once)
-        of_part = None if sources is None else sources[part]
-        yield from find(model.stepper(), model.vocabulary, sentences[part], widths, of_part)
+        part = sentences[first : first + widths.at_once]
+        yield from find(model.stepper(), model.vocabulary, part, widths)
 
 
 class Level(NamedTuple):
@@ -144,27 +141,20 @@ def pieces_of(vocabulary: Vocabulary, sentences: Sequence[Sequence[str]]) -> lis
 class Beginnings(NamedTuple):
     """Sentences that share their beginnings."""
 
-    sources: list[Any]  # one root for each source; [None] for a model without sources
     levels: list[Level]
     paths: list[list[int]]  # the place of each sentence in each level
 
 
-def beginnings_of(units: Sequence[Sequence[tuple[int, ...]]], sources: Sequence[Any] | None = None) -> Beginnings:
-    """The sentences as a trie; equal beginnings of sentences with different sources stay apart."""
-    sources = [None] * len(units) if sources is None else list(sources)
-    different = {id(source): source for source in sources or [None]}
-    root_of = {known: number for number, known in enumerate(different)}
-    roots = [root_of[id(source)] for source in sources]
+def beginnings_of(units: Sequence[Sequence[tuple[int, ...]]]) -> Beginnings:
+    """The sentences as a trie."""
     places: list[dict[tuple, int]] = [{} for _ in range(max(map(len, units), default=0))]
     paths = []
-    for root, sentence in zip(roots, units, strict=True):
-        path = [root]
+    for sentence in units:
+        path = [0]
         for known, pieces in zip(places, sentence, strict=False):
             path.append(known.setdefault((path[-1], pieces), len(known)))
         paths.append(path[1:])
-    return Beginnings(
-        list(different.values()), [Level(*map(list, zip(*known, strict=True))) for known in places], paths
-    )
+    return Beginnings([Level(*map(list, zip(*known, strict=True))) for known in places], paths)
 
 
 def along(paths: Sequence[Sequence[int]], steps: Iterator["LevelTaken"]) -> Iterator[tuple[int, "LevelTaken", int]]:
@@ -218,8 +208,7 @@ def check(widths: Widths) -> None:
 def walk(stepper: Stepper, trie: Beginnings, widths: Widths) -> Iterator[LevelTaken]:
     """Take the words of one level after the other."""
     check(widths)
-    begun = stepper.join([stepper.init(len(trie.levels), source) for source in trie.sources])
-    through = Beam(begun, np.arange(len(trie.sources)), np.zeros(len(trie.sources)))
+    through = Beam(stepper.init(len(trie.levels)), np.zeros(1, int), np.zeros(1))
     for words, level in enumerate(trie.levels):
         rows = [np.flatnonzero(through.place == parent) for parent in level.parent]
         place = np.repeat(np.arange(len(rows)), [len(mine) for mine in rows])

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dtglib.basics.errors import require
 from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import ROOT
 from dtglib.decode.freed_memory import keep_freed_memory
@@ -24,7 +23,7 @@ from dtglib.decode.stack_rows import Cache, Looks, first_cache, joined, mark, wi
 from dtglib.network.attention import NEAREST, sinusoids
 from dtglib.network.output import Legal
 from dtglib.network.prepared import some_of
-from dtglib.network.transformer import Around, Remembered, Transformer, rounded_up, sent
+from dtglib.network.transformer import Around, Transformer, rounded_up, sent
 from dtglib.sequences.columns import NOTHING
 from dtglib.sequences.structure import Pooled
 from dtglib.transitions.batch import choose
@@ -40,7 +39,6 @@ class Hypotheses(NamedTuple):
     states: Any  # a record of arrays, with a row for each derivation: how far it has come by its rules
     cache: Cache
     begun: np.ndarray  # whether the last symbol was a piece, so that its word may go on
-    source: np.ndarray  # the number of the source that a row is conditioned on
     x: Float[Tensor, "rows d"]
 
     def __len__(self) -> int:
@@ -58,7 +56,6 @@ class SequenceStepper(ABC):
         keep_freed_memory()
         self.model, self.device = model, model.embedding.weight.device
         self.is_piece = model.vocabulary.starts_word | model.vocabulary.continues_word
-        self.sources: list[Remembered | None] = []
         self.pool = Pool(model)
         self.places, self.tables = torch.empty(0), []  # of relative positions: sinusoids, and each layer's keys
         self.positions = 0  # how many were computed
@@ -103,19 +100,15 @@ class SequenceStepper(ABC):
     # ---- What they share
 
     @torch.no_grad()
-    def init(self, most_words: int, source: Remembered | None = None) -> Hypotheses:
+    def init(self, most_words: int) -> Hypotheses:
         """The beginning of every sentence of at most so many words, as one row."""
         one = np.ones(1, np.int32)
         cache = first_cache(self.pool.free([], 1))
-        self.sources.append(source)
-        have_one = {one is not None for one in self.sources}
-        require(len(have_one) == 1, "some of the sentences have a source and some have none")
-        of_row = np.full(1, len(self.sources) - 1)
         nowhere, no_facts = np.zeros((1, 1), np.int32), np.zeros((1, 1, self.facts), np.int32)
         looks = Looks(ROOT * one, NOTHING * one, cache.slot[:, 0], one, cache.slot, nowhere, no_facts)
         # Without room for another word, none would be legal.
         states = self.start(most_words + 1)
-        return Hypotheses(states, cache, np.zeros(1, bool), of_row, self._looked(looks, of_row))
+        return Hypotheses(states, cache, np.zeros(1, bool), self._looked(looks))
 
     @torch.no_grad()
     def log_probs(self, hypotheses: Hypotheses) -> Float[Tensor, "rows V"]:
@@ -135,7 +128,7 @@ class SequenceStepper(ABC):
     ) -> Hypotheses:
         """New rows out of old ones; those that wait keep their slots."""
         states, cache = choose(hypotheses.states, rows), with_room(hypotheses.cache, rows)
-        source, copies = hypotheses.source[rows], self.copies(symbols)
+        copies = self.copies(symbols)
         first = np.cumsum(copies) - copies
         slots = self.pool.free([cache, *(others.cache for others in waiting)], int(copies.sum()))
         room = len(slots), cache.slot.shape[1] + 1
@@ -146,42 +139,41 @@ class SequenceStepper(ABC):
         x = hypotheses.x[self._there(rows)]
         if len(slots):
             (moved,) = np.nonzero(copies)
-            last = self._looked(looks, np.repeat(source, copies))[self._there((first + copies - 1)[moved])]
+            last = self._looked(looks)[self._there((first + copies - 1)[moved])]
             x = last if len(moved) == len(rows) else x.index_copy(0, self._there(moved), last)
-        return Hypotheses(states, cache, self.is_piece[symbols], source, x)
+        return Hypotheses(states, cache, self.is_piece[symbols], x)
 
     def choose(self, hypotheses: Hypotheses, rows: np.ndarray) -> Hypotheses:
         """These rows, copied; a row may come several times."""
         x = hypotheses.x[self._there(rows)]
         states, cache = (choose(columns, rows) for columns in (hypotheses.states, hypotheses.cache))
-        return Hypotheses(states, cache, hypotheses.begun[rows], hypotheses.source[rows], x)
+        return Hypotheses(states, cache, hypotheses.begun[rows], x)
 
     def join(self, parts: Sequence[Hypotheses]) -> Hypotheses:
         """The rows of several states as one."""
         of_parts = [part.states for part in parts]
         states = type(of_parts[0])(*map(np.concatenate, zip(*of_parts, strict=True)))
         cache = joined([part.cache for part in parts])
-        begun, source = (np.concatenate([getattr(part, name) for part in parts]) for name in ("begun", "source"))
-        return Hypotheses(states, cache, begun, source, torch.cat([part.x for part in parts]))
+        begun = np.concatenate([part.begun for part in parts])
+        return Hypotheses(states, cache, begun, torch.cat([part.x for part in parts]))
 
-    def _looked(self, looks: Looks, source: np.ndarray) -> Float[Tensor, "positions d"]:
+    def _looked(self, looks: Looks) -> Float[Tensor, "positions d"]:
         """Compute new positions, and write their keys and values into the pool."""
         self.positions += len(looks.slot)
         at_once = AT_ONCE[self.device.type]
         # The parts keep their order: a STACK position sees its COMPOSE position, which may be in the part before.
         parts = [slice(first, first + at_once) for first in range(0, len(looks.slot), at_once)]
-        return torch.cat([self._looked_at_once(Looks(*(x[part] for x in looks)), source[part]) for part in parts])
+        return torch.cat([self._looked_at_once(Looks(*(x[part] for x in looks))) for part in parts])
 
-    def _looked_at_once(self, looks: Looks, source: np.ndarray) -> Float[Tensor, "positions d"]:
+    def _looked_at_once(self, looks: Looks) -> Float[Tensor, "positions d"]:
         model, pool = self.model, self.pool
         longest = int(looks.count.max())
         token, arc, slot, count = sent(looks[:4], self.device)
         seen, relpos = sent([looks.seen[:, :longest], looks.relpos[:, :longest]], self.device)
         (facts,) = sent([looks.facts[:, :longest]], self.device)
         x = model.embed(token[:, None], arc[:, None])  # N 1 d
-        bias, memory = self.bias(token, seen, facts), self._memory(source)
         self._reach(int(looks.relpos[:, :longest].max()))
-        around = Around(Pooled(seen, relpos, count), self.places, model.u, model.w, bias, memory)
+        around = Around(Pooled(seen, relpos, count), self.places, model.u, model.w, self.bias(token, seen, facts))
         slot, states = slot.long(), [x]
         for block, keys, values, r in zip(model.blocks, pool.keys, pool.values, self.tables, strict=True):
             q, k, v = block.heads_of(states[-1])
@@ -213,16 +205,6 @@ class SequenceStepper(ABC):
 
     def _there(self, numbers: np.ndarray) -> Tensor:
         return torch.from_numpy(numbers).to(self.device)
-
-    def _memory(self, source: np.ndarray) -> Remembered | None:
-        """The sources of new positions, as memory."""
-        if self.sources[0] is None:
-            return None
-        rows = torch.from_numpy(source).to(self.device)
-        padded = torch.nn.utils.rnn.pad_sequence
-        x = padded([one.x[0] for one in self.sources], batch_first=True)
-        there = padded([one.there[0] for one in self.sources], batch_first=True)
-        return Remembered(x[rows], there[rows])
 
 
 class Pool:

@@ -31,12 +31,8 @@ class Stepper(Protocol):
     silent: np.ndarray  # the entries that stand between words, in the order in which ties are broken
     in_words: bool  # whether they may stand between the pieces of one word, too
 
-    def init(self, most_words: int, source: Any = None) -> Any:
-        """The beginning of every sentence of at most so many words, given a source if the model wants one; one row.
-
-        A syntactic model that is conditioned on a source fits in here (tests/toy_families.py has one). The package's
-        translators do not: their own search (families/translation) chooses the words, too.
-        """
+    def init(self, most_words: int) -> Any:
+        """The beginning of every sentence of at most so many words; one row."""
 
     def log_probs(self, state: Any) -> Float[torch.Tensor, "rows V"]:
         """The log-probability of every entry as the next symbol of every row; minus infinity where it is illegal."""

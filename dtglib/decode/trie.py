@@ -34,7 +34,7 @@ from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import PAD
 from dtglib.decode.freed_memory import keep_freed_memory
 from dtglib.network.output import Legal
-from dtglib.network.transformer import Remembered, Transformer, farthest_in
+from dtglib.network.transformer import Transformer, farthest_in
 from dtglib.sequences.batches import pad
 from dtglib.sequences.columns import NOTHING, Compiled, Sequences
 from dtglib.sequences.structure import Shared
@@ -64,7 +64,6 @@ class TrieBatch(NamedTuple):
     structure: Shared
     farthest: int
     bias: Any = None
-    memory: Remembered | None = None
 
 
 # The `bias` of padded sequences, (K, C, T, T), of position i for position j: C is 1, or the heads, or whatever else the
@@ -99,12 +98,12 @@ def planned(sequences: Sequences, device: torch.device, bias_of: BiasOf | None =
 
 
 @torch.no_grad()
-def computed(model: Transformer, tries: Sequence[Planned], memory: Remembered | None = None) -> Float[Tensor, " K"]:
+def computed(model: Transformer, tries: Sequence[Planned]) -> Float[Tensor, " K"]:
     """log p(words, tree) of each sequence of some tries."""
     keep_freed_memory()
     found = torch.zeros(sum(len(one.numbers) for one in tries), dtype=torch.float64)
     for one in tries:
-        found[torch.from_numpy(one.numbers)] = _of_one_trie(model, one, memory)
+        found[torch.from_numpy(one.numbers)] = _of_one_trie(model, one)
     return found
 
 
@@ -213,7 +212,7 @@ def _pairs(trie: Trie, batch: Compiled) -> tuple[np.ndarray, np.ndarray, np.ndar
     return looks, j, relpos
 
 
-def _of_one_trie(model: Transformer, planned: Planned, memory: Remembered | None) -> Float[Tensor, " K"]:
+def _of_one_trie(model: Transformer, planned: Planned) -> Float[Tensor, " K"]:
     """log p(words, tree) of each of its sequences."""
     _, batch, trie, structure, bias = planned
     device = model.embedding.weight.device
@@ -228,7 +227,7 @@ def _of_one_trie(model: Transformer, planned: Planned, memory: Remembered | None
         there(_in_rows(column[at], filling)) for column, filling in ((batch.token, PAD), (batch.arc, NOTHING))
     )
     bias = None if bias is None else bias.to(device)
-    x = model(TrieBatch(token, arc, structure, farthest_in(batch), bias, memory)).flatten(0, 1)
+    x = model(TrieBatch(token, arc, structure, farthest_in(batch), bias)).flatten(0, 1)
     # Several sequences ask the same position, for the same or for different targets.
     (predicting,) = np.nonzero(batch.target[at] != NOTHING)
     sequence, place = np.nonzero(batch.target != NOTHING)

@@ -22,7 +22,7 @@ p(over | pieces) is that of those that it kept. If words are entries, they are o
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -78,10 +78,9 @@ def search_beginnings(
     vocabulary: Vocabulary,
     beginnings: Sequence[Sequence[str]],
     widths: Widths = DEFAULT_WIDTHS,
-    sources: Sequence[Any] | None = None,
 ) -> list[Begun]:
     """Search beginnings of sentences, without their ends."""
-    trie = beginnings_of([[*pieces, NOTHING_MORE] for pieces in pieces_of(vocabulary, beginnings)], sources)
+    trie = beginnings_of([[*pieces, NOTHING_MORE] for pieces in pieces_of(vocabulary, beginnings)])
     parts = [[] for _ in beginnings]
     for number, taken, place in along(trie.paths, walk(stepper, trie, widths)):
         parts[number].append((taken.log_prefix[place], taken.arrival.log_over[place]))
@@ -93,12 +92,10 @@ def search_words(
     vocabulary: Vocabulary,
     sentences: Sequence[Sequence[str]],
     widths: Widths = DEFAULT_WIDTHS,
-    sources: Sequence[Any] | None = None,
 ) -> list[Read]:
     """Search whole sentences."""
-    trie = beginnings_of([[*pieces, (END,)] for pieces in pieces_of(vocabulary, sentences)], sources)
-    nothing = (Beam(stepper.init(1, source), np.zeros(1, int), np.zeros(1)) for source in trie.sources)
-    at_first = [entropy_of_next(stepper, beam) for beam in nothing]
+    trie = beginnings_of([[*pieces, (END,)] for pieces in pieces_of(vocabulary, sentences)])
+    at_first = entropy_of_next(stepper, Beam(stepper.init(1), np.zeros(1, int), np.zeros(1)))
     rows = [[] for _ in sentences]
     for number, taken, place in along(trie.paths, walk(stepper, trie, widths)):
         is_end = taken.pieces[place] == (END,)
@@ -108,12 +105,12 @@ def search_words(
         about = taken.arrival.log_before[place], next_entropy, len(beam.log_p), *of_trees
         rows[number].append((taken.log_prefix[place], taken.arrival.log_over[place], *about))
     found = []
-    for path, of_one in zip(trie.paths, rows, strict=True):
-        begun, before = _begun(of_one), at_first[trie.levels[0].parent[path[0]]]
+    for of_one in rows:
+        begun = _begun(of_one)
         *log_prefix, log_prob = begun.log_prefix
         log_before, entropy, *others = (np.array([row[column] for row in of_one]) for column in range(2, 7))
         begun = begun._replace(log_prefix=np.array(log_prefix))
-        found.append(Read(begun, float(log_prob), log_before, np.array([before, *entropy[:-1]]), *others))
+        found.append(Read(begun, float(log_prob), log_before, np.array([at_first, *entropy[:-1]]), *others))
     return found
 
 

@@ -18,7 +18,6 @@ values and then continues as `dense`; `pooled` reads them where they stand, a po
     r         (H, R, D)       row n belongs to the relative position n + NEAREST
     structure                 who sees whom, and how far away
     bias      (B, H, T, L)    a model's own addition to the scores; L is S, or the number of keys in each row's list
-    memory                    further keys and values, such as those of an encoder: see `Memory`
 
 and return (B, H, T, E). If all keys are equal and no relative position is preferred, attention averages the values
 that are seen:
@@ -32,14 +31,13 @@ that are seen:
 
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
-from torch.nn.attention.flex_attention import AuxRequest, flex_attention
+from torch.nn.attention.flex_attention import flex_attention
 
-from dtglib.basics.shapes import Bool, Float, Int
+from dtglib.basics.shapes import Float, Int
 from dtglib.network.looks import NEAREST, look_in_threads
 from dtglib.sequences.structure import Flex, Pooled, Shared, Structure
 
@@ -53,17 +51,6 @@ Table = Float[Tensor, "H R D"]
 Bias = Float[Tensor, "#B #H T L"]
 
 
-class Memory(NamedTuple):
-    """M keys and values outside the sequence. All positions of a row see them, without a relative position.
-
-    They share one softmax with the sequence: the score of the m-th is (q_i + u) . k_m / sqrt(D).
-    """
-
-    k: Float[Tensor, "#B H M D"]
-    v: Float[Tensor, "#B H M E"]
-    there: Bool[Tensor, "#B M"]  # false for padding
-
-
 def sinusoids(farthest: int, width: int, device: torch.device | str = "cpu") -> Float[Tensor, "R d"]:
     """The sinusoids of the relative positions from NEAREST to `farthest`: all sines, then all cosines."""
     places = torch.arange(NEAREST, farthest + 1, dtype=torch.float32, device=device)
@@ -73,29 +60,14 @@ def sinusoids(farthest: int, width: int, device: torch.device | str = "cpu") -> 
 
 
 def attend(
-    qu: Heads,
-    qw: Heads,
-    k: Keys,
-    v: Values,
-    r: Table,
-    structure: AnyStructure,
-    bias: Bias | None = None,
-    memory: Memory | None = None,
+    qu: Heads, qw: Heads, k: Keys, v: Values, r: Table, structure: AnyStructure, bias: Bias | None = None
 ) -> Attended:
     """Attention in the fast form that belongs to the type of the structure."""
-    form = FORMS[type(structure)]
-    return form(qu, qw, k, v, r, structure, bias, memory)
+    return FORMS[type(structure)](qu, qw, k, v, r, structure, bias)
 
 
 def naive(
-    qu: Heads,
-    qw: Heads,
-    k: Keys,
-    v: Values,
-    r: Table,
-    structure: Structure,
-    bias: Bias | None = None,
-    memory: Memory | None = None,
+    qu: Heads, qw: Heads, k: Keys, v: Values, r: Table, structure: Structure, bias: Bias | None = None
 ) -> Attended:
     """The definition: for each position a softmax over what it sees."""
     B, H, T, D = qu.shape
@@ -108,25 +80,12 @@ def naive(
                 scores = (k[b, h, seen] @ qu[b, h, i] + places @ qw[b, h, i]) / D**0.5
                 if bias is not None:
                     scores = scores + bias.expand(B, H, T, -1)[b, h, i, seen]
-                values = v[b, h, seen]
-                if memory is not None:
-                    of_row = b if len(memory.k) > 1 else 0
-                    there = memory.there[of_row].nonzero()[:, 0]
-                    scores = torch.cat([scores, memory.k[of_row, h, there] @ qu[b, h, i] / D**0.5])
-                    values = torch.cat([values, memory.v[of_row, h, there]])
-                rows.append(scores.softmax(0) @ values)
+                rows.append(scores.softmax(0) @ v[b, h, seen])
     return torch.stack(rows).view(B, H, T, -1)
 
 
 def dense(
-    qu: Heads,
-    qw: Heads,
-    k: Keys,
-    v: Values,
-    r: Table,
-    structure: Structure | Shared,
-    bias: Bias | None = None,
-    memory: Memory | None = None,
+    qu: Heads, qw: Heads, k: Keys, v: Values, r: Table, structure: Structure | Shared, bias: Bias | None = None
 ) -> Attended:
     """Compute all scores at once. A position has only R different scores for relative positions; each j picks one."""
     B, H, T, D = qu.shape
@@ -141,30 +100,13 @@ def dense(
         scores = scores + bias
     by_content = qu.flatten(0, 1), k.flatten(0, 1).transpose(1, 2)
     scores = torch.baddbmm(scores.flatten(0, 1), *by_content, alpha=D**-0.5)  # B*H T S
-    if memory is not None:
-        scores = torch.cat([scores, _scores_of_memory(qu, memory).flatten(0, 1)], dim=2)  # B*H T S+M
-        v = torch.cat([v, memory.v.to(v.dtype).expand(B, -1, -1, -1)], dim=2)
     return (scores.softmax(2) @ v.flatten(0, 1)).unflatten(0, (B, H))
 
 
-def _scores_of_memory(qu: Heads, memory: Memory) -> Float[Tensor, "B H T M"]:
-    scores = qu @ (memory.k.to(qu.dtype) * qu.shape[3] ** -0.5).transpose(2, 3)
-    return scores.masked_fill(~memory.there[:, None, None], -torch.inf)
-
-
-def shared(
-    qu: Heads,
-    qw: Heads,
-    k: Keys,
-    v: Values,
-    r: Table,
-    structure: Shared,
-    bias: Bias | None = None,
-    memory: Memory | None = None,
-) -> Attended:
+def shared(qu: Heads, qw: Heads, k: Keys, v: Values, r: Table, structure: Shared, bias: Bias | None = None) -> Attended:
     """`dense` over the keys and values that each row gathers by their indices."""
     k, v = (gathered(x.transpose(1, 2).flatten(0, 1), structure.keys) for x in (k, v))
-    return dense(qu, qw, k, v, r, structure, bias, memory)
+    return dense(qu, qw, k, v, r, structure, bias)
 
 
 def gathered(rows: Float[Tensor, "N H D"], which: Int[Tensor, "B S"]) -> Float[Tensor, "B H S D"]:
@@ -174,23 +116,14 @@ def gathered(rows: Float[Tensor, "N H D"], which: Int[Tensor, "B S"]) -> Float[T
     return rows.flatten(0, 1).index_select(0, of_heads.flatten()).unflatten(0, of_heads.shape)
 
 
-def pooled(
-    qu: Heads,
-    qw: Heads,
-    k: Keys,
-    v: Values,
-    r: Table,
-    structure: Pooled,
-    bias: Bias | None = None,
-    memory: Memory | None = None,
-) -> Attended:
+def pooled(qu: Heads, qw: Heads, k: Keys, v: Values, r: Table, structure: Pooled, bias: Bias | None = None) -> Attended:
     """`shared` for single positions, without copies of keys and values: a device's own loops read them."""
-    if qu.is_cuda and memory is None and v.dtype != torch.float64:
+    if qu.is_cuda and v.dtype != torch.float64:
         from dtglib.network.looks_on_gpu import look  # Triton comes with PyTorch for GPUs alone
 
         return look(qu, qw, k, v, r, structure, bias)
-    if qu.is_cuda or k.dtype != qu.dtype or k.dtype != r.dtype or memory is not None:
-        return shared(qu, qw, k, v, r, structure.shared, bias, memory)
+    if qu.is_cuda or k.dtype != qu.dtype or k.dtype != r.dtype:
+        return shared(qu, qw, k, v, r, structure.shared, bias)
     keys, values = (x.transpose(1, 2).flatten(0, 1) for x in (k, v))
     found = v.new_empty(len(qu), v.shape[1], 1, v.shape[3])
     if bias is not None:
@@ -203,16 +136,7 @@ def pooled(
     return found
 
 
-def flex(
-    qu: Heads,
-    qw: Heads,
-    k: Keys,
-    v: Values,
-    r: Table,
-    structure: Flex,
-    bias: Bias | None = None,
-    memory: Memory | None = None,
-) -> Attended:
+def flex(qu: Heads, qw: Heads, k: Keys, v: Values, r: Table, structure: Flex, bias: Bias | None = None) -> Attended:
     """The same by FlexAttention, which looks up the scores of relative positions where they are needed."""
     by_place = qw @ (r * qw.shape[3] ** -0.5).transpose(1, 2)  # B H T R
     bias = None if bias is None else bias.expand(*qu.shape[:3], k.shape[2])
@@ -226,18 +150,7 @@ def flex(
     # Without compilation it would store all scores. Under autocast q + u is float32, but the keys are not.
     compiled = qu.is_cuda and not torch.compiler.is_compiling()
     kernel = _compiled_flex_attention() if compiled else flex_attention
-    inputs = qu.to(k.dtype), k, v, score_mod
-    if memory is None:
-        return kernel(*inputs, block_mask=structure.block_mask)
-    found, about = kernel(*inputs, block_mask=structure.block_mask, return_aux=AuxRequest(lse=True))
-    return _with_memory(found, about.lse, qu, memory)
-
-
-def _with_memory(found: Attended, lse: Float[Tensor, "B H T"], qu: Heads, memory: Memory) -> Attended:
-    """Merge attention over the sequence, whose scores have the log-sum-exp `lse`, with the memory into one softmax."""
-    scores = _scores_of_memory(qu, memory)
-    total = torch.logaddexp(lse, scores.logsumexp(3))[..., None]
-    return found * (lse[..., None] - total).exp() + (scores - total).exp() @ memory.v.to(scores.dtype)
+    return kernel(qu.to(k.dtype), k, v, score_mod, block_mask=structure.block_mask)
 
 
 @cache

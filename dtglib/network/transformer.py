@@ -1,8 +1,7 @@
 """A Transformer-XL body over sequences of columns, and the log-probabilities of the next symbols.
 
 The body does not depend on the kind of sequence: stacks and trees appear only in the structure, which attention.py
-reads. A family of models can add two things to a batch, which are passed to the attention of every layer: a `bias` on
-the scores, and a `memory` such as an encoder's output.
+reads. A family of models can add a `bias` on the scores to a batch, which is passed to the attention of every layer.
 
     input i    E(token i) + E(arc i)        an arc re-uses the last piece of its head: E(LEFTARC) + E(is)
     layer      post-norm: x = LN(x + attention(x)), then x = LN(x + W2 relu(W1 x + b1) + b2)
@@ -34,7 +33,7 @@ from torch import Tensor, nn
 
 from dtglib.basics.config import require_positive
 from dtglib.basics.errors import UserError
-from dtglib.basics.shapes import Bool, Float, Int
+from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import PAD, Vocabulary
 from dtglib.network.attention import (
     AnyStructure,
@@ -42,7 +41,6 @@ from dtglib.network.attention import (
     Bias,
     Heads,
     Keys,
-    Memory,
     Table,
     Values,
     attend,
@@ -84,13 +82,6 @@ class Part(NamedTuple):
     events: int
 
 
-class Remembered(NamedTuple):
-    """The condition of a batch, such as an encoder's output: M vectors for each row."""
-
-    x: Float[Tensor, "#B M d"]
-    there: Bool[Tensor, "#B M"]  # false for padding
-
-
 class Batch(NamedTuple):
     """Compiled sentences as tensors: B rows of T positions, N of which predict something."""
 
@@ -102,7 +93,6 @@ class Batch(NamedTuple):
     legal: Legal
     target: Int[Tensor, " N"]
     bias: Any = None  # see `Transformer.bias`
-    memory: Remembered | None = None
 
     @property
     def positions(self) -> int:
@@ -119,7 +109,6 @@ class Readable(Protocol):
     structure: AnyStructure
     farthest: int
     bias: Any
-    memory: Remembered | None
 
 
 def batch_of(
@@ -128,7 +117,6 @@ def batch_of(
     device: torch.device | str = "cpu",
     farthest: int | None = None,
     bias: Any = None,
-    memory: Remembered | None = None,
 ) -> Batch:
     """Padded or packed sentences on a device, with their structure as made by `form`, such as `structure.dense`."""
     (predicts,) = np.nonzero(compiled.target.reshape(-1) != NOTHING)
@@ -144,7 +132,6 @@ def batch_of(
         Legal(may, left, right),
         target.long(),
         bias,
-        memory,
     )
 
 
@@ -187,7 +174,6 @@ class Around(NamedTuple):
     u: Float[Tensor, "H 1 D"]
     w: Float[Tensor, "H 1 D"]
     bias: Any = None
-    memory: Remembered | None = None
 
 
 class Block(nn.Module):
@@ -228,32 +214,16 @@ class Block(nn.Module):
     def attended(self, q: Heads, k: Keys, v: Values, r: Table, around: Around) -> Attended:
         """The result of attention; keys and values may belong to other positions than the queries."""
         qu = q + around.u
-        bias, memory = self.bias(qu, around.bias), self.memory(around.memory)
-        return attend(qu, q + around.w, k, v, r, around.structure, bias, memory)
+        return attend(qu, q + around.w, k, v, r, around.structure, self.bias(qu, around.bias))
 
-    def weights(
-        self, q: Heads, k: Keys, v: Values, r: Table, around: Around
-    ) -> tuple[Float[Tensor, "B H T L"], Float[Tensor, "B H L D"]]:
-        """The attention weights of all values, those of the memory last; and the values."""
-        qu, memory = q + around.u, self.memory(around.memory)
-        values = v if memory is None else torch.cat([v, memory.v.expand(len(v), -1, -1, -1)], dim=2)
+    def weights(self, q: Heads, k: Keys, v: Values, r: Table, around: Around) -> Float[Tensor, "B H T S"]:
+        """The attention weights of all values."""
         # If the values are the rows of an identity matrix, the result of attention is its weights.
-        one_hot = torch.eye(values.shape[2], device=v.device).expand(*v.shape[:2], -1, -1)
-        own, others = one_hot[:, :, : v.shape[2]], one_hot[:, :, v.shape[2] :]
-        memory = None if memory is None else memory._replace(v=others)
-        bias = self.bias(qu, around.bias)
-        return attend(qu, q + around.w, k, own, r, around.structure, bias, memory), values
+        return self.attended(q, k, torch.eye(v.shape[2], device=v.device).expand(*v.shape[:2], -1, -1), r, around)
 
     def bias(self, qu: Heads, given: Any) -> Bias | None:
         """The bias on the scores: that of the batch, unchanged. A subclass may compute it from the queries."""
         return given
-
-    def memory(self, given: Remembered | None) -> Memory | None:
-        """Keys and values of the batch's memory, made by the same linear maps as those of the sequence."""
-        if given is None:
-            return None
-        _, k, v = self.heads_of(given.x)
-        return Memory(k, v, given.there)
 
     def finish(self, x: Float[Tensor, "B T d"], attended: Heads) -> Float[Tensor, "B T d"]:
         """The rest of the layer after attention."""
@@ -311,7 +281,7 @@ class Transformer(Saved):
     def around(self, batch: Readable) -> Around:
         """The inputs that all layers share."""
         places = sinusoids(batch.farthest, self.config.width, batch.token.device)
-        return Around(batch.structure, places, self.u, self.w, batch.bias, batch.memory)
+        return Around(batch.structure, places, self.u, self.w, batch.bias)
 
     @torch.no_grad()
     def attention_weights(self, batch: Batch) -> list[Float[Tensor, "B H T T"]]:
@@ -319,9 +289,8 @@ class Transformer(Saved):
         x, around, found = self.embed(batch.token, batch.arc), self.around(batch), []
         for block in self.blocks:
             q, k, v, r = block.project(x, around.places)
-            weights, values = block.weights(q, k, v, r, around)
-            found.append(weights[..., : v.shape[2]])
-            x = block.finish(x, weights @ values)
+            found.append(block.weights(q, k, v, r, around))
+            x = block.finish(x, found[-1] @ v)
         return found
 
     def bias_of(self, batch: Compiled) -> np.ndarray | None:

@@ -41,7 +41,7 @@ def gains(
     for block, x in zip(model.blocks, states[:-1], strict=True):
         projected = block.project(x, around.places)
         with_them, without = (
-            block.weights(*projected, around._replace(bias=around.bias._replace(tables=tables)))[0][0]
+            block.weights(*projected, around._replace(bias=around.bias._replace(tables=tables)))[0]
             for tables in (chosen, nothing)
         )
         found.append(with_them - without)

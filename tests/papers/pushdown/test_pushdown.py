@@ -23,7 +23,6 @@ from dtglib.decode.beam import Widths, search
 from dtglib.decode.sampling import generate
 from dtglib.decode.trie import computed, planned
 from dtglib.decode.word_by_word import search_beginnings
-from dtglib.decode.writing import write
 from dtglib.evaluate.likelihood import score_trees
 from dtglib.families.base import build, family
 from dtglib.network.attention import sinusoids
@@ -486,15 +485,13 @@ def test_a_narrow_beam_is_a_bound_and_many_sentences_are_searched_like_one():
         assert found.log_prob <= wide.log_prob + 1e-5
 
 
-def test_a_sentence_is_drawn_and_written_with_a_tree():
+def test_a_sentence_is_drawn_with_a_tree():
     """With words of several pieces, each with one attachment."""
     network = never(model(None, seed=8), UNKNOWN)
     with torch.no_grad():
         network.output.bias[END] += 6
     drawn = list(generate(network.stepper(), network.vocabulary, 10, torch.Generator().manual_seed(1), 6))
     assert all(len(reduces_of(one.tree.tolist())) == len(one.words) for one in drawn)
-    (best,) = write(network.stepper(), network.vocabulary, [None], Widths(10, 10), most_words=3)
-    assert len(best.tree) == len(best.words) <= 3
 
 
 def test_what_is_drawn_has_the_probability_of_its_words_and_attachments():
