@@ -40,7 +40,7 @@ from dtglib.pictures.widgets import explore
 from dtglib.runs.prepare import read_part
 from dtglib.runs.settings import read_size
 from dtglib.sequences.compile import Arcs, compile_trees
-from dtglib.transitions import START, SYSTEMS, Kind, oracle, replay, take
+from dtglib.transitions import START, SYSTEMS, Kind, legal, oracle, replay, take
 from dtglib.transitions.protocol import OPEN, why_no_tree
 
 settings = read_size(size)
@@ -76,7 +76,7 @@ def steps(system, words, heads):
         name = f"GEN({names[len(state.heads)]})" if action.kind is Kind.GEN else str(action)
         new = set(enumerate(state.heads, 1)) - set(enumerate(before.heads, 1))
         arcs = [f"{names[head]} → {names[word]}" for word, head in new if head != OPEN]
-        others = [str(other) for other in system.legal(before) if other != action]
+        others = [str(other) for other in legal(system, before) if other != action]
         stack = " ".join(names[word] for word in state.stack)
         front = names[state.front] if state.front else ""
         rows.append((name, stack, front, "".join(arcs), ", ".join(others)))

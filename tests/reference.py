@@ -13,12 +13,12 @@ from collections.abc import Sequence as Row
 from functools import cache
 from itertools import combinations, product
 from pathlib import Path
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from running import PACKAGE
+from scalar_systems import Tokens, legal, oracle, step, take
 from torch import Tensor
 from toys import DTG, SYSTEM_OF, WORDS, model_of
 from trees import Heads
@@ -30,8 +30,7 @@ from dtglib.network.transformer import Batch, Transformer
 from dtglib.sequences.columns import NOTHING
 from dtglib.sequences.naive import Input, simulate
 from dtglib.sequences.structure import Structure
-from dtglib.transitions import START, SYSTEMS, Action, Kind, State, oracle, take
-from dtglib.transitions.protocol import OPEN
+from dtglib.transitions import START, SYSTEMS, Action, Kind, State
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE, MAY_POP
 
 PIECE = "piece"  # a further piece of the word that has begun, beside the actions
@@ -76,24 +75,8 @@ def spans_only_descendants(heads: tuple[int, ...]) -> bool:
 # ---- A batch by definition
 
 
-def _legal_of_tokens(state: State) -> tuple[Action, ...]:
-    if state.done:
-        return ()
-    return (Action(Kind.GEN), Action(Kind.END)) if state.heads else (Action(Kind.GEN),)
-
-
-def _step_of_tokens(state: State, action: Action) -> State:
-    is_end = action.kind is Kind.END
-    return state._replace(done=True) if is_end else state._replace(heads=(*state.heads, OPEN))
-
-
-# What TXL (tokens) has in the place of a transition system: words, and an end.
-TOKENS = ModuleType("tokens")
-TOKENS.NAME, TOKENS.legal, TOKENS.step = "tokens", _legal_of_tokens, _step_of_tokens
-
-
 def system_of(name: str):
-    return SYSTEMS[SYSTEM_OF[name]] if name in SYSTEM_OF else TOKENS
+    return SYSTEMS[SYSTEM_OF[name]] if name in SYSTEM_OF else Tokens
 
 
 def by_definition(name: str, speaks: Vocabulary, ids: Tensor, counts: Row[int], actions: Row[Action]) -> Batch:
@@ -141,9 +124,9 @@ def legal_bits(system, counts: Row[int], actions: Row[Action]) -> Legal:
     state, rows = START, []
 
     def look(begun: int) -> None:
-        legal = system.legal(state)
-        may = sum(bits.get(action.kind, 0) for action in legal) + begun
-        arcs = [sum(1 << (a.reach - 1) for a in legal if a.kind is kind) for kind in (Kind.LEFTARC, Kind.RIGHTARC)]
+        actions = legal(system, state)
+        may = sum(bits.get(action.kind, 0) for action in actions) + begun
+        arcs = [sum(1 << (a.reach - 1) for a in actions if a.kind is kind) for kind in (Kind.LEFTARC, Kind.RIGHTARC)]
         rows.append((may, *arcs))
 
     look(0)
@@ -189,12 +172,12 @@ def sequences_of_moves(system, most_pieces: int, in_pieces: bool) -> Iterator[li
 
     def grow(moves: list, state: State) -> Iterator[list]:
         is_full = pieces_in(moves) == most_pieces
-        following = [action for action in system.legal(state) if not (is_full and action.kind is Kind.GEN)]
+        following = [action for action in legal(system, state) if not (is_full and action.kind is Kind.GEN)]
         may_continue = in_pieces and moves and moves[-1] in (Action(Kind.GEN), PIECE) and not is_full
         if not following and not may_continue:
             yield moves
         for action in following:
-            yield from grow([*moves, action], system.step(state, action))
+            yield from grow([*moves, action], step(system, state, action))
         if may_continue:
             yield from grow([*moves, PIECE], state)
 
@@ -280,7 +263,7 @@ def total(log_probs: dict[tuple, float]) -> float:
 def heads_of(name: str, moves: Row[Action]) -> Heads:
     state = START
     for move in moves:
-        state = system_of(name).step(state, move)
+        state = step(system_of(name), state, move)
     return state.heads
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from scalar_systems import legal, operands, oracle, replay, take
 from toys import EXAMPLE, FAR, FIRST_PIECE, VOCABULARY, Sentence, compiled, random_sentences, small_sentences
 from trees import THERE_IS_A_DIFFERENCE, Heads, random_tree
 
@@ -17,8 +18,7 @@ from dtglib.data.symbols import arcs
 from dtglib.data.vocabulary import END, ROOT, Vocabulary
 from dtglib.sequences.columns import COMPOSE, NOTHING, STACK, Compiled
 from dtglib.sequences.compile import compile_trees
-from dtglib.transitions import START, SYSTEMS, Action, Kind, State, oracle, replay, take
-from dtglib.transitions.protocol import operands
+from dtglib.transitions import START, SYSTEMS, Action, Kind, State
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE, MAY_POP, MOST_REACH
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -190,8 +190,8 @@ def test_what_may_come_next_is_what_the_state_allows(name):
 
 
 def legal_in_reach(name: str, state: State | None, reach: int = MOST_REACH) -> set[Action]:
-    legal = SYSTEMS[name].legal(state) if state else ()
-    return {action for action in legal if action.reach <= reach}
+    actions = legal(SYSTEMS[name], state) if state else ()
+    return {action for action in actions if action.reach <= reach}
 
 
 def test_after_a_compose_position_nothing_may_come(name):

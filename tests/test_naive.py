@@ -6,9 +6,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from scalar_systems import legal, oracle, step, take
 
 from dtglib.sequences.naive import COMPOSE, STACK, Naive, as_grid, as_table, simulate, table_rows
-from dtglib.transitions import START, SYSTEMS, Action, Kind, State, oracle, take
+from dtglib.transitions import START, SYSTEMS, Action, Kind, State
 
 GOLDEN = Path(__file__).parent / "golden"
 WORDS, HEADS = ["There", "is", "a", "difference"], (2, 0, 4, 2)
@@ -294,11 +295,10 @@ def test_arc_hybrid_sees_what_arc_standard_sees():
 def walk(system_name: str, seed: int) -> tuple[list[Action], list[State], list[int]]:
     """Up to 60 legal actions taken by chance, the states they lead through, and pieces for the words."""
     chance, system, states, actions = random.Random(seed), SYSTEMS[system_name], [START], []
-    while len(actions) < 60 and system.legal(states[-1]):
-        legal = system.legal(states[-1])
+    while len(actions) < 60 and (choices := legal(system, states[-1])):
         # By chance alone, most sentences would be over after a word or two.
-        lively = [action for action in legal if len(system.legal(system.step(states[-1], action))) > 1]
-        actions.append(chance.choice(lively if lively and chance.random() < 0.95 else legal))
+        lively = [action for action in choices if len(legal(system, step(system, states[-1], action))) > 1]
+        actions.append(chance.choice(lively if lively and chance.random() < 0.95 else choices))
         states.append(take(system, states[-1], actions[-1]))
     return actions, states, [chance.randint(1, 4) for _ in states[-1].heads]
 

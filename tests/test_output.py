@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import torch
+from scalar_systems import legal, oracle, take
 from toys import READINGS, in_both_vocabularies, in_every_system, trees, vocabulary
 from trees import Heads
 
@@ -30,7 +31,7 @@ from dtglib.network.output import (
 from dtglib.network.prepared import prepared, some_of
 from dtglib.sequences.columns import NOTHING, Sequences
 from dtglib.sequences.compile import compile_trees
-from dtglib.transitions import START, SYSTEMS, Action, Kind, State, oracle, take
+from dtglib.transitions import START, SYSTEMS, Action, Kind, State
 from dtglib.transitions.rows import MAY_END
 
 WIDTH = 16
@@ -45,7 +46,7 @@ def legal_ids(name: str, state: State, in_word: bool, vocabulary: Vocabulary) ->
     """What a state allows; a word that has begun may go on, besides."""
     starts, continues = (set(np.flatnonzero(flags)) for flags in (vocabulary.starts_word, vocabulary.continues_word))
     ids = continues if in_word else set()
-    for action in SYSTEMS[name].legal(state):
+    for action in legal(SYSTEMS[name], state):
         match action:
             case Action(kind=Kind.GEN):
                 ids = ids | starts

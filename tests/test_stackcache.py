@@ -15,6 +15,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import by_definition, legal_bits, system_of
+from scalar_systems import legal, oracle, take
 from torch import Tensor
 from toys import READINGS, SENTENCES, SYSTEM_OF, in_every_dtg, in_every_model, small_model, vocabulary
 from trees import Heads, projective_trees, random_tree
@@ -27,7 +28,7 @@ from dtglib.network.transformer import REPRESENTATIONS, Batch, Transformer, batc
 from dtglib.sequences.batches import pad
 from dtglib.sequences.columns import COMPOSE, NOTHING
 from dtglib.sequences.structure import dense
-from dtglib.transitions import START, Action, Kind, oracle, take
+from dtglib.transitions import START, Action, Kind
 
 SAME = {"atol": 1e-4, "rtol": 0}
 
@@ -123,13 +124,13 @@ def random_walk(name: str, random: Random, most_words: int, length: int, begin: 
     """Arcs are as likely as words, so that stacks grow and shrink."""
     system, speaks, state, actions = system_of(name), vocabulary("pieces"), START, []
     for place in range(length):
-        legal = [a for a in system.legal(state) if a.kind is not Kind.END and a.reach <= speaks.reach]
+        choices = [a for a in legal(system, state) if a.kind is not Kind.END and a.reach <= speaks.reach]
         if len(state.heads) == most_words:
-            legal = [action for action in legal if action.kind is not Kind.GEN]
-        if not legal:
+            choices = [action for action in choices if action.kind is not Kind.GEN]
+        if not choices:
             break
-        actions.append(begin[place] if place < len(begin) else random.choice(legal))
-        state = take(system, state, actions[-1]) if name in SYSTEM_OF else system.step(state, actions[-1])
+        actions.append(begin[place] if place < len(begin) else random.choice(choices))
+        state = take(system, state, actions[-1])
     starts, continues = (flags.nonzero()[0].tolist() for flags in (speaks.starts_word, speaks.continues_word))
     counts = [random.randint(1, 4) for _ in state.heads]
     ids = [random.choice(continues if place else starts) for count in counts for place in range(count)]
@@ -259,7 +260,7 @@ def is_an_oracles(name: str, actions: list[Action]) -> bool:
     state = START
     for action in actions:
         state = take(system_of(name), state, action)
-    is_tree = Action(Kind.END) in system_of(name).legal(state)
+    is_tree = Action(Kind.END) in legal(system_of(name), state)
     return is_tree and oracle(system_of(name), state.heads)[: len(actions)] == actions
 
 

@@ -1,6 +1,6 @@
 """The stack machines that write a sentence with its tree: the legal actions, their effects, and the oracle.
-In: heads, or actions. Out: actions, or heads; in plain Python on a `State`, and in numba on rows of integers.
-Read first: protocol.py, then arc_standard.py.
+In: heads, or actions. Out: actions, or heads.
+Read first: protocol.py, then arc_standard.py and derivation.py.
 
     >>> actions = oracle(SYSTEMS["arc-standard"], (2, 0, 4, 2))        # There is a difference
     >>> print(*actions)
@@ -10,17 +10,8 @@ Read first: protocol.py, then arc_standard.py.
 """
 
 from dtglib.transitions import arc_eager, arc_hybrid, arc_standard, arc_swift
-from dtglib.transitions.protocol import (
-    START,
-    Action,
-    IllegalAction,
-    Kind,
-    State,
-    oracle,
-    replay,
-    replay_labelled,
-    take,
-)
+from dtglib.transitions.derivation import legal, oracle, replay, take
+from dtglib.transitions.protocol import START, Action, IllegalAction, Kind, State
 
 SYSTEMS = {system.NAME: system for system in (arc_standard, arc_hybrid, arc_eager, arc_swift)}
 
@@ -31,8 +22,8 @@ __all__ = [
     "IllegalAction",
     "Kind",
     "State",
+    "legal",
     "oracle",
     "replay",
-    "replay_labelled",
     "take",
 ]

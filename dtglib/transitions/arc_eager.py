@@ -14,73 +14,11 @@ figure shows that ROOT is popped, too, and the released code does not contain ar
 """
 
 from dtglib.basics.jit import njit
-from dtglib.transitions.protocol import (
-    END,
-    GEN,
-    LEFTARC,
-    OPEN,
-    POP,
-    RIGHTARC,
-    Action,
-    Kind,
-    State,
-    Tree,
-    operands,
-    with_head,
-)
+from dtglib.transitions.protocol import OPEN, Kind
 from dtglib.transitions.rows import MAY_END, MAY_GENERATE, MAY_POP, generate_in_buffer
 
 NAME = "arc-eager"
 REACH = 1  # of its longest arcs
-
-
-def legal(state: State) -> tuple[Action, ...]:
-    if state.done:
-        return ()
-    if not state.stack:
-        return (END,)
-    top, actions = state.stack[-1], []
-    # When the one dependent of ROOT is popped, no further word could be attached.
-    is_closing = top == 0 and state.has_root
-    if not is_closing:
-        actions.append(GEN)
-    if state.front and top and state.heads[top - 1] == OPEN:
-        actions.append(LEFTARC)
-    if state.front and not is_closing:
-        actions.append(RIGHTARC)
-    if is_closing or (top and state.heads[top - 1] != OPEN and not (state.front and state.heads[top - 1] == 0)):
-        actions.append(POP)
-    return tuple(actions)
-
-
-def step(state: State, action: Action) -> State:
-    match action.kind:
-        case Kind.GEN:
-            return State(state.visible, len(state.heads) + 1, (*state.heads, OPEN))
-        case Kind.POP:
-            return state._replace(stack=state.stack[:-1])
-        case Kind.END:
-            return state._replace(done=True)
-    head, dependent = operands(state, action)
-    heads = with_head(state.heads, dependent, head)
-    if action.kind is Kind.LEFTARC:
-        return State(state.stack[:-1], state.front, heads)
-    return State(state.visible, 0, heads)
-
-
-def wanted(state: State, tree: Tree) -> Action:
-    if state.front:
-        top, front = state.stack[-1], state.front
-        if tree.heads[top] == front:
-            return LEFTARC
-        if tree.heads[front] == top:
-            return RIGHTARC
-        # The front's head, or one of its dependents, lies deeper: the words above it must be popped first.
-        if tree.heads[front] < top or tree.leftmost[front] < top:
-            return POP
-    if len(state.heads) < tree.size:
-        return GEN
-    return POP if state.stack else END
 
 
 @njit

@@ -11,55 +11,11 @@ systems write every tree by the same actions (paper, section 3.4); arc-standard 
 """
 
 from dtglib.basics.jit import njit
-from dtglib.transitions.protocol import (
-    END,
-    GEN,
-    LEFTARC,
-    OPEN,
-    RIGHTARC,
-    Action,
-    Kind,
-    State,
-    Tree,
-    operands,
-    with_head,
-)
+from dtglib.transitions.protocol import Kind
 from dtglib.transitions.rows import MAY_END, MAY_GENERATE, generate_in_buffer
 
 NAME = "arc-hybrid"
 REACH = 1  # of its longest arcs
-
-
-def legal(state: State) -> tuple[Action, ...]:
-    words = len(state.visible) - 1
-    if state.done:
-        return ()
-    if words == 0:
-        return (END,) if state.heads else (GEN,)
-    return (GEN, LEFTARC, RIGHTARC) if words > 1 and state.front else (GEN, RIGHTARC)
-
-
-def step(state: State, action: Action) -> State:
-    match action.kind:
-        case Kind.GEN:
-            return State(state.visible, len(state.heads) + 1, (*state.heads, OPEN))
-        case Kind.END:
-            return state._replace(done=True)
-    head, dependent = operands(state, action)
-    heads = with_head(state.heads, dependent, head)
-    if action.kind is Kind.LEFTARC:
-        return State(state.stack[:-1], state.front, heads)
-    return State(state.visible[:-1], 0, heads)
-
-
-def wanted(state: State, tree: Tree) -> Action:
-    if len(state.visible) > 1:
-        lower, upper = state.visible[-2:]
-        if state.front and tree.heads[lower] == upper:
-            return LEFTARC
-        if tree.heads[upper] == lower and tree.rightmost[upper] <= len(state.heads):
-            return RIGHTARC
-    return GEN if len(state.heads) < tree.size else END
 
 
 @njit

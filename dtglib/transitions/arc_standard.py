@@ -9,52 +9,11 @@ RIGHTARC from ROOT, when one word is left; after it only END is legal.
 """
 
 from dtglib.basics.jit import njit
-from dtglib.transitions.protocol import (
-    END,
-    GEN,
-    LEFTARC,
-    OPEN,
-    RIGHTARC,
-    Action,
-    Kind,
-    State,
-    Tree,
-    operands,
-    with_head,
-)
+from dtglib.transitions.protocol import Kind
 from dtglib.transitions.rows import MAY_END, MAY_GENERATE, generate_on_stack
 
 NAME = "arc-standard"
 REACH = 1  # of its longest arcs
-
-
-def legal(state: State) -> tuple[Action, ...]:
-    words = len(state.stack) - 1
-    if state.done:
-        return ()
-    if words == 0:
-        return (END,) if state.heads else (GEN,)
-    return (GEN, RIGHTARC) if words == 1 else (GEN, LEFTARC, RIGHTARC)
-
-
-def step(state: State, action: Action) -> State:
-    match action.kind:
-        case Kind.GEN:
-            return State((*state.stack, len(state.heads) + 1), 0, (*state.heads, OPEN))
-        case Kind.END:
-            return state._replace(done=True)
-    head, dependent = operands(state, action)
-    return State((*state.stack[:-2], head), 0, with_head(state.heads, dependent, head))
-
-
-def wanted(state: State, tree: Tree) -> Action:
-    if len(state.stack) > 1:
-        lower, upper = state.stack[-2:]
-        if tree.heads[lower] == upper:
-            return LEFTARC
-        if tree.heads[upper] == lower and tree.rightmost[upper] <= len(state.heads):
-            return RIGHTARC
-    return GEN if len(state.heads) < tree.size else END
 
 
 @njit

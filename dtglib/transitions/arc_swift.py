@@ -13,56 +13,11 @@ next. Here it stays visible, as in arc-eager; the words between and the old head
 """
 
 from dtglib.basics.jit import njit
-from dtglib.transitions.protocol import END, GEN, OPEN, Action, Kind, State, Tree, operands, with_head
+from dtglib.transitions.protocol import OPEN, Kind
 from dtglib.transitions.rows import MAY_END, MAY_GENERATE, MOST_REACH, generate_in_buffer
 
 NAME = "arc-swift"
 REACH = MOST_REACH  # of its longest arcs
-
-
-def legal(state: State) -> tuple[Action, ...]:
-    if state.done:
-        return ()
-    actions = [GEN]
-    for reach, word in enumerate(reversed(state.stack), start=1):
-        if not state.front:
-            break
-        is_open = word > 0 and state.heads[word - 1] == OPEN
-        if is_open:
-            actions.append(Action(Kind.LEFTARC, reach))
-        if word or not state.has_root:
-            actions.append(Action(Kind.RIGHTARC, reach))
-        if is_open:
-            break
-    if state.heads and OPEN not in state.heads:
-        actions.append(END)
-    return tuple(actions)
-
-
-def step(state: State, action: Action) -> State:
-    match action.kind:
-        case Kind.GEN:
-            return State(state.visible, len(state.heads) + 1, (*state.heads, OPEN))
-        case Kind.END:
-            return state._replace(done=True)
-    head, dependent = operands(state, action)
-    heads = with_head(state.heads, dependent, head)
-    if action.kind is Kind.LEFTARC:
-        return State(state.stack[: -action.reach], state.front, heads)
-    return State((*state.stack[: len(state.stack) - action.reach + 1], state.front), 0, heads)
-
-
-def wanted(state: State, tree: Tree) -> Action:
-    for reach, word in enumerate(reversed(state.stack), start=1):
-        if not state.front:
-            break
-        if tree.heads[word] == state.front:
-            return Action(Kind.LEFTARC, reach)
-        if tree.heads[state.front] == word:
-            return Action(Kind.RIGHTARC, reach)
-        if word and state.heads[word - 1] == OPEN:
-            break
-    return GEN if len(state.heads) < tree.size else END
 
 
 @njit

@@ -1,8 +1,8 @@
-"""Many states at once: the rules of a system over arrays, for beams with hundreds of hypotheses and for tests.
+"""Many states at once: the rules of a system over arrays, for beams with hundreds of hypotheses.
 
     states = start(batch=300, most_words=40)
     may, left, right = legal(system, states)         # what each state allows, see rows.py
-    step(system, states, kinds, reaches)             # advance each state in place; KEEP leaves a state as it is
+    step(system, states, kinds, reaches)             # advance each state in place
 
 The rules are `legal_row` and `step_row` of the system, the same ones that compile training sequences.
 """
@@ -13,11 +13,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from dtglib.basics.jit import njit
-from dtglib.transitions.protocol import OPEN, Action, IllegalAction, Kind, State
-from dtglib.transitions.rows import MAY_END, MAY_GENERATE, MAY_POP, MOST_REACH, row_after, row_of
+from dtglib.transitions.protocol import OPEN, Kind
+from dtglib.transitions.rows import MAY_GENERATE, MAY_POP, MOST_REACH, row_after, row_of
 from dtglib.transitions.rules import legal_row, number_of, step_row
-
-KEEP = -1
 
 Record = TypeVar("Record", bound=tuple)  # a NamedTuple of arrays with a row for each derivation, such as States
 
@@ -68,19 +66,8 @@ def closing(system: ModuleType, states: States) -> tuple[np.ndarray, np.ndarray,
 
 
 def step(system: ModuleType, states: States, kinds: np.ndarray, reaches: np.ndarray) -> None:
-    """Advance every state by its action, in place. The actions are not checked; `take` checks them."""
+    """Advance every state by its action, in place. The actions are not checked."""
     _step(number_of(system), states, kinds, reaches)
-
-
-def take(system: ModuleType, states: States, kinds: np.ndarray, reaches: np.ndarray) -> None:
-    """Check all actions, then `step`; nothing is changed if one of them is not legal."""
-    may, left, right = legal(system, states)
-    for row, (kind, reach) in enumerate(zip(kinds, reaches, strict=True)):
-        allowed = as_actions(may[row], left[row], right[row])
-        if kind != KEEP and Action(Kind(kind), int(reach)) not in allowed:
-            action = Action(Kind(kind), int(reach))
-            raise IllegalAction(f"{system.NAME}: row {row}: {action} is not legal in {as_state(states, row)}")
-    step(system, states, kinds, reaches)
 
 
 @njit
@@ -113,12 +100,9 @@ def _step(system, states, kinds, reaches):
     for number in range(len(states.depth)):
         if kinds[number] == Kind.END:
             states.done[number] = True
-        elif kinds[number] != KEEP:
-            put_row(
-                states,
-                number,
-                step_row(system, row_at(states, number), np.int64(kinds[number]), np.int64(reaches[number])),
-            )
+        else:
+            kind, reach = np.int64(kinds[number]), np.int64(reaches[number])
+            put_row(states, number, step_row(system, row_at(states, number), kind, reach))
 
 
 @njit
@@ -141,23 +125,3 @@ def _closes(system, row, kind, reach):
     copy = row_of(row.stack.copy(), row.depth, row.front, row.heads.copy(), row.count)
     may, _, _ = legal_row(system, row_after(copy, step_row(system, copy, kind, reach)))
     return may & MAY_GENERATE == 0
-
-
-def as_actions(may: int | np.integer, left: int | np.integer, right: int | np.integer) -> set[Action]:
-    """Return as actions what `legal` says of one state."""
-    bits = {MAY_GENERATE: Kind.GEN, MAY_POP: Kind.POP, MAY_END: Kind.END}
-    actions = {Action(kind) for bit, kind in bits.items() if may & bit}
-    for kind, reaches in ((Kind.LEFTARC, left), (Kind.RIGHTARC, right)):
-        actions |= {Action(kind, bit + 1) for bit in range(int(reaches).bit_length()) if reaches >> bit & 1}
-    return actions
-
-
-def as_state(states: States, row: int) -> State:
-    """Return the State that a row stands for."""
-    count = int(states.count[row])
-    return State(
-        tuple(map(int, states.stack[row, : states.depth[row]])),
-        int(states.front[row]),
-        tuple(map(int, states.heads[row, 1 : count + 1])),
-        bool(states.done[row]),
-    )

@@ -6,14 +6,9 @@ difference" with heads (2, 0, 4, 2) is written by
 
     GEN GEN LEFTARC GEN GEN LEFTARC RIGHTARC RIGHTARC END        (paper, figure 1; END is `<END>`)
 
-A system is a module with three functions that define it, and three more that do the same on arrays:
-
-    legal(state)              the actions that may come next
-    step(state, action)       the state after it
-    wanted(state, tree)       the action that the oracle takes on its way to a tree
-    legal_row, step_row, wanted_row        the same for numba, on rows of integers (rows.py)
-
-and with two constants, its NAME and its REACH: how far its arcs reach at most.
+A system is a module with three functions on rows of integers (rows.py), which numba compiles: `legal_row`, `step_row`
+and `wanted_row`. These rules compile training sequences, advance beams, and move a single `State` (derivation.py). It
+has two constants: its NAME and its REACH, the reach of its longest arcs.
 
 In every system an arc joins the topmost word and the one `reach` words below it. The topmost word is the front of the
 buffer where a system has one that holds a word, else the top of the stack. LEFTARC makes the topmost word the head,
@@ -27,7 +22,6 @@ With labels the tree above is written by
 
 from collections.abc import Sequence
 from enum import IntEnum
-from types import ModuleType
 from typing import NamedTuple
 
 from dtglib.basics.errors import UserError
@@ -71,39 +65,12 @@ class State(NamedTuple):
     heads: tuple[int, ...] = ()  # of the words generated so far
     done: bool = False
 
-    @property
-    def visible(self) -> tuple[int, ...]:
-        """Return the visible words from the bottom: the stack and, above it, the front."""
-        return (*self.stack, self.front) if self.front else self.stack
-
-    @property
-    def has_root(self) -> bool:
-        return 0 in self.heads
-
 
 START = State()
 
 
 class IllegalAction(ValueError):
-    """The caller took an action that its state does not allow."""
-
-
-def operands(state: State, action: Action) -> tuple[int, int]:
-    """Return the head and the dependent that an arc joins."""
-    lower, upper = state.visible[-1 - action.reach], state.visible[-1]
-    return (upper, lower) if action.kind is Kind.LEFTARC else (lower, upper)
-
-
-def with_head(heads: tuple[int, ...], dependent: int, head: int) -> tuple[int, ...]:
-    return (*heads[: dependent - 1], head, *heads[dependent:])
-
-
-def take(system: ModuleType, state: State, action: Action) -> State:
-    """Check an action, then `step`. An arc may have any label."""
-    if (action._replace(label=None) if action.is_arc else action) not in system.legal(state):
-        legal = ", ".join(map(str, system.legal(state))) or "none"
-        raise IllegalAction(f"{system.NAME}: {action} is not legal in {state}; legal are {legal}")
-    return system.step(state, action)
+    """An action that is not legal in its state."""
 
 
 class Tree(NamedTuple):
@@ -112,10 +79,6 @@ class Tree(NamedTuple):
     heads: list[int]
     leftmost: list[int]  # of each word, its leftmost dependent, or itself where that lies to its right
     rightmost: list[int]
-
-    @property
-    def size(self) -> int:
-        return len(self.heads) - 1
 
 
 def as_tree(heads: Sequence[int]) -> Tree:
@@ -154,32 +117,3 @@ def why_no_tree(heads: Sequence[int]) -> str | None:
         first, second = crossing
         return f"not projective: arc {first[0]}->{first[1]} crosses {second[0]}->{second[1]}"
     return None
-
-
-def oracle(system: ModuleType, heads: Sequence[int], labels: Sequence[str] | None = None) -> list[Action]:
-    """Return the actions that write a tree, with the preference LEFTARC/RIGHTARC > GEN > POP (paper, section 2)."""
-    tree, state, actions = as_tree(heads), START, []
-    while not state.done:
-        action = system.wanted(state, tree)
-        if labels is not None and action.is_arc:
-            action = action._replace(label=labels[operands(state, action)[1] - 1])
-        actions.append(action)
-        state = take(system, state, action)
-    return actions
-
-
-def replay(system: ModuleType, actions: Sequence[Action]) -> tuple[int, ...]:
-    """Return the heads of the tree that a sequence of actions writes."""
-    return replay_labelled(system, actions)[0]
-
-
-def replay_labelled(system: ModuleType, actions: Sequence[Action]) -> tuple[tuple[int, ...], tuple[str | None, ...]]:
-    """Return the heads of the tree that a sequence of actions writes, and the labels of the words' arcs."""
-    state, labels = START, {}
-    for action in actions:
-        before, state = state, take(system, state, action)
-        if action.is_arc:
-            labels[operands(before, action)[1]] = action.label
-    if not state.done:
-        raise IllegalAction(f"{system.NAME}: the actions stop before END, in {state}")
-    return state.heads, tuple(labels[word] for word in range(1, len(state.heads) + 1))
