@@ -6,9 +6,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from naive_tables import as_grid, as_table, table_rows
 from scalar_systems import legal, oracle, step, take
 
-from dtglib.sequences.naive import COMPOSE, STACK, Naive, as_grid, as_table, simulate, table_rows
+from dtglib.sequences.naive import COMPOSE, STACK, Naive, simulate
 from dtglib.transitions import START, SYSTEMS, Action, Kind, State
 
 GOLDEN = Path(__file__).parent / "golden"

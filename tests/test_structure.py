@@ -48,6 +48,14 @@ def rows_as_in_naive(structure: Structure, row: int, length: int) -> list[list[i
     return np.where(visible.numpy(), relpos.numpy().astype(object), None).tolist()
 
 
+def assert_is_naive(structure: Structure, row: int, naive: Naive, sentence: Sentence) -> None:
+    """One row of a batch is what the definitions say; a failure names the sentence and the first wrong position."""
+    for i, (found, expected) in enumerate(
+        zip(rows_as_in_naive(structure, row, len(naive.kind)), naive.relpos, strict=True)
+    ):
+        assert found == expected, f"row {row}, position {i} ({naive.inputs[i]}) of heads and pieces {sentence}"
+
+
 def everywhere(v: Vectors) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """All rows, i and j of a batch, to be handed to the functions of `flex`."""
     rows, size = v.kind.shape
@@ -62,8 +70,7 @@ def everywhere(v: Vectors) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 def test_the_vectors_say_what_the_definitions_say_for_random_sentences(name):
     structure = dense(vectors_of(padded(name)))
     for row, sentence in enumerate(MANY):
-        naive = by_definition(name, sentence)
-        assert rows_as_in_naive(structure, row, len(naive.kind)) == naive.relpos
+        assert_is_naive(structure, row, by_definition(name, sentence), sentence)
 
 
 @in_every_system
@@ -71,8 +78,7 @@ def test_the_vectors_say_what_the_definitions_say_for_all_trees_of_up_to_five_wo
     sentences = small_sentences(5)
     structure = dense(vectors_of(pad(compiled(name, sentences), range(len(sentences)))))
     for row, sentence in enumerate(sentences):
-        naive = by_definition(name, sentence)
-        assert rows_as_in_naive(structure, row, len(naive.kind)) == naive.relpos
+        assert_is_naive(structure, row, by_definition(name, sentence), sentence)
 
 
 @in_every_system
@@ -82,16 +88,15 @@ def test_the_vectors_say_what_the_definitions_say_for_any_tree_and_any_pieces(na
     heads = data.draw(projective_trees(most_words=40))
     pieces = data.draw(st.lists(st.integers(1, 4), min_size=len(heads), max_size=len(heads)))
     sentence = (heads, tuple(pieces))
-    naive = by_definition(name, sentence)
-    assert rows_as_in_naive(dense(vectors_of(pad(compiled(name, [sentence]), [0]))), 0, len(naive.kind)) == naive.relpos
+    structure = dense(vectors_of(pad(compiled(name, [sentence]), [0])))
+    assert_is_naive(structure, 0, by_definition(name, sentence), sentence)
 
 
 @in_every_system
 def test_the_vectors_say_what_the_definitions_say_for_200_words_that_hang_one_from_the_other(name):
     sentence = (tuple(range(200)), (1,) * 200)
-    naive = by_definition(name, sentence)
     structure = dense(vectors_of(pad(compiled(name, [sentence]), [0])))
-    assert rows_as_in_naive(structure, 0, len(naive.kind)) == naive.relpos
+    assert_is_naive(structure, 0, by_definition(name, sentence), sentence)
 
 
 @in_every_system
@@ -99,7 +104,7 @@ def test_the_kinds_are_those_of_the_definitions(name):
     for row, sentence in enumerate(MANY):
         naive = by_definition(name, sentence)
         kinds = ["COMPOSE" if kind == COMPOSE else "STACK" for kind in padded(name).kind[row, : len(naive.kind)]]
-        assert kinds == naive.kind
+        assert kinds == naive.kind, (row, sentence)
 
 
 @in_every_system
@@ -111,7 +116,7 @@ def test_what_comes_later_changes_no_row(name):
         for stop in range(1, len(actions)):
             words = sum(action.kind is Kind.GEN for action in actions[:stop])
             begun = simulate(name, actions[:stop], pieces[:words])
-            assert rows_as_in_naive(structure, 0, len(begun.kind)) == begun.relpos
+            assert_is_naive(structure, 0, begun, (heads, pieces))
 
 
 @in_every_system
@@ -168,7 +173,7 @@ def test_who_is_gone_stays_gone(name):
         looks = visible[batch.kind[row] == STACK]
         seen_from_the_start = np.logical_or.accumulate(looks, axis=0)
         gone = seen_from_the_start & ~looks
-        assert (np.diff(gone.astype(int), axis=0) >= 0).all()
+        assert (np.diff(gone.astype(int), axis=0) >= 0).all(), (row, MANY[row])
 
 
 # ---- FlexAttention
@@ -192,9 +197,10 @@ def test_flex_is_naive_position_by_position(name):
         naive = by_definition(name, SHORT[row])
         for i, j in np.ndindex(len(naive.kind), len(naive.kind)):
             b, at_i, at_j = torch.tensor(row), torch.tensor(i), torch.tensor(j)
-            assert functions.mask_mod(b, torch.tensor(0), at_i, at_j).item() == naive.visible[i][j]
+            where = f"row {row}, i = {i}, j = {j} of {SHORT[row]}"
+            assert functions.mask_mod(b, torch.tensor(0), at_i, at_j).item() == naive.visible[i][j], where
             if naive.visible[i][j]:
-                assert functions.relpos(b, at_i, at_j).item() == naive.relpos[i][j]
+                assert functions.relpos(b, at_i, at_j).item() == naive.relpos[i][j], where
 
 
 @pytest.mark.parametrize("rows", [padded, packed])
@@ -204,6 +210,15 @@ def test_the_block_mask_keeps_the_blocks_in_which_anything_is_visible_and_no_oth
     has_any = in_blocks(dense(v).visible)
     assert not has_any.all()
     assert flex(v).block_mask.to_dense()[:, 0].bool().equal(has_any)
+
+
+@in_every_system
+def test_the_lists_for_the_backward_pass_are_those_of_the_transposed_blocks(name):
+    mask = flex(vectors_of(packed(name))).block_mask
+    needed = mask.to_dense()[:, 0].bool()
+    for row, key in np.ndindex(needed.shape[0], needed.shape[2]):
+        queries = mask.q_indices[row, 0, key, : mask.q_num_blocks[row, 0, key]]
+        assert queries.tolist() == needed[row, :, key].nonzero()[:, 0].tolist(), (row, key)
 
 
 @in_every_system

@@ -1,4 +1,4 @@
-"""What each position sees, by the paper's definitions, on a real stack (Algorithm 1, section 3.4, appendix B).
+"""The paper's definitions on a real stack (Algorithm 1, section 3.4, appendix B): what each position sees.
 
 The doubled sequence is played on a stack of entries. An entry holds the positions that stand for one word: its pieces,
 or the one COMPOSE position that took its place. This is slow and literal: the columns of `compile` and the masks of
@@ -26,7 +26,7 @@ STACK, COMPOSE = "STACK", "COMPOSE"
 
 
 class Input(NamedTuple):
-    """What a position reads: a piece of a word; or an arc with the last piece of its head; or only POP."""
+    """The input of a position: a piece of a word, or an arc with the last piece of its head, or only POP."""
 
     action: str  # as the paper writes it, LEFTARC2[1] for the doubled copy in arc-swift; "" for a generated piece
     word: int | None  # from 1; 0 is ROOT, None is POP's
@@ -40,21 +40,25 @@ class Naive(NamedTuple):
     visible: list[list[bool]]
     relpos: list[list[int | None]]  # None where not visible
     inputs: list[Input]
-    predicts: list[Action | Literal["piece"] | None]  # "piece": a further piece of the same word; None: nothing
+    predicts: list["Predicted"]
 
 
-class Entry(NamedTuple):
+class StackEntry(NamedTuple):
     """A word on the stack or in the buffer."""
 
     word: int
     positions: list[int]
 
 
+Stack = list[StackEntry]  # from the bottom
+Predicted = Action | Literal["piece"] | None  # "piece": a further piece of the same word; None: nothing
+
+
 class Position(NamedTuple):
     kind: str
     relpos: dict[int, int]  # of the positions that this one sees, itself included
     input: Input
-    predicts: Action | Literal["piece"] | None
+    predicts: Predicted
 
 
 def simulate(system_name: str, actions: Sequence[Action], pieces: Sequence[int]) -> Naive:
@@ -64,10 +68,10 @@ def simulate(system_name: str, actions: Sequence[Action], pieces: Sequence[int])
         raise ValueError(f"{generated} words are generated, each in 1 piece or more, but pieces is {list(pieces)}")
     arc = ARCS[system_name]
     last_piece = [0, *(count - 1 for count in pieces)]  # ROOT's first
-    stack, buffer, word = [Entry(0, [0])], [], 0
+    stack, buffer, word = [StackEntry(0, [0])], [], 0
     played: list[Position] = []
 
-    def look_at_the_stack(taken: Input, predicts: Action | Literal["piece"] | None) -> None:
+    def look_at_the_stack(taken: Input, predicts: Predicted) -> None:
         played.append(_stack_position(len(played), stack + buffer, taken, predicts))
 
     look_at_the_stack(Input("", 0, 0), actions[0] if actions else None)
@@ -91,15 +95,13 @@ def simulate(system_name: str, actions: Sequence[Action], pieces: Sequence[int])
     return _as_naive(played)
 
 
-def _stack_position(
-    here: int, entries: list[Entry], taken: Input, predicts: Action | Literal["piece"] | None
-) -> Position:
+def _stack_position(here: int, entries: Stack, taken: Input, predicts: Predicted) -> Position:
     """See all entries (given from the bottom), each at its distance in words from the topmost, and itself at 0."""
     seen = {j: len(entries) - 1 - height for height, entry in enumerate(entries) for j in entry.positions}
     return Position(STACK, seen | {here: 0}, taken, predicts)
 
 
-def _compose_position(here: int, head: Entry, others: list[Entry], taken: Input) -> Position:
+def _compose_position(here: int, head: StackEntry, others: Stack, taken: Input) -> Position:
     """See the words that an arc joins: the head at 0, the dependent (and what lies between, in arc-swift) at -1."""
     seen = {j: -1 for entry in others for j in entry.positions} | dict.fromkeys(head.positions, 0)
     return Position(COMPOSE, seen | {here: 0}, taken, None)
@@ -116,9 +118,9 @@ def _as_naive(played: list[Position]) -> Naive:
     )
 
 
-def _push(system_name: str, stack: list[Entry], buffer: list[Entry], word: int) -> Entry:
+def _push(system_name: str, stack: Stack, buffer: Stack, word: int) -> StackEntry:
     """Put a new word onto the stack in arc-standard, else into the buffer, whose word settles on the stack."""
-    entry = Entry(word, [])
+    entry = StackEntry(word, [])
     if system_name == "arc-standard":
         stack.append(entry)
     else:
@@ -127,7 +129,7 @@ def _push(system_name: str, stack: list[Entry], buffer: list[Entry], word: int) 
     return entry
 
 
-def _shift(stack: list[Entry], buffer: list[Entry]) -> None:
+def _shift(stack: Stack, buffer: Stack) -> None:
     stack += buffer
     buffer.clear()
 
@@ -136,22 +138,22 @@ def _shift(stack: list[Entry], buffer: list[Entry]) -> None:
 # returns the entry of the head and the other entries that the COMPOSE position sees.
 
 
-def _arc_standard(stack: list[Entry], buffer: list[Entry], action: Action, here: int) -> tuple[Entry, list[Entry]]:
+def _arc_standard(stack: Stack, buffer: Stack, action: Action, here: int) -> tuple[StackEntry, Stack]:
     """Algorithm 1: take two words off the stack, and push the COMPOSE position."""
     upper, lower = stack.pop(), stack.pop()
     head, dependent = (upper, lower) if action.kind is Kind.LEFTARC else (lower, upper)
-    stack.append(Entry(head.word, [here]))
+    stack.append(StackEntry(head.word, [here]))
     return head, [dependent]
 
 
-def _left_arc_of_the_front(stack: list[Entry], buffer: list[Entry], here: int) -> tuple[Entry, list[Entry]]:
+def _left_arc_of_the_front(stack: Stack, buffer: Stack, here: int) -> tuple[StackEntry, Stack]:
     """LEFTARC of arc-hybrid and arc-eager: the front takes the top of the stack."""
     head, dependent = buffer.pop(), stack.pop()
-    buffer.append(Entry(head.word, [here]))
+    buffer.append(StackEntry(head.word, [here]))
     return head, [dependent]
 
 
-def _arc_hybrid(stack: list[Entry], buffer: list[Entry], action: Action, here: int) -> tuple[Entry, list[Entry]]:
+def _arc_hybrid(stack: Stack, buffer: Stack, action: Action, here: int) -> tuple[StackEntry, Stack]:
     """A RIGHTARC joins two words of the stack, so a word that waits in the buffer is shifted first."""
     if action.kind is Kind.LEFTARC:
         return _left_arc_of_the_front(stack, buffer, here)
@@ -159,16 +161,16 @@ def _arc_hybrid(stack: list[Entry], buffer: list[Entry], action: Action, here: i
     return _arc_standard(stack, buffer, action, here)
 
 
-def _arc_eager(stack: list[Entry], buffer: list[Entry], action: Action, here: int) -> tuple[Entry, list[Entry]]:
+def _arc_eager(stack: Stack, buffer: Stack, action: Action, here: int) -> tuple[StackEntry, Stack]:
     """Section 3.4: RIGHTARC does not pop its dependent, which settles above the composed head."""
     if action.kind is Kind.LEFTARC:
         return _left_arc_of_the_front(stack, buffer, here)
     dependent, head = buffer.pop(), stack.pop()
-    stack += [Entry(head.word, [here]), dependent]
+    stack += [StackEntry(head.word, [here]), dependent]
     return head, [dependent]
 
 
-def _arc_swift(stack: list[Entry], buffer: list[Entry], action: Action, here: int) -> tuple[Entry, list[Entry]]:
+def _arc_swift(stack: Stack, buffer: Stack, action: Action, here: int) -> tuple[StackEntry, Stack]:
     """Join the front and the k-th word of the stack; the k - 1 words between are seen, too, and popped.
 
     A doubt: section 3.4 says of both arcs, "we mask all these k + 1 tokens for subsequent positions". Here the
@@ -177,72 +179,10 @@ def _arc_swift(stack: list[Entry], buffer: list[Entry], action: Action, here: in
     front = buffer.pop()
     *between, reached = [stack.pop() for _ in range(action.reach)]
     if action.kind is Kind.LEFTARC:
-        buffer.append(Entry(front.word, [here]))
+        buffer.append(StackEntry(front.word, [here]))
         return front, [*between, reached]
-    stack += [Entry(reached.word, [here]), front]
+    stack += [StackEntry(reached.word, [here]), front]
     return reached, [*between, front]
 
 
 ARCS = {"arc-standard": _arc_standard, "arc-hybrid": _arc_hybrid, "arc-eager": _arc_eager, "arc-swift": _arc_swift}
-
-
-class TableRow(NamedTuple):
-    """A row as in the paper's figures 2, 4 and 5, with what the position sees."""
-
-    i: str
-    input: str
-    mask: str
-    prediction: str
-    sees: str
-
-
-def table_rows(naive: Naive, words: Sequence[str]) -> list[TableRow]:
-    """Return the sequence in the paper's notation; the pieces of a word are named difference/1, difference/2."""
-    names = _input_names(naive, words)
-    rows = []
-    for i, name in enumerate(names):
-        seen = [f"{j} {names[j]}" for j in range(i) if naive.visible[i][j]]
-        sees = ", ".join([*seen, f"{i} itself"] if naive.visible[i][i] else seen)
-        rows.append(TableRow(str(i), name, naive.kind[i], _prediction_name(naive, names, i), sees))
-    return rows
-
-
-def as_table(naive: Naive, words: Sequence[str]) -> str:
-    """Return `table_rows` as text in aligned columns."""
-    rows = [TableRow("i", "input", "mask", "prediction", "sees"), *table_rows(naive, words)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n" for row in rows
-    )
-
-
-def as_grid(naive: Naive) -> str:
-    """Return relative positions as text: row i is what position i sees, with a dot where it sees nothing."""
-    count = range(len(naive.kind))
-    lines = [["", *count]] + [[i, *("." if r is None else r for r in naive.relpos[i][: i + 1])] for i in count]
-    return "".join(" ".join(f"{cell:>2}" for cell in line) + "\n" for line in lines)
-
-
-def _input_names(naive: Naive, words: Sequence[str]) -> list[str]:
-    tokens = ["<ROOT>", *words]
-    in_pieces = {taken.word for taken in naive.inputs if taken.piece}
-
-    def name(taken: Input) -> str:
-        if taken.word is None:
-            return taken.action
-        piece = f"/{taken.piece + 1}" if taken.word in in_pieces else ""
-        return (f"{taken.action} + " if taken.action else "") + tokens[taken.word] + piece
-
-    return [name(taken) for taken in naive.inputs]
-
-
-def _prediction_name(naive: Naive, names: list[str], i: int) -> str:
-    match naive.predicts[i]:
-        case None:
-            return "-"
-        case Action(kind=Kind.END):
-            return "<END>"
-        case "piece" | Action(kind=Kind.GEN):
-            return f"GEN({names[i + 1]})"
-        case action:
-            return str(action)
