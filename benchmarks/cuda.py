@@ -88,7 +88,10 @@ SUITES, SUITE_WORDS = 3132, 14
 PARTS = ("checks", "training", "trees", "beam", "growth")
 
 # How much is on a device at once, in a search and in sums over trees. The GPU's numbers are guesses.
-OF_SEARCH = {"rows that look": sequence_stepper.AT_ONCE, "rows of probabilities": stepper.AT_ONCE}
+OF_SEARCH = {
+    "rows that look": sequence_stepper.POSITIONS_AT_ONCE,
+    "rows of probabilities": stepper.DISTRIBUTIONS_AT_ONCE,
+}
 OF_SUMS = {
     "sentences together": likelihood.SENTENCES,
     "positions of a trie": trie.POSITIONS,

@@ -24,7 +24,7 @@ from dtglib.decode.beam import Widths, search
 from dtglib.decode.sequence_stepper import SequenceStepper
 from dtglib.families.base import build
 from dtglib.network import attention
-from dtglib.network.prepared import Prepared
+from dtglib.network.prepared import PreparedOutput
 from dtglib.network.transformer import Transformer, TransformerConfig
 from dtglib.sequences.structure import Pooled
 
@@ -53,7 +53,7 @@ REACH = SequenceStepper._reach
 UNDONE: dict[str, Callable[[], AbstractContextManager]] = {
     "attention reads keys where they stand": lambda: patch.dict(attention.FORMS, {Pooled: gathering}),
     "relative positions are projected once": lambda: patch.object(SequenceStepper, "_reach", anew),
-    "no distributions over the vocabulary": lambda: patch.object(stack_stepper, "prepared", Prepared),
+    "no distributions over the vocabulary": lambda: patch.object(stack_stepper, "prepared", PreparedOutput),
     "what comes too late is not followed": lambda: patch.object(beam, "too_little", nowhere),
 }
 

@@ -32,7 +32,7 @@ from dtglib.basics.errors import UserError
 from dtglib.data.corpora import load
 from dtglib.data.vocabulary import UNKNOWN, Vocabulary
 from dtglib.decode import beam
-from dtglib.decode.beam import Found, Widths, in_parts, search
+from dtglib.decode.beam import SentenceResult, Widths, in_parts, search
 from dtglib.decode.word_by_word import follow, search_beginnings, search_words
 from dtglib.evaluate.likelihood import score_words
 from dtglib.network.transformer import Transformer
@@ -41,11 +41,11 @@ from dtglib.transitions.protocol import OPEN, why_no_tree
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def find(model: Transformer, sentences: Sequence[Sequence[str]], widths: Widths = ALL) -> list[Found]:
+def find(model: Transformer, sentences: Sequence[Sequence[str]], widths: Widths = ALL) -> list[SentenceResult]:
     return search(model.stepper(), model.vocabulary, sentences, widths)
 
 
-def find_one(model: Transformer, words: Sequence[str], widths: Widths = ALL) -> Found:
+def find_one(model: Transformer, words: Sequence[str], widths: Widths = ALL) -> SentenceResult:
     (found,) = find(model, [words], widths)
     return found
 
@@ -401,7 +401,7 @@ def test_a_sentence_is_followed_word_by_word(name):
 # ---- Searches that die
 
 
-def assert_dead(found: Found, alive: int) -> None:
+def assert_dead(found: SentenceResult, alive: int) -> None:
     """Up to so many pieces it lived; of what comes later there is nothing, and no NaN."""
     assert np.isfinite(found.log_prefix[:alive]).all()
     assert (found.log_prefix[alive:] == -np.inf).all()

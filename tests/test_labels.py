@@ -41,7 +41,7 @@ from dtglib.data.corpora import load
 from dtglib.data.symbols import ARCS, arcs
 from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.decode.beam import Found, Widths, search
+from dtglib.decode.beam import SentenceResult, Widths, search
 from dtglib.decode.sampling import generate
 from dtglib.evaluate.attachment import attached, is_no_punctuation
 from dtglib.evaluate.likelihood import score_trees
@@ -239,7 +239,7 @@ def test_labels_are_no_classes_of_their_own():
 # ---- Searches
 
 
-def find(model: Transformer, words: Sequence[str], widths: Widths = ALL) -> Found:
+def find(model: Transformer, words: Sequence[str], widths: Widths = ALL) -> SentenceResult:
     (found,) = search(model.stepper(), model.vocabulary, [words], widths)
     return found
 

@@ -54,6 +54,7 @@ def test_a_rounded_model_is_near_the_exact_one_and_comes_back_as_it_was_saved(na
     maps = [module for module in again.modules() if isinstance(module, RoundedMap)]
     assert len(maps) >= 3 * again.config.layers
     assert all(one.weight.dtype == torch.bfloat16 for one in maps)
+    assert not any(parameter.requires_grad for one in maps for parameter in one.parameters())
 
 
 def test_there_are_families_to_ask():

@@ -27,7 +27,7 @@ from dtglib.runs.prepare import prepare, read_corpus, trained
 from dtglib.runs.settings import read_settings
 from dtglib.sequences.batches import pack, pad
 from dtglib.sequences.readings import WORDS, on_a_stack
-from dtglib.sequences.stored import Part, Stored, build
+from dtglib.sequences.stored import CompiledPart, Stored, build
 from dtglib.training.distributed import processes
 from dtglib.training.examples import Examples
 
@@ -39,7 +39,9 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 def parts(sequences=SEQUENCES, size: int = 5) -> list[partial]:
     """Some sentences at a time; of each part one more was left out."""
     return [
-        partial(Part, sequences.chosen(numbers), [NAMES[n] for n in numbers], Counter({"non-projective": 1}), [])
+        partial(
+            CompiledPart, sequences.chosen(numbers), [NAMES[n] for n in numbers], Counter({"non-projective": 1}), []
+        )
         for numbers in np.array_split(np.arange(len(sequences)), range(size, len(sequences), size))
     ]
 
@@ -79,12 +81,12 @@ def test_numbers_beyond_the_last_sentence_are_an_error(tmp_path):
         stored.names[12]
 
 
-def refuse() -> Part:
+def refuse() -> CompiledPart:
     raise AssertionError("it is compiled again")
 
 
 def test_a_stopped_build_goes_on_with_the_next_shard(tmp_path):
-    def stop() -> Part:
+    def stop() -> CompiledPart:
         raise KeyboardInterrupt
 
     first, second, third = parts()
@@ -123,7 +125,7 @@ def test_a_full_disk_is_named_and_the_build_goes_on_when_there_is_room(tmp_path)
         pytest.skip("this system has no /dev/full")
     first, second, third = parts()
 
-    def on_a_full_disk() -> Part:
+    def on_a_full_disk() -> CompiledPart:
         # What is written beside the file lands on a device that is always full.
         (tmp_path / f"00001.safetensors.{os.getpid()}.part").symlink_to("/dev/full")
         return second()

@@ -30,7 +30,7 @@ import dtglib.training.loop
 from dtglib.basics.errors import UserError
 from dtglib.basics.record import read_record
 from dtglib.cli.main import main
-from dtglib.network.transformer import Part
+from dtglib.network.transformer import LossPart
 from dtglib.training.checkpoint import FILE as CHECKPOINT_FILE
 from dtglib.training.distributed import has_bfloat16_units
 from dtglib.training.examples import Examples
@@ -226,14 +226,14 @@ class Scripted(Bigrams):
         super().__init__()
         self.script, self.states = list(script), []
 
-    def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, Part]]:
+    def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, LossPart]]:
         nats, parts = super().loss(batch)
         if self.training:
             return nats, parts
         self.states.append({name: tensor.clone() for name, tensor in self.state_dict().items()})
         events = parts["transition"].events
         nats = torch.tensor(self.script.pop(0) * events)
-        return nats, {"transition": Part(nats.float(), events)}
+        return nats, {"transition": LossPart(nats.float(), events)}
 
 
 ONE_HELD_OUT_BATCH = replace(CONFIG, epochs=1, evaluate_every=1)
@@ -591,7 +591,7 @@ class Watched(Bigrams):
         super().__init__(dropout=0)
         self.products = set()
 
-    def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, Part]]:
+    def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, LossPart]]:
         self.products.add((self.training, str(self.out(self.embedding.weight).dtype)))
         return super().loss(batch)
 

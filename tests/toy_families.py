@@ -27,9 +27,9 @@ from dtglib.families.base import Family, Likelihood
 from dtglib.network.output import Legal
 from dtglib.network.prepared import some_of
 from dtglib.network.transformer import (
-    Around,
     Batch,
-    Part,
+    LayerInputs,
+    LossPart,
     Readable,
     Transformer,
     TransformerConfig,
@@ -130,23 +130,23 @@ class FirstLetter(Transformer):
         self.letter_head = nn.Linear(config.width, LETTERS)
         self.register_buffer("letters", letters_of(vocabulary), persistent=False)
 
-    def around(self, batch: Readable) -> Around:
+    def layer_inputs(self, batch: Readable) -> LayerInputs:
         """A bias by the letter of the position that is looked at; the shared positions of a trie are gathered."""
         letters = self.letters[batch.token.masked_fill(batch.token == NOTHING, PAD).long()]  # B T
         if isinstance(batch.structure, Shared):
             letters = letters.flatten()[batch.structure.keys]
         bias = self.letter_bias[:, letters].transpose(0, 1)[:, :, None]  # B H 1 S
         rows = batch.token.shape[1]
-        return super().around(batch)._replace(bias=bias.expand(-1, -1, rows, -1))
+        return super().layer_inputs(batch)._replace(bias=bias.expand(-1, -1, rows, -1))
 
-    def loss(self, batch: Batch) -> tuple[Tensor, dict[str, Part]]:
+    def loss(self, batch: Batch) -> tuple[Tensor, dict[str, LossPart]]:
         x = self(batch).flatten(0, 1)[batch.predicts]
         log_probs = self.output(x, self.embedding.weight, batch.legal).gather(1, batch.target[:, None])
         asked = (torch.rand(len(batch.target)) < 0.5).to(x.device)  # drawn anew in every step and evaluation
         letters = self.letters[batch.target]
         letter = nn.functional.cross_entropy(self.letter_head(x)[asked], letters[asked], reduction="sum")
         symbols = -log_probs.sum()
-        parts = {"symbol": Part(symbols, len(batch.target)), "letter": Part(letter, int(asked.sum()))}
+        parts = {"symbol": LossPart(symbols, len(batch.target)), "letter": LossPart(letter, int(asked.sum()))}
         return symbols + self.config.letter_weight * letter, parts
 
     def stepper(self) -> "Rereading":

@@ -28,7 +28,7 @@ from dtglib.data.treebank import Treebank
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode.beam import Widths
 from dtglib.families.base import Family, build, family, titles
-from dtglib.network.transformer import Part, Transformer, TransformerConfig
+from dtglib.network.transformer import LossPart, Transformer, TransformerConfig
 from dtglib.parsing.trained import ParserConfig, Trained, entries_of
 from dtglib.sequences.batches import by_length
 from dtglib.sequences.columns import Sequences
@@ -242,7 +242,7 @@ class ByHeart(NamedTuple):
 
     network: nn.Module
     treebank: Treebank
-    parts: dict[str, Part]
+    parts: dict[str, LossPart]
 
 
 def by_heart(name: str, steps: int) -> ByHeart:
@@ -309,12 +309,12 @@ class Bigrams(nn.Module):
             for number, parameter in enumerate(self.parameters(), start=1):
                 parameter.copy_(torch.linspace(-1, 1, parameter.numel()).view_as(parameter) / number)
 
-    def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, Part]]:
+    def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, LossPart]]:
         batch.happens()
         before, after = batch[:, :-1], batch[:, 1:]
         logits = self.out(self.dropout(self.embedding(before.clamp(min=0))))
         nats = nn.functional.cross_entropy(logits.flatten(0, 1), after.flatten(), ignore_index=-1, reduction="sum")
-        return nats, {"transition": Part(nats, int((after >= 0).sum()))}
+        return nats, {"transition": LossPart(nats, int((after >= 0).sum()))}
 
     def save(self, folder: Path) -> None:
         with write_atomically(folder / WEIGHTS_FILE, binary=True) as file:
@@ -370,7 +370,7 @@ class Fragile(Bigrams):
         super().__init__()
         self.trouble = trouble
 
-    def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, Part]]:
+    def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, LossPart]]:
         nats, parts = super().loss(batch)
         return (nats + self.trouble(self) if (batch[:, 0] < 0).any() else nats), parts
 

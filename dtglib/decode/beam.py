@@ -83,7 +83,7 @@ class Widths(NamedTuple):
         return min(max(room // max(self.beam_width, 1), FEWEST), MOST)
 
 
-class Found(NamedTuple):
+class SentenceResult(NamedTuple):
     """The result for one sentence. Where no hypothesis was left, log-probabilities are minus infinity."""
 
     log_prefix: np.ndarray  # log p of the beginning of the sentence, up to each of its pieces
@@ -100,7 +100,7 @@ def search(
     vocabulary: Vocabulary,
     sentences: Sequence[Sequence[str]],
     widths: Widths = DEFAULT_WIDTHS,
-) -> list[Found]:
+) -> list[SentenceResult]:
     """Search each sentence."""
     trie = beginnings_of([[*pieces, (END,)] for pieces in pieces_of(vocabulary, sentences)])
     log_prefix, best = [[] for _ in sentences], [None] * len(sentences)
@@ -108,7 +108,10 @@ def search(
         log_prefix[number] += taken.log_prefix[place]
         if taken.pieces[place] == (END,):
             best[number] = best_derivation(stepper, taken.arrival.beam.at(stepper, place))
-    return [Found(np.array(prefix), end, *_tree(*one)) for (*prefix, end), one in zip(log_prefix, best, strict=True)]
+    return [
+        SentenceResult(np.array(prefix), end, *_tree(*one))
+        for (*prefix, end), one in zip(log_prefix, best, strict=True)
+    ]
 
 
 def in_parts(

@@ -23,14 +23,14 @@ from dtglib.decode.stack_rows import Cache, Looks, first_cache, joined, mark, wi
 from dtglib.network.attention import NEAREST, sinusoids
 from dtglib.network.output import Legal
 from dtglib.network.prepared import some_of
-from dtglib.network.transformer import Around, Transformer, rounded_up, sent
+from dtglib.network.transformer import LayerInputs, Transformer, rounded_up, sent
 from dtglib.sequences.columns import NOTHING
 from dtglib.sequences.structure import Pooled
 from dtglib.transitions.batch import choose
 
 # How many positions are computed together. On a CPU, activations of more do not stay in the caches. The GPU's
 # number was not measured.
-AT_ONCE = {"cpu": 512, "cuda": 2**13}
+POSITIONS_AT_ONCE = {"cpu": 512, "cuda": 2**13}
 
 
 class Hypotheses(NamedTuple):
@@ -160,7 +160,7 @@ class SequenceStepper(ABC):
     def _looked(self, looks: Looks) -> Float[Tensor, "positions d"]:
         """Compute new positions, and write their keys and values into the pool."""
         self.positions += len(looks.slot)
-        at_once = AT_ONCE[self.device.type]
+        at_once = POSITIONS_AT_ONCE[self.device.type]
         # The parts keep their order: a STACK position sees its COMPOSE position, which may be in the part before.
         parts = [slice(first, first + at_once) for first in range(0, len(looks.slot), at_once)]
         return torch.cat([self._looked_at_once(Looks(*(x[part] for x in looks))) for part in parts])
@@ -173,13 +173,13 @@ class SequenceStepper(ABC):
         (facts,) = sent([looks.facts[:, :longest]], self.device)
         x = model.embed(token[:, None], arc[:, None])  # N 1 d
         self._reach(int(looks.relpos[:, :longest].max()))
-        around = Around(Pooled(seen, relpos, count), self.places, model.u, model.w, self.bias(token, seen, facts))
+        inputs = LayerInputs(Pooled(seen, relpos, count), self.places, model.u, model.w, self.bias(token, seen, facts))
         slot, states = slot.long(), [x]
         for block, keys, values, r in zip(model.blocks, pool.keys, pool.values, self.tables, strict=True):
             q, k, v = block.heads_of(states[-1])
             keys[slot], values[slot] = k[:, :, 0], v[:, :, 0]
             everywhere = (x.transpose(0, 1)[None] for x in (keys, values))  # 1 H S D
-            states.append(block.finish(states[-1], block.attended(q, *everywhere, r, around)))
+            states.append(block.finish(states[-1], block.attended(q, *everywhere, r, inputs)))
         self.keep(slot, [x[:, 0] for x in states])
         return states[-1][:, 0]
 

@@ -33,7 +33,7 @@ class Cache(NamedTuple):
     filled: np.ndarray  # (rows,): how many positions are visible
 
 
-class Derivations(NamedTuple):
+class StackDerivations(NamedTuple):
     """The columns of `States` in transitions/batch.py, the tokens that arcs read again, and labels."""
 
     stack: np.ndarray

@@ -26,7 +26,7 @@ import torch
 from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import ROOT, Vocabulary
 from dtglib.decode.sequence_stepper import Hypotheses, SequenceStepper
-from dtglib.decode.stack_rows import CONTINUE, Cache, Derivations, Looks, advance_growing, advance_stack
+from dtglib.decode.stack_rows import CONTINUE, Cache, Looks, StackDerivations, advance_growing, advance_stack
 from dtglib.network.output import Legal
 from dtglib.network.prepared import prepared
 from dtglib.network.transformer import Transformer
@@ -58,10 +58,10 @@ class StackStepper(SequenceStepper):
         self.moves = moves_of(model.vocabulary, self.arcs)
         self.silent = np.concatenate([*map(self.arcs.with_all_labels, self.arcs[:2]), [self.arcs.pop]])
 
-    def start(self, most_words: int) -> Derivations:
+    def start(self, most_words: int) -> StackDerivations:
         """Only ROOT is on the stack."""
         token = np.full((1, most_words + 1), ROOT, np.int32)
-        return Derivations(*start(1, most_words), token, np.zeros_like(token))
+        return StackDerivations(*start(1, most_words), token, np.zeros_like(token))
 
     @torch.no_grad()
     def some_log_probs(
@@ -90,7 +90,9 @@ class StackStepper(SequenceStepper):
         is_arc = (kinds == Kind.LEFTARC) | (kinds == Kind.RIGHTARC)
         return np.where(is_arc & self.reading.pops, 2, 1)
 
-    def advance(self, states: Derivations, cache: Cache, symbols: np.ndarray, first: np.ndarray, looks: Looks) -> None:
+    def advance(
+        self, states: StackDerivations, cache: Cache, symbols: np.ndarray, first: np.ndarray, looks: Looks
+    ) -> None:
         """Take the symbol of every row."""
         advance = advance_stack if self.reading.pops else advance_growing
         advance(number_of(self.reading.system), states, cache, choose(self.moves, symbols), first, looks)

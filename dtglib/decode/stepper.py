@@ -20,7 +20,7 @@ from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.network.prepared import KINDS
 
-AT_ONCE = {"cpu": 512, "cuda": 2**12}  # rows whose whole distributions are held in memory
+DISTRIBUTIONS_AT_ONCE = {"cpu": 512, "cuda": 2**12}  # rows whose whole distributions are held in memory
 
 
 @runtime_checkable
@@ -79,7 +79,7 @@ class Searchable(Protocol):
 def log_probs_of(stepper: Stepper, state: Any, symbols: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """`Stepper.some_log_probs` in double precision; `symbols` has a row of ids for each row of the state."""
     found, of_kinds = np.empty(symbols.shape), np.empty((len(symbols), len(KINDS)))
-    at_once = AT_ONCE[stepper.device.type]
+    at_once = DISTRIBUTIONS_AT_ONCE[stepper.device.type]
     for first in range(0, len(symbols), at_once):
         rows = np.arange(first, min(first + at_once, len(symbols)))
         part = state if len(rows) == len(symbols) else stepper.choose(state, rows)

@@ -38,23 +38,23 @@ from dtglib.decode.beam import (
     pieces_of,
     walk,
 )
-from dtglib.decode.stepper import AT_ONCE, Stepper
+from dtglib.decode.stepper import DISTRIBUTIONS_AT_ONCE, Stepper
 from dtglib.transitions.protocol import OPEN
 
 NOTHING_MORE = ()  # stands where a word would: the search looks only whether the word before is over
 
 
-class Begun(NamedTuple):
+class PrefixResult(NamedTuple):
     """The result for the beginning of a sentence, in words w1 ... wn. Impossible things have minus infinity."""
 
     log_prefix: np.ndarray  # log p of the beginning up to each of its pieces
     log_over: np.ndarray  # for each word: log p that it is over, given everything up to it
 
 
-class Read(NamedTuple):
+class WordResults(NamedTuple):
     """The result for a whole sentence; arrays about words have one more number, which is about the end."""
 
-    begun: Begun
+    begun: PrefixResult
     log_prob: float  # log p of the sentence, with its end
     log_before: np.ndarray  # log p of the words before and of the derivations that take this word, if any word did
     entropy: np.ndarray  # of the next symbol (a piece, a transition, the end), given the words before
@@ -63,7 +63,7 @@ class Read(NamedTuple):
     without_head: np.ndarray  # how many words have no head yet (`OPEN`) in the best derivation's tree; those on a stack
 
 
-class SoFar(NamedTuple):
+class PartialResult(NamedTuple):
     """The result for a sentence up to some word, or up to its end."""
 
     log_prob: float  # log p of these words
@@ -78,7 +78,7 @@ def search_beginnings(
     vocabulary: Vocabulary,
     beginnings: Sequence[Sequence[str]],
     widths: Widths = DEFAULT_WIDTHS,
-) -> list[Begun]:
+) -> list[PrefixResult]:
     """Search beginnings of sentences, without their ends."""
     trie = beginnings_of([[*pieces, NOTHING_MORE] for pieces in pieces_of(vocabulary, beginnings)])
     parts = [[] for _ in beginnings]
@@ -92,7 +92,7 @@ def search_words(
     vocabulary: Vocabulary,
     sentences: Sequence[Sequence[str]],
     widths: Widths = DEFAULT_WIDTHS,
-) -> list[Read]:
+) -> list[WordResults]:
     """Search whole sentences."""
     trie = beginnings_of([[*pieces, (END,)] for pieces in pieces_of(vocabulary, sentences)])
     at_first = entropy_of_next(stepper, Beam(stepper.init(1), np.zeros(1, int), np.zeros(1)))
@@ -110,30 +110,33 @@ def search_words(
         *log_prefix, log_prob = begun.log_prefix
         log_before, entropy, *others = (np.array([row[column] for row in of_one]) for column in range(2, 7))
         begun = begun._replace(log_prefix=np.array(log_prefix))
-        found.append(Read(begun, float(log_prob), log_before, np.array([at_first, *entropy[:-1]]), *others))
+        found.append(WordResults(begun, float(log_prob), log_before, np.array([at_first, *entropy[:-1]]), *others))
     return found
 
 
 def follow(
     stepper: Stepper, vocabulary: Vocabulary, words: Sequence[str], widths: Widths = DEFAULT_WIDTHS
-) -> Iterator[SoFar]:
+) -> Iterator[PartialResult]:
     """Search one sentence, and yield what is found after each word, and at its end."""
     (pieces,) = pieces_of(vocabulary, [words])
     for taken in walk(stepper, beginnings_of([[*pieces, (END,)]]), widths):
         beam = taken.arrival.beam if taken.pieces == [(END,)] else taken.through
         visible = stepper.visible(beam.state, int(beam.log_p.argmax())) if len(beam.log_p) else None
         log_over = float(taken.arrival.log_over[0])
-        yield SoFar(taken.log_prefix[0][-1], log_over, *best_derivation(stepper, beam), visible)
+        yield PartialResult(taken.log_prefix[0][-1], log_over, *best_derivation(stepper, beam), visible)
 
 
-def _begun(rows: Sequence[tuple]) -> Begun:
+def _begun(rows: Sequence[tuple]) -> PrefixResult:
     """Of words and of what comes after the last one; whether a word is over is known at the next one."""
-    return Begun(np.concatenate([row[0] for row in rows]), np.array([row[1] for row in rows[1:]]))
+    return PrefixResult(np.concatenate([row[0] for row in rows]), np.array([row[1] for row in rows[1:]]))
 
 
 def entropy_of_next(stepper: Stepper, beam: Beam) -> float:
     """The entropy of the next symbol after these hypotheses, of which one holds, in nats."""
-    of_each, at_once = torch.from_numpy(shares(beam.log_p)).to(stepper.device), AT_ONCE[stepper.device.type]
+    of_each, at_once = (
+        torch.from_numpy(shares(beam.log_p)).to(stepper.device),
+        DISTRIBUTIONS_AT_ONCE[stepper.device.type],
+    )
     mixture = torch.zeros(1, dtype=torch.float64, device=stepper.device)
     for first in range(0, len(of_each), at_once):
         rows = np.arange(first, min(first + at_once, len(of_each)))

@@ -41,7 +41,7 @@ from dtglib.basics.errors import require
 from dtglib.data.vocabulary import UNKNOWN, Vocabulary
 from dtglib.decode.beam import DEFAULT_WIDTHS, Widths, in_parts
 from dtglib.decode.stepper import Searchable
-from dtglib.decode.word_by_word import Begun, Read, follow, search_beginnings, search_words
+from dtglib.decode.word_by_word import PrefixResult, WordResults, follow, search_beginnings, search_words
 from dtglib.sequences.labelled import heads_of
 
 UNITS = {"nats": 1.0, "bits": 1 / math.log(2)}
@@ -138,12 +138,12 @@ def _differences(log_prefix: Sequence[float] | np.ndarray) -> np.ndarray:
     return np.where(np.isneginf(log_prefix), np.inf, fallen)
 
 
-def _over(begun: Begun) -> np.ndarray:
+def _over(begun: PrefixResult) -> np.ndarray:
     """The surprisals of words' being over."""
     return np.abs(begun.log_over)  # of numbers that are not positive; -0.0 would be printed
 
 
-def _surprisal(vocabulary: Vocabulary, words: Sequence[str], read: Read) -> Surprisal:
+def _surprisal(vocabulary: Vocabulary, words: Sequence[str], read: WordResults) -> Surprisal:
     begun, starts = read.begun, _starts(vocabulary, words)
     *pieces, of_end = _differences([*begun.log_prefix, read.log_prob])
     stops = [*starts[1:], len(pieces)]

@@ -55,7 +55,7 @@ def _look(
     qu, qw, keys, values, r, bias, seen, relpos, count, found,
     qu_row, qu_head, qw_row, qw_head, key_head, key_row, value_head, value_row, r_head, r_row, bias_row, bias_head,
     longest, scale, D: tl.constexpr, E: tl.constexpr, nearest: tl.constexpr, is_biased: tl.constexpr,
-    D_BLOCK: tl.constexpr, E_BLOCK: tl.constexpr, AT_ONCE: tl.constexpr,
+    D_BLOCK: tl.constexpr, E_BLOCK: tl.constexpr, KEYS_AT_ONCE: tl.constexpr,
 ):  # fmt: skip
     """One position and one head; the softmax is rescaled whenever a larger score comes."""
     b, h = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
@@ -65,8 +65,8 @@ def _look(
     many = tl.load(count + b)
     largest, total = float("-inf"), 0.0
     mixed = tl.zeros([E_BLOCK], tl.float32)
-    for first in range(0, many, AT_ONCE):
-        n = first + tl.arange(0, AT_ONCE)
+    for first in range(0, many, KEYS_AT_ONCE):
+        n = first + tl.arange(0, KEYS_AT_ONCE)
         is_there = n < many
         key = tl.load(seen + b * longest + n, mask=is_there, other=0).to(tl.int64)
         place = tl.load(relpos + b * longest + n, mask=is_there, other=nearest).to(tl.int64) - nearest

@@ -39,7 +39,7 @@ def some_of(
     return log_probs.gather(1, symbols), torch.stack([log_probs[:, each].logsumexp(1) for each in entries], dim=1)
 
 
-class Prepared:
+class PreparedOutput:
     """An output layer with its weights."""
 
     def __init__(self, output: nn.Module, embeddings: Float[Tensor, "V d"]) -> None:
@@ -52,7 +52,7 @@ class Prepared:
         return some_of(self.output(x, self.embeddings, legal), symbols, self.output.classes)
 
 
-class PreparedSingle(Prepared):
+class PreparedSingleOutput(PreparedOutput):
     """The same for one softmax over all legal entries; the entries that are no words come first, then by KINDS."""
 
     def __init__(self, output: Single, embeddings: Float[Tensor, "V d"]) -> None:
@@ -96,6 +96,6 @@ class PreparedSingle(Prepared):
         return chosen - total, torch.stack([*of_words, others[:, self.end]], dim=1) - total
 
 
-def prepared(output: nn.Module, embeddings: Float[Tensor, "V d"]) -> Prepared:
+def prepared(output: nn.Module, embeddings: Float[Tensor, "V d"]) -> PreparedOutput:
     """An output layer for a search."""
-    return (PreparedSingle if type(output) is Single else Prepared)(output, embeddings)
+    return (PreparedSingleOutput if type(output) is Single else PreparedOutput)(output, embeddings)

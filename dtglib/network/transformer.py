@@ -75,7 +75,7 @@ class TransformerConfig:
             raise UserError(f"dropout must be at least 0 and less than 1, not {self.dropout}")
 
 
-class Part(NamedTuple):
+class LossPart(NamedTuple):
     """A part of a loss: its nats, summed over a batch, and the number of events that they belong to."""
 
     nats: Float[Tensor, ""]
@@ -166,7 +166,7 @@ REPRESENTATIONS: dict[str, Represent] = {
 OUTPUTS = {"single": Single, "factored": Factored, "whole": Whole}
 
 
-class Around(NamedTuple):
+class LayerInputs(NamedTuple):
     """The inputs that all layers share for one batch."""
 
     structure: AnyStructure
@@ -193,9 +193,9 @@ class Block(nn.Module):
         self.after_attention, self.after_inner = nn.LayerNorm(width), nn.LayerNorm(width)
         self.dropout = Dropout(config.dropout)
 
-    def forward(self, x: Float[Tensor, "B T d"], around: Around) -> Float[Tensor, "B T d"]:
-        q, k, v, r = self.project(x, around.places)
-        return self.finish(x, self.attended(q, k, v, r, around))
+    def forward(self, x: Float[Tensor, "B T d"], inputs: LayerInputs) -> Float[Tensor, "B T d"]:
+        q, k, v, r = self.project(x, inputs.places)
+        return self.finish(x, self.attended(q, k, v, r, inputs))
 
     def project(self, x: Float[Tensor, "B T d"], places: Float[Tensor, "R d"]) -> tuple[Heads, Heads, Heads, Table]:
         """Queries, keys and values of the positions, and the keys of the relative positions."""
@@ -211,15 +211,15 @@ class Block(nn.Module):
         """The keys of relative positions."""
         return self.places(places).unflatten(1, (self.heads, -1)).transpose(0, 1)
 
-    def attended(self, q: Heads, k: Keys, v: Values, r: Table, around: Around) -> Attended:
+    def attended(self, q: Heads, k: Keys, v: Values, r: Table, inputs: LayerInputs) -> Attended:
         """The result of attention; keys and values may belong to other positions than the queries."""
-        qu = q + around.u
-        return attend(qu, q + around.w, k, v, r, around.structure, self.bias(qu, around.bias))
+        qu = q + inputs.u
+        return attend(qu, q + inputs.w, k, v, r, inputs.structure, self.bias(qu, inputs.bias))
 
-    def weights(self, q: Heads, k: Keys, v: Values, r: Table, around: Around) -> Float[Tensor, "B H T S"]:
+    def weights(self, q: Heads, k: Keys, v: Values, r: Table, inputs: LayerInputs) -> Float[Tensor, "B H T S"]:
         """The attention weights of all values."""
         # If the values are the rows of an identity matrix, the result of attention is its weights.
-        return self.attended(q, k, torch.eye(v.shape[2], device=v.device).expand(*v.shape[:2], -1, -1), r, around)
+        return self.attended(q, k, torch.eye(v.shape[2], device=v.device).expand(*v.shape[:2], -1, -1), r, inputs)
 
     def bias(self, qu: Heads, given: Any) -> Bias | None:
         """The bias on the scores: that of the batch, unchanged. A subclass may compute it from the queries."""
@@ -273,23 +273,23 @@ class Transformer(Saved):
 
     def forward(self, batch: Readable) -> Float[Tensor, "B T d"]:
         """The output vectors of all positions."""
-        x, around = self.dropout(self.embed(batch.token, batch.arc)), self.around(batch)
+        x, inputs = self.dropout(self.embed(batch.token, batch.arc)), self.layer_inputs(batch)
         for block in self.blocks:
-            x = block(x, around)
+            x = block(x, inputs)
         return x
 
-    def around(self, batch: Readable) -> Around:
+    def layer_inputs(self, batch: Readable) -> LayerInputs:
         """The inputs that all layers share."""
         places = sinusoids(batch.farthest, self.config.width, batch.token.device)
-        return Around(batch.structure, places, self.u, self.w, batch.bias)
+        return LayerInputs(batch.structure, places, self.u, self.w, batch.bias)
 
     @torch.no_grad()
     def attention_weights(self, batch: Batch) -> list[Float[Tensor, "B H T T"]]:
         """The attention weight of j for position i, in each layer."""
-        x, around, found = self.embed(batch.token, batch.arc), self.around(batch), []
+        x, inputs, found = self.embed(batch.token, batch.arc), self.layer_inputs(batch), []
         for block in self.blocks:
-            q, k, v, r = block.project(x, around.places)
-            found.append(block.weights(q, k, v, r, around))
+            q, k, v, r = block.project(x, inputs.places)
+            found.append(block.weights(q, k, v, r, inputs))
             x = block.finish(x, found[-1] @ v)
         return found
 
@@ -302,7 +302,7 @@ class Transformer(Saved):
         x = self(batch).flatten(0, 1)[batch.predicts]
         return self.output(x, self.embedding.weight, batch.legal).gather(1, batch.target[:, None])[:, 0]
 
-    def loss(self, batch: Batch) -> tuple[Float[Tensor, ""], dict[str, Part]]:
+    def loss(self, batch: Batch) -> tuple[Float[Tensor, ""], dict[str, LossPart]]:
         """The sum of all targets' nats. This loss has a single part, with one event per target."""
         nats = -self.log_probs(batch).sum()
-        return nats, {"transition": Part(nats.detach(), len(batch.target))}
+        return nats, {"transition": LossPart(nats.detach(), len(batch.target))}

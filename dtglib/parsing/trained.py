@@ -20,7 +20,7 @@ from torch.nn.functional import cross_entropy
 
 from dtglib.basics.config import require_positive
 from dtglib.data.treebank import Sentence, Treebank, Words
-from dtglib.network.transformer import Part
+from dtglib.network.transformer import LossPart
 from dtglib.parsing.biaffine import Biaffine
 from dtglib.parsing.fields import Entries, word_fields, words_and_letters
 from dtglib.parsing.from_supar import BiaffineDependencyModel
@@ -81,7 +81,7 @@ class Trained(KeptParser, Biaffine):
         super().__init__(name, network, (words, characters), entries["labels"])
         self.config, self.entries = config, entries
 
-    def loss(self, batch: Gold) -> tuple[Tensor, dict[str, Part]]:
+    def loss(self, batch: Gold) -> tuple[Tensor, dict[str, LossPart]]:
         """The nats of all heads and labels: their sum, and each as a part."""
         arcs, labels = self.scores(batch.sentences)
         of_heads = cross_entropy(arcs[batch.is_word].float(), batch.heads[batch.is_word], reduction="sum")
@@ -89,7 +89,7 @@ class Trained(KeptParser, Biaffine):
         known = batch.is_word & (batch.labels >= 0)
         of_gold_arc = labels[known][torch.arange(int(known.sum())), batch.heads[known]]
         of_labels = cross_entropy(of_gold_arc.float(), batch.labels[known], reduction="sum")
-        parts = {"head": Part(of_heads, batch.words), "label": Part(of_labels, batch.words)}
+        parts = {"head": LossPart(of_heads, batch.words), "label": LossPart(of_labels, batch.words)}
         return of_heads + of_labels, parts
 
 

@@ -17,7 +17,7 @@ belongs to the operating system's cache of files, not to the memory that trainin
     >>> from dtglib.sequences.readings import on_a_stack
     >>> words = ["There", "is", "a", "difference"]
     >>> sequences = on_a_stack("arc-standard").compile(Vocabulary.of_words([words]), [(words, (2, 0, 4, 2))] * 2)
-    >>> part = Part(sequences, ["one", "two"], Counter(), [])
+    >>> part = CompiledPart(sequences, ["one", "two"], Counter(), [])
     >>> with TemporaryDirectory() as folder:
     ...     stored = build(Path(folder), {"corpus": "here"}, [lambda: part] * 3)
     ...     len(stored), stored.names[3], pad(stored, [5, 0]).token.shape
@@ -45,7 +45,7 @@ from dtglib.sequences.columns import Compiled, Sequences, require_within
 MANIFEST = "manifest.json"
 
 
-class Part(NamedTuple):
+class CompiledPart(NamedTuple):
     """Compiled sentences and their names; counts of excluded ones by reason; the names of those that are too long."""
 
     sequences: "Sequences | Stored"
@@ -71,7 +71,7 @@ class Shard(NamedTuple):
 def build(
     folder: Path,
     identity: Mapping[str, Any],
-    parts: Iterable[Callable[[], Part]],
+    parts: Iterable[Callable[[], CompiledPart]],
     from_first: Callable[[Callable[[], Any]], Any] = lambda compute: compute(),
 ) -> "Stored":
     """Write the parts that the folder lacks, a shard each, and open it. `identity` is what the parts depend on.
@@ -93,7 +93,7 @@ def build(
     return _opened(folder, shards)
 
 
-def _write_shard(folder: Path, file: str, part: Part) -> Shard:
+def _write_shard(folder: Path, file: str, part: CompiledPart) -> Shard:
     sequences, names = part.sequences, "\n".join(part.names).encode()
     content = safetensors.numpy.save(
         {

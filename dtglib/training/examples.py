@@ -36,7 +36,7 @@ from dtglib.network.transformer import Batch, batch_of, farthest_in
 from dtglib.sequences.batches import by_length, in_rows, pack, pad, rows_of
 from dtglib.sequences.columns import NOTHING, Compiled, Sequences, Source
 from dtglib.sequences.readings import Reading, within_reach
-from dtglib.sequences.stored import Part, Stored, build
+from dtglib.sequences.stored import CompiledPart, Stored, build
 from dtglib.sequences.structure import Flex, Structure, Vectors, dense, flex
 from dtglib.training.distributed import processes
 
@@ -153,7 +153,7 @@ class Examples:
 TOO_FAR = "an arc that reaches too far"
 
 
-def _compiled(reading: Reading, vocabulary: Vocabulary, longest: int | None, treebank: Treebank) -> Part:
+def _compiled(reading: Reading, vocabulary: Vocabulary, longest: int | None, treebank: Treebank) -> CompiledPart:
     """The sentences that the reading can read and that are short enough; there may be none."""
     names, pairs, unread = [], [], Counter()
     for sentence in treebank.sentences:
@@ -168,21 +168,21 @@ def _compiled(reading: Reading, vocabulary: Vocabulary, longest: int | None, tre
     too_long = [name for name, fit in zip(names, fits, strict=True) if not fit]
     left_out = Counter({TOO_FAR: len(pairs) - len(within)}) + unread + Counter({_too_long(longest): len(too_long)})
     kept = [name for name, fit in zip(names, fits, strict=True) if fit]
-    return Part(sequences.chosen(np.flatnonzero(fits)), kept, treebank.excluded + left_out, too_long)
+    return CompiledPart(sequences.chosen(np.flatnonzero(fits)), kept, treebank.excluded + left_out, too_long)
 
 
 def _too_long(longest: int | None) -> str:
     return f"more than {longest} positions"
 
 
-def _stored(compiled: Callable[[Treebank], Part], streamed: Streamed) -> Part:
+def _stored(compiled: Callable[[Treebank], CompiledPart], streamed: Streamed) -> CompiledPart:
     """The same, compiled block by block into files. The first block decides whether the sentences have heads."""
 
     @cache
     def have_heads() -> bool:
         return any(sentence.heads is not None for sentence in next(streamed.blocks())().sentences)
 
-    def part(block: Block) -> Part:
+    def part(block: Block) -> CompiledPart:
         treebank = block()
         if have_heads():
             return compiled(trees_only(treebank))
@@ -195,7 +195,7 @@ def _stored(compiled: Callable[[Treebank], Part], streamed: Streamed) -> Part:
     parts = (partial(part, block) for block in streamed.blocks())
     with processes() as ours, contextlib.nullcontext() if ours.is_first else quiet():
         stored = build(streamed.folder, streamed.identity, parts, ours.from_first)
-    return Part(stored, stored.names, stored.excluded, stored.too_long)
+    return CompiledPart(stored, stored.names, stored.excluded, stored.too_long)
 
 
 def _why_nothing(model: str, excluded: Counter[str], longest: int | None) -> str:

@@ -1,6 +1,6 @@
 """One training loop for every model that has a `loss`.
 
-    model.loss(batch) -> (nats, parts)        parts: {"transition": Part(nats, events)}
+    model.loss(batch) -> (nats, parts)        parts: {"transition": LossPart(nats, events)}
 
 The loss is a sum over the batch. Its parts are logged under their own names, in nats per event: a parser that is
 trained on heads and labels has the parts "head" and "label", and its metrics nats_per_head and nats_per_label. The
@@ -39,7 +39,7 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.files import only_one_process
 from dtglib.basics.progress import progress, quiet
 from dtglib.basics.record import Run, plain, read_about, read_record
-from dtglib.network.transformer import Part
+from dtglib.network.transformer import LossPart
 from dtglib.training.checkpoint import FILE as CHECKPOINT_FILE
 from dtglib.training.checkpoint import REMEDY, differing, read_checkpoint, restore, save_checkpoint
 from dtglib.training.distributed import Processes, has_bfloat16_units, processes
@@ -52,7 +52,7 @@ from dtglib.training.schedule import TrainConfig, all_steps
 class Trainable(Protocol):
     """The methods that an nn.Module needs in order to be trained."""
 
-    def loss(self, batch: Any) -> tuple[Tensor, dict[str, Part]]: ...
+    def loss(self, batch: Any) -> tuple[Tensor, dict[str, LossPart]]: ...
     def save(self, folder: Path) -> None: ...
 
 
@@ -207,7 +207,7 @@ class _Loss(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, batch: Any) -> tuple[Tensor, dict[str, Part]]:
+    def forward(self, batch: Any) -> tuple[Tensor, dict[str, LossPart]]:
         return self.model.loss(batch)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from dtglib.basics.errors import shortened
-from dtglib.network.transformer import Part
+from dtglib.network.transformer import LossPart
 from dtglib.training.distributed import Processes
 
 
@@ -22,7 +22,7 @@ class Taken(NamedTuple):
     step: int
     sentences: np.ndarray  # the numbers of its sentences
     nats: Tensor
-    parts: Mapping[str, Part]
+    parts: Mapping[str, LossPart]
     positions: int  # with padding
     useful: int  # without
 
@@ -37,7 +37,7 @@ class Tally:
 
     def add_batch(self, taken: Taken) -> None:
         """Count a batch."""
-        parts = {name: Part(part.nats.detach(), part.events) for name, part in taken.parts.items()}
+        parts = {name: LossPart(part.nats.detach(), part.events) for name, part in taken.parts.items()}
         self._batches.append(taken._replace(nats=taken.nats.detach(), parts=parts))
 
     def add_step(self, step: int, norm: Tensor) -> None:
@@ -73,7 +73,7 @@ class Tally:
         }
 
 
-def per_event(batches: Sequence[Mapping[str, Part]], ours: Processes) -> dict[str, float]:
+def per_event(batches: Sequence[Mapping[str, LossPart]], ours: Processes) -> dict[str, float]:
     """`{"nats_per_transition": ...}` for every part of a loss, over the batches of all processes."""
     # A process without a batch gets the names from another one.
     names = ours.any_of("\n".join(batches[0] if batches else ())).splitlines()

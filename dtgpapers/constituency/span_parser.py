@@ -27,7 +27,7 @@ from dtglib.basics.config import require_positive
 from dtglib.basics.errors import shortened
 from dtglib.basics.shapes import Float, Int
 from dtglib.data.treebank import Sentence, Treebank, Words
-from dtglib.network.transformer import Part
+from dtglib.network.transformer import LossPart
 from dtglib.parsing.fields import Entries, encoded, in_groups, require_numbers, word_fields, words_and_letters
 from dtglib.parsing.from_supar import EOS, CRFConstituencyModel
 from dtglib.parsing.kept import EncoderConfig, KeptParser, ParserExamples, encoder_arguments
@@ -158,7 +158,7 @@ class SpanParser(KeptParser, nn.Module):
             of_spans, of_labels = self.network(words, features)
         return of_spans[..., None] + of_labels
 
-    def loss(self, batch: GoldTrees) -> tuple[Float[Tensor, ""], dict[str, Part]]:
+    def loss(self, batch: GoldTrees) -> tuple[Float[Tensor, ""], dict[str, LossPart]]:
         """Minus the log-probabilities of the trees."""
         scores = self.scores(batch.sentences).float()
         is_there = batch.spans[:, :, 0] >= 0
@@ -166,7 +166,7 @@ class SpanParser(KeptParser, nn.Module):
         first, last, label = batch.spans[is_there].T
         of_trees = scores[row, first, last, label].sum()
         nats = _LogPartition.apply(scores, list(map(len, batch.sentences))) - of_trees
-        return nats, {"word": Part(nats.detach(), batch.words)}
+        return nats, {"word": LossPart(nats.detach(), batch.words)}
 
     def distributions(self, sentences: Sequence[Words]) -> list[OverConstituents]:
         """For each sentence, the distribution over its trees."""

@@ -31,17 +31,17 @@ def gains(
     """The differences in each layer and head; position 0 is <ROOT>, and the others are the words' pieces."""
     compiled = pad(tokens(model.vocabulary, [(words, None)]), [0])
     batch = batch_with(compiled, [graph], model.config, model.embedding.weight.device).batch
-    around, states = model.around(batch), model.states(batch)
-    nothing = [torch.zeros_like(table) for table in around.bias.tables]
+    inputs, states = model.layer_inputs(batch), model.states(batch)
+    nothing = [torch.zeros_like(table) for table in inputs.bias.tables]
     chosen = [
         table if FEATURES[place] in features else empty
-        for place, table, empty in zip(model.config.read, around.bias.tables, nothing, strict=True)
+        for place, table, empty in zip(model.config.read, inputs.bias.tables, nothing, strict=True)
     ]
     found = []
     for block, x in zip(model.blocks, states[:-1], strict=True):
-        projected = block.project(x, around.places)
+        projected = block.project(x, inputs.places)
         with_them, without = (
-            block.weights(*projected, around._replace(bias=around.bias._replace(tables=tables)))[0]
+            block.weights(*projected, inputs._replace(bias=inputs.bias._replace(tables=tables)))[0]
             for tables in (chosen, nothing)
         )
         found.append(with_them - without)

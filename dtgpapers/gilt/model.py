@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from dtglib.basics.shapes import Float
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.network.transformer import Around, Batch, Part, Readable, Transformer
+from dtglib.network.transformer import Batch, LayerInputs, LossPart, Readable, Transformer
 from dtgpapers.gilt.attention import BLOCKS, VALUES, GraphBlock, Tape, tape_of
 from dtgpapers.gilt.config import GiltConfig
 from dtgpapers.gilt.examples import GraphBatch, Words
@@ -86,9 +86,9 @@ class Gilt(Transformer):
             for linear in block.fuse:
                 linear.reset_parameters()
 
-    def around(self, batch: Readable) -> Around:
+    def layer_inputs(self, batch: Readable) -> LayerInputs:
         """The inputs that all layers share; the batch's bias is its tape."""
-        return super().around(batch)._replace(bias=self.tape(batch.bias))
+        return super().layer_inputs(batch)._replace(bias=self.tape(batch.bias))
 
     def tape(self, features: Tensor) -> Tape:
         """What the layers make a bias of, from all features (B, F, T, S) as any type of integers."""
@@ -96,9 +96,9 @@ class Gilt(Transformer):
 
     def states(self, batch: Readable) -> list[Float[Tensor, "B T d"]]:
         """The vectors of all positions: the inputs, and those after each layer."""
-        around, states = self.around(batch), [self.dropout(self.embed(batch.token, batch.arc))]
+        inputs, states = self.layer_inputs(batch), [self.dropout(self.embed(batch.token, batch.arc))]
         for block in self.blocks:
-            states.append(block(states[-1], around))
+            states.append(block(states[-1], inputs))
         return states
 
     def forward(self, batch: Readable) -> Float[Tensor, "B T d"]:
@@ -125,7 +125,7 @@ class Gilt(Transformer):
         """A stepper for one search."""
         return STEPPERS[self.config.word](self)
 
-    def loss(self, given: GraphBatch) -> tuple[Float[Tensor, ""], dict[str, Part]]:
+    def loss(self, given: GraphBatch) -> tuple[Float[Tensor, ""], dict[str, LossPart]]:
         """The weighted sum of the sentences' nats, and the nats of the three parts."""
         found, batch, words = self.compute(given), given.batch, given.words
         rows, T = batch.token.shape
@@ -141,5 +141,5 @@ class Gilt(Transformer):
         N, M = (torch.bincount(row, minlength=rows) for row in (batch.predicts // T, words.row))
         weights = WEIGHTINGS[self.config.weighting](self.config.words_weight, N, M)
         nats = sum((weight * of_rows).sum() for weight, of_rows in zip(weights, sums, strict=True))
-        logged = {name: Part(nats.detach().sum(), len(nats)) for name, (nats, _) in parts.items()}
+        logged = {name: LossPart(nats.detach().sum(), len(nats)) for name, (nats, _) in parts.items()}
         return nats, logged

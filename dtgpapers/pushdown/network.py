@@ -39,7 +39,7 @@ from dtglib.basics.errors import require
 from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.network.attention import Bias, Heads
-from dtglib.network.transformer import Block, Part, Transformer, TransformerConfig
+from dtglib.network.transformer import Block, LossPart, Transformer, TransformerConfig
 from dtgpapers.pushdown.reading import READING, Attachments, TapedBatch
 from dtgpapers.pushdown.stepper import TapeStepper
 
@@ -140,14 +140,14 @@ class PushdownModel(Transformer):
         scores = torch.where(own, itself[:, :, None], scores)
         return scores.masked_fill(~given.may, -torch.inf).log_softmax(2)
 
-    def loss(self, batch: TapedBatch) -> tuple[Float[Tensor, ""], dict[str, Part]]:
+    def loss(self, batch: TapedBatch) -> tuple[Float[Tensor, ""], dict[str, LossPart]]:
         """The objective, and all nats of words and of attachments."""
         words, attachments = (-log_probs.sum() for log_probs in self.scored(batch))
-        parts = Part(words, len(batch.batch.target)), Part(attachments, batch.attachments.choices)
-        of_both = {name: Part(nats.detach(), events) for name, (nats, events) in zip(PARTS, parts, strict=True)}
+        parts = LossPart(words, len(batch.batch.target)), LossPart(attachments, batch.attachments.choices)
+        of_both = {name: LossPart(nats.detach(), events) for name, (nats, events) in zip(PARTS, parts, strict=True)}
         return self.objective(*parts), of_both
 
-    def objective(self, words: Part, attachments: Part) -> Float[Tensor, ""]:
+    def objective(self, words: LossPart, attachments: LossPart) -> Float[Tensor, ""]:
         """What is minimised: half of all nats."""
         return (words.nats + attachments.nats) / 2
 

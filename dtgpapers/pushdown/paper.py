@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.network.attention import NEAREST, sinusoids
-from dtglib.network.transformer import Part, TransformerConfig, rounded_up
+from dtglib.network.transformer import LossPart, TransformerConfig, rounded_up
 from dtgpapers.pushdown.network import AttachmentHead, PushdownModel
 
 
@@ -61,6 +61,6 @@ class PaperModel(PushdownModel):
             delattr(self, name)
             self.register_buffer(name, nothing, persistent=False)
 
-    def objective(self, words: Part, attachments: Part) -> Float[Tensor, ""]:
+    def objective(self, words: LossPart, attachments: LossPart) -> Float[Tensor, ""]:
         """The sum of both means, times the number of words."""
         return words.nats + attachments.nats * (words.events / max(attachments.events, 1))

@@ -25,7 +25,7 @@ from dtglib.data.vocabulary import PAD, Vocabulary
 from dtglib.network.attention import NEAREST, sinusoids
 from dtglib.network.dropout import Dropout
 from dtglib.network.saved import Saved
-from dtglib.network.transformer import Part
+from dtglib.network.transformer import LossPart
 from dtgpapers.translation.config import TranslationConfig
 from dtgpapers.translation.examples import Meanings, PairBatch
 from dtgpapers.translation.graph import GraphLayer, parents_of
@@ -126,14 +126,14 @@ class Translator(Saved):
         times = torch.ones(len(of)) if times is None else torch.from_numpy(times).float()
         return Predictions(logits, symbol, of, times.to(logits.device))
 
-    def loss(self, batch: PairBatch) -> tuple[Float[Tensor, ""], dict[str, Part]]:
+    def loss(self, batch: PairBatch) -> tuple[Float[Tensor, ""], dict[str, LossPart]]:
         """The nats of all targets."""
         found = self.predict(batch)
         nats = found.nats
         is_arc = self.is_transition(found.symbol)
-        parts = {"piece": Part(nats[~is_arc].detach().sum(), int((~is_arc).sum()))}
+        parts = {"piece": LossPart(nats[~is_arc].detach().sum(), int((~is_arc).sum()))}
         if self.system.writes_tree:
-            parts["transition"] = Part(nats[is_arc].detach().sum(), int(is_arc.sum()))
+            parts["transition"] = LossPart(nats[is_arc].detach().sum(), int(is_arc.sum()))
         if self.training and self.config.smoothing:
             smoothing = self.config.smoothing
             nats = cross_entropy(found.logits.float(), found.symbol, reduction="none", label_smoothing=smoothing)

@@ -22,7 +22,7 @@ from dtglib.data.symbols import Symbols
 from dtglib.data.vocabulary import PAD, UNKNOWN, Vocabulary
 from dtglib.network.dropout import Dropout
 from dtglib.network.saved import Saved
-from dtglib.network.transformer import Part
+from dtglib.network.transformer import LossPart
 from dtgpapers.udgn.config import MaskedConfig
 from dtgpapers.udgn.parser import SPREAD
 
@@ -95,11 +95,11 @@ class MaskedModel(Saved, ABC):
         chosen = torch.rand(batch.token.shape) < self.config.mask_rate
         return chosen.to(batch.token.device) & self.may_be_asked(batch)
 
-    def loss(self, batch: MaskedBatch) -> tuple[Float[Tensor, ""], dict[str, Part]]:
+    def loss(self, batch: MaskedBatch) -> tuple[Float[Tensor, ""], dict[str, LossPart]]:
         """The estimate above, and the nats of the hidden words as they are."""
         maskings = 1 if self.training else MASKINGS
         # All are drawn before anything is computed: dropout draws from the same generator on a CPU.
         asked = [self.drawn(batch) for _ in range(maskings)]
         nats = -sum(self.log_probs(batch, one).sum() for one in asked)
-        part = Part(nats.detach(), sum(int(one.sum()) for one in asked))
+        part = LossPart(nats.detach(), sum(int(one.sum()) for one in asked))
         return nats / (maskings * self.config.mask_rate), {"mask": part}

@@ -24,7 +24,7 @@ from dtglib.basics.shapes import Float
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.network.attention import Heads
 from dtglib.network.saved import CONFIG_FILE, TrainedWith, vocabulary_beside
-from dtglib.network.transformer import Around, Block, Part, Readable, Transformer
+from dtglib.network.transformer import Block, LayerInputs, LossPart, Readable, Transformer
 from dtgpapers.gilt.attention import BLOCKS, VALUES, GraphBlock, Tape, tape_of
 from dtgpapers.gilt.tuning.config import TunedConfig
 from dtgpapers.gilt.tuning.examples import AskedBatch
@@ -61,12 +61,12 @@ class GiltTxl(Transformer):
             for linear in block.fuse if isinstance(block, GraphBlock) else ():
                 linear.reset_parameters()
 
-    def around(self, batch: Readable) -> Around:
+    def layer_inputs(self, batch: Readable) -> LayerInputs:
         """The inputs that all layers share; the batch's bias is its tape."""
-        around = super().around(batch)
+        inputs = super().layer_inputs(batch)
         if self.tables is None:
-            return around
-        return around._replace(bias=tape_of(batch.bias, self.config, self.tables, (self.u, self.w)))
+            return inputs
+        return inputs._replace(bias=tape_of(batch.bias, self.config, self.tables, (self.u, self.w)))
 
     def asked(self, given: AskedBatch) -> Float[Tensor, "B d"]:
         """The vector of each prompt's last position."""
@@ -86,10 +86,10 @@ class Scoring(GiltTxl):
         with torch.autocast(x.device.type, enabled=False):  # bfloat16 has three digits: many scores would be equal
             return self.score(x.float())[:, 0]
 
-    def loss(self, given: AskedBatch) -> tuple[Float[Tensor, ""], dict[str, Part]]:
+    def loss(self, given: AskedBatch) -> tuple[Float[Tensor, ""], dict[str, LossPart]]:
         """The squared errors."""
         nats = (self.answers(given) - given.gold).square().sum()
-        return nats, {"score": Part(nats.detach(), len(given.gold))}
+        return nats, {"score": LossPart(nats.detach(), len(given.gold))}
 
 
 class Labelling(GiltTxl):
@@ -104,10 +104,10 @@ class Labelling(GiltTxl):
         first, second = self.log_probs_of_pieces(given)[:, given.choices].unbind(1)
         return second - first
 
-    def loss(self, given: AskedBatch) -> tuple[Float[Tensor, ""], dict[str, Part]]:
+    def loss(self, given: AskedBatch) -> tuple[Float[Tensor, ""], dict[str, LossPart]]:
         """The nats of the labels."""
         nats = -self.log_probs_of_pieces(given).gather(1, given.batch.target[:, None]).sum()
-        return nats, {"label": Part(nats.detach(), len(given.gold))}
+        return nats, {"label": LossPart(nats.detach(), len(given.gold))}
 
 
 NETWORKS: Mapping[str, type[GiltTxl]] = {"score": Scoring, "label": Labelling}

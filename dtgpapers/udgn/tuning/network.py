@@ -19,7 +19,7 @@ from dtglib.basics.shapes import Float
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.network.dropout import Dropout
 from dtglib.network.saved import CONFIG_FILE, Saved, TrainedWith, vocabulary_beside
-from dtglib.network.transformer import Part
+from dtglib.network.transformer import LossPart
 from dtgpapers.udgn.baseline import MaskedTransformer
 from dtgpapers.udgn.masked import MaskedBatch, MaskedModel
 from dtgpapers.udgn.network import Udgn
@@ -83,10 +83,10 @@ class Similarity(Saved):
             both = torch.cat([u * v, (u - v).abs()], 1).float()
             return self.config.highest * self.compare(both)[:, 0].sigmoid()
 
-    def loss(self, given: PairBatch) -> tuple[Float[Tensor, ""], dict[str, Part]]:
+    def loss(self, given: PairBatch) -> tuple[Float[Tensor, ""], dict[str, LossPart]]:
         """The squared errors."""
         nats = (self.answers(given) - given.gold).square().sum()
-        return nats, {"score": Part(nats.detach(), len(given.gold))}
+        return nats, {"score": LossPart(nats.detach(), len(given.gold))}
 
 
 def load_similarity(kind: type, folder: Path, device: torch.device | str = "cpu") -> Any:

@@ -384,9 +384,9 @@ def test_what_is_composed_is_seen_through_its_composition_only(layers, reached):
     network = model("tg", WORDS, LABELS, 8, layers)
     batch = batch_of(pad(network.reading.compile(network.vocabulary, [(WORDS, TREE)]), [0]), dense)
     x = network.embed(batch.token, batch.arc).detach().requires_grad_()
-    around, h = network.around(batch), x
+    inputs, h = network.layer_inputs(batch), x
     for block in network.blocks:
-        h = block(h, around)
+        h = block(h, inputs)
     h[0, 14].square().sum().backward()
     assert set(torch.nonzero(x.grad[0].abs().sum(1))[:, 0].tolist()) == reached
 

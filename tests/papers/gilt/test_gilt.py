@@ -495,12 +495,12 @@ def test_what_attention_gains_is_what_its_weights_lose_where_the_tables_are_zero
     assert not np.triu(found, 1).any(), "nothing is seen ahead"
     # In the first layer, by the definition of attention, whose values are the rows of an identity matrix.
     batch = examples(of=[with_graph(words, graph.arcs.tolist())]).batch([0], 0, torch.device("cpu")).batch
-    block, around = network.blocks[0], network.around(batch)
+    block, inputs = network.blocks[0], network.layer_inputs(batch)
     with torch.no_grad():
-        q, k, _, r = block.project(network.embed(batch.token, batch.arc), around.places)
-        term = block.bias(q + network.u, around.bias)
+        q, k, _, r = block.project(network.embed(batch.token, batch.arc), inputs.places)
+        term = block.bias(q + network.u, inputs.bias)
         one_hot = torch.eye(term.shape[3]).expand(1, 2, -1, -1)
-        given = q + network.u, q + network.w, k, one_hot, r, around.structure
+        given = q + network.u, q + network.w, k, one_hot, r, inputs.structure
         by_definition = naive(*given, term) - naive(*given)
     assert found[0] == pytest.approx(by_definition[0].numpy(), abs=1e-5)
 

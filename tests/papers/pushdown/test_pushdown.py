@@ -206,7 +206,7 @@ def test_the_bias_is_that_of_a_vector_for_every_pair(form):
     words = batch(network, pairs).batch
     tape, block = words.bias, network.blocks[0]
     visible = words.structure.visible[:, None]
-    q, _, _, _ = block.project(network.embed(words.token, words.arc), network.around(words).places)
+    q, _, _, _ = block.project(network.embed(words.token, words.arc), network.layer_inputs(words).places)
     q = q.detach().requires_grad_()
     fast = block.bias(q, tape)
     naive = torch.einsum("bhid,bijd->bhij", q, block.depths.weight[tape[:, 0]]) / q.shape[3] ** 0.5
@@ -225,7 +225,7 @@ def test_no_more_is_made_for_a_pair_of_positions_than_a_number_for_each_head():
     network, longest = model(), 0
     words = batch(network, [(["a"] * 40, [1, *range(1, 40)])]).batch
     block = network.blocks[0]
-    q, _, _, _ = block.project(network.embed(words.token, words.arc), network.around(words).places)
+    q, _, _, _ = block.project(network.embed(words.token, words.arc), network.layer_inputs(words).places)
 
     class Watching(torch.overrides.TorchFunctionMode):
         def __torch_function__(self, function, types, arguments=(), named=None):
