@@ -231,6 +231,13 @@ def test_a_width_as_wide_as_what_there_is_prunes_nothing(name):
     assert found.log_prob == everything.log_prob
 
 
+def test_a_score_beam_keeps_the_best_silent_symbols_and_a_wide_one_keeps_all():
+    """There are more silent symbols in a vocabulary than any score beam below, but one."""
+    found = [find_one(model_of("dtg-swift"), WORDS, ALL._replace(score_beam=width)) for width in (1, 2, 10**6, None)]
+    assert found[0].log_prob < found[1].log_prob < found[2].log_prob == found[3].log_prob
+    assert found[2].log_prefix.tolist() == found[3].log_prefix.tolist()
+
+
 @in_every_model_with_trees
 def test_a_score_beam_as_wide_as_all_transitions_or_wider_prunes_nothing(name):
     model = model_of(name)

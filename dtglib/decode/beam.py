@@ -1,24 +1,24 @@
 """Word-synchronous beam search (Stern et al. 2017): the probability of a sentence, word by word, without a parser.
 
-Derivations are compared when they have generated the same words. Between two words the search goes in steps: in each,
-every hypothesis takes every silent symbol (transition) that is legal, or the next word. All successors compete for
-`beam_width` places; the best `fast_track` of those that take the word get a place in any case. When no hypothesis has a
-transition left (or after `transitions` steps), the hypotheses that have taken the word are pruned to `word_beam_width`,
-and the search goes on with the word after it.
+Derivations are compared when they have generated the same words. Between two words the search goes in steps. In each
+step, every hypothesis is extended by every legal silent symbol (transition), and by the next word. All successors
+compete for `beam_width` places; the best `fast_track` of those that take the word are kept in any case. When no
+hypothesis has a transition left (or after `transitions` steps), the hypotheses that have taken the word are pruned to
+`word_beam_width`, and the search goes on with the word after it.
 
     "There is", arc-standard:  from (There is)   GEN a           waits for the others
                                                  LEFTARC         goes on: GEN a, or RIGHTARC from ROOT
 
-A symbol that cannot lead to what is wanted takes no place: the arc from ROOT in arc-standard while words are still to
-come, or an opening bracket when they have all come. Nor is a hypothesis followed that comes too late to change anything
-(`too_little`).
+A symbol that cannot lead to the next word or to the end takes no place: the arc from ROOT in arc-standard while words
+are still to come, or an opening bracket after the last word. A hypothesis that can no longer change the result is not
+followed (`too_little`).
 
 log p(words so far) is the logarithm of the sum over the derivations that took the last word, before they are pruned to
-the word beam. It is a lower bound, and exact if nothing was pruned. Unlike the sum over trees it counts every
+the word beam. It is a lower bound, and exact if nothing was pruned. Unlike the sum over trees, it counts every
 derivation of a tree.
 
-Several sentences are searched at once, each with its own places. Sentences share their hypotheses for as long as they
-begin with the same words:
+Several sentences are searched at once, each with its own beam. Sentences share their hypotheses as long as they begin
+with the same words:
 
     There is a     .              words that are searched: There, is, a, no, and an end each of two words
     There is no    difference
@@ -46,11 +46,11 @@ from dtglib.data.vocabulary import END, PAD, Vocabulary
 from dtglib.decode.stepper import Searchable, Stepper, log_probs_of
 from dtglib.transitions.protocol import OPEN
 
-Something = TypeVar("Something")
+Result = TypeVar("Result")
 
-# The number of hypotheses, over all sentences that are searched at once, for which there is room. A step has a fixed
-# cost: where `within` left few hypotheses of each sentence, 128 sentences at once took a quarter of the time that they
-# took in groups of eight. But nothing is dropped until a hypothesis has taken the word, so there must be room for all.
+# The largest number of hypotheses over all sentences that are searched at once. A step has a fixed cost: where `within`
+# left few hypotheses of each sentence, 128 sentences at once needed a quarter of the time of groups of eight. But
+# nothing is dropped until a hypothesis has taken the word, so there must be room for all.
 HYPOTHESES, HYPOTHESES_WITHIN = 2**10, 2**14
 # A share of a sum that float32, in which log-probabilities are computed, does not resolve.
 ROUNDING = 2**-24
@@ -58,15 +58,14 @@ FEWEST, MOST = 8, 128  # sentences that are searched at once; a search that is i
 
 
 class Widths(NamedTuple):
-    """How many hypotheses of a sentence are kept, and for how many steps between two words.
+    """The numbers of hypotheses of a sentence that are kept, and of steps between two words.
 
-    Without a limit of steps (`transitions` is None) the stepper's own bound holds. A lower limit can kill a long
-    sentence at its end, where a model that attaches late has to draw as many arcs as there are words. `within` drops a
+    If `transitions` is None, the stepper's own bound on steps holds. With a lower limit a long sentence may have no
+    result: a model that attaches late has to draw as many arcs at the end as there are words. `within` drops a
     hypothesis that is this many nats behind the best one that has taken the word so far. Most hypotheses of a trained
     model are that far behind, and they contribute little: 8 nats made a search of width 300 some twenty times as fast,
-    and cost less than 0.002 nats a sentence (benchmarks/within.py). With a `score_beam`, a hypothesis takes only that
-    many of the silent symbols that may come next, the most probable ones; the GiLT paper takes 20 of 30. It is a width,
-    and no setting of a model, because trained weights do not depend on it.
+    and cost less than 0.002 nats per sentence (benchmarks/within.py). With a `score_beam`, a hypothesis is extended by
+    only that many silent symbols, the most probable ones; the GiLT paper uses 20 of 30.
     """
 
     beam_width: int = 300
@@ -96,10 +95,7 @@ DEFAULT_WIDTHS = Widths()
 
 
 def search(
-    stepper: Stepper,
-    vocabulary: Vocabulary,
-    sentences: Sequence[Sequence[str]],
-    widths: Widths = DEFAULT_WIDTHS,
+    stepper: Stepper, vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], widths: Widths = DEFAULT_WIDTHS
 ) -> list[SentenceResult]:
     """Search each sentence."""
     trie = beginnings_of([[*pieces, (END,)] for pieces in pieces_of(vocabulary, sentences)])
@@ -109,27 +105,26 @@ def search(
         if taken.pieces[place] == (END,):
             best[number] = best_derivation(stepper, taken.arrival.beam.at(stepper, place))
     return [
-        SentenceResult(np.array(prefix), end, *_tree(*one))
-        for (*prefix, end), one in zip(log_prefix, best, strict=True)
+        SentenceResult(np.array(prefix), log_prob, *_complete(*derivation))
+        for (*prefix, log_prob), derivation in zip(log_prefix, best, strict=True)
     ]
 
 
 def in_parts(
-    find: Callable[..., list[Something]],
+    find: Callable[..., list[Result]],
     model: Searchable,
     sentences: Sequence[Sequence[str]],
     widths: Widths = DEFAULT_WIDTHS,
-) -> Iterator[Something]:
-    """Call `search` or the like for any number of sentences, `widths.at_once` of them at a time."""
+) -> Iterator[Result]:
+    """Call a search, such as `search`, for any number of sentences, `widths.at_once` of them at a time."""
     for first in range(0, len(sentences), widths.at_once):
-        part = sentences[first : first + widths.at_once]
-        yield from find(model.stepper(), model.vocabulary, part, widths)
+        yield from find(model.stepper(), model.vocabulary, sentences[first : first + widths.at_once], widths)
 
 
 class Level(NamedTuple):
-    """The words at one place of the sentences, each once for all sentences that are the same up to there."""
+    """A level of the trie of sentences: the n-th words, each once for all sentences that are the same up to it."""
 
-    parent: list[int]  # the place in the level before of the word that it follows
+    parent: list[int]  # the place, in the level before, of the word that precedes it
     pieces: list[tuple[int, ...]]  # the pieces of the word, or <END> alone, or nothing, where nothing is taken
 
 
@@ -142,7 +137,7 @@ def pieces_of(vocabulary: Vocabulary, sentences: Sequence[Sequence[str]]) -> lis
 
 
 class Beginnings(NamedTuple):
-    """Sentences that share their beginnings."""
+    """A trie of sentences, which share their beginnings."""
 
     levels: list[Level]
     paths: list[list[int]]  # the place of each sentence in each level
@@ -161,7 +156,7 @@ def beginnings_of(units: Sequence[Sequence[tuple[int, ...]]]) -> Beginnings:
 
 
 def along(paths: Sequence[Sequence[int]], steps: Iterator["LevelTaken"]) -> Iterator[tuple[int, "LevelTaken", int]]:
-    """For each level and each sentence that reaches it: the sentence's number, the result, and its place in it."""
+    """Yield for each level and each sentence that reaches it the sentence's number, the level, and the place there."""
     for depth, taken in enumerate(steps):
         for number, path in enumerate(paths):
             if depth < len(path):
@@ -169,7 +164,7 @@ def along(paths: Sequence[Sequence[int]], steps: Iterator["LevelTaken"]) -> Iter
 
 
 class Beam(NamedTuple):
-    """Derivations side by side, the place of each in its level, and log p of each so far."""
+    """The hypotheses of a level: their states, their places in the level, and log p of each so far."""
 
     state: Any  # the stepper's
     place: np.ndarray
@@ -185,15 +180,15 @@ class Beam(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """Derivations that have taken the wanted symbol of their place."""
+    """The hypotheses that have taken the wanted symbol of their place."""
 
     beam: Beam  # before the symbol is read; its log-probability is already included
     log_over: np.ndarray  # at each place: log p that the word before is over, given everything up to it
-    log_before: np.ndarray  # log p of these derivations, but that any word (or the end) comes next
+    log_before: np.ndarray  # at each place: log p of these derivations, excluding the next word (or the end)
 
 
 class LevelTaken(NamedTuple):
-    """The hypotheses when the words of a level have been taken."""
+    """The result for a level, all words of which have been taken."""
 
     pieces: list[tuple[int, ...]]  # of the word at each place
     log_prefix: list[list[float]]  # log p of the beginning, at each place and up to each piece
@@ -202,14 +197,14 @@ class LevelTaken(NamedTuple):
 
 
 def check(widths: Widths) -> None:
-    """Raise an error for widths with which nothing could be found."""
+    """Raise an error for widths that would leave no hypothesis."""
     for name, value in widths._asdict().items():
         least = 1 if name.endswith(("width", "beam")) else 0
         require(value is None or value >= least, f"{name} must be at least {least}, not {value}")
 
 
 def walk(stepper: Stepper, trie: Beginnings, widths: Widths) -> Iterator[LevelTaken]:
-    """Take the words of one level after the other."""
+    """Yield the result for each level of the trie."""
     check(widths)
     through = Beam(stepper.init(len(trie.levels)), np.zeros(1, int), np.zeros(1))
     for words, level in enumerate(trie.levels):
@@ -223,10 +218,10 @@ def walk(stepper: Stepper, trie: Beginnings, widths: Widths) -> Iterator[LevelTa
 
 
 class Wanted(NamedTuple):
-    """The symbol that is to be taken at each place."""
+    """The next symbol at each place."""
 
     symbol: np.ndarray
-    ends_word: np.ndarray  # whether the word beam then keeps the best of those that have taken it; not at the end
+    ends_word: np.ndarray  # true if the hypotheses that have taken it are pruned to the word beam; not at the end
 
     @classmethod
     def of(cls, words: Sequence[tuple[int, ...]], piece: int) -> "Wanted":
@@ -237,9 +232,9 @@ class Wanted(NamedTuple):
 
 
 def _until(stepper: Stepper, beam: Beam, wanted: Wanted, widths: Widths, others: Sequence[Any] = ()) -> Arrival:
-    """The derivations that can take the wanted symbol of their place next, with its log-probability added.
+    """The hypotheses that take the wanted symbol of their place next, with its log-probability added.
 
-    Where <pad> is wanted, nothing is taken, and only log_over is found. `others` are states that are needed later on.
+    Where <pad> is wanted, nothing is taken, and only log_over is computed. `others` are states that are needed later.
     """
     arrived, live, ending = [], beam, Ending(len(wanted.symbol))
     best = np.full(len(wanted.symbol), -np.inf)  # the best log p at each place of what has arrived
@@ -247,12 +242,13 @@ def _until(stepper: Stepper, beam: Beam, wanted: Wanted, widths: Widths, others:
         # One column for each silent symbol, and the last one for the wanted symbol.
         wants = wanted.symbol[live.place]
         symbols = np.column_stack([np.tile(stepper.silent, (len(wants), 1)), wants])
-        found, of_kinds = (log_p + live.log_p[:, None] for log_p in log_probs_of(stepper, live.state, symbols))
-        ending.see(live.place, of_kinds, found[:, :-1])
-        found[:, :-1][~_goes_on(stepper, live, wants, step, widths, found[:, :-1])] = -np.inf
-        require_probabilities(found)
-        row, column = np.nonzero(found > -np.inf)
-        value, arrives, place = found[row, column], column == len(stepper.silent), live.place[row]
+        log_p, of_kinds = (log_p + live.log_p[:, None] for log_p in log_probs_of(stepper, live.state, symbols))
+        silent = log_p[:, :-1]
+        ending.add(live.place, of_kinds, silent)
+        silent[~_goes_on(stepper, live, wants, step, widths, silent)] = -np.inf
+        require_probabilities(log_p)
+        row, column = np.nonzero(log_p > -np.inf)
+        value, arrives, place = log_p[row, column], column == len(stepper.silent), live.place[row]
         keep = best_of_each(place, value, widths.beam_width)
         keep |= best_of_each(place, np.where(arrives, value, -np.inf), widths.fast_track)
         np.maximum.at(best, place[keep & arrives], value[keep & arrives])
@@ -265,7 +261,7 @@ def _until(stepper: Stepper, beam: Beam, wanted: Wanted, widths: Widths, others:
         (rows,) = np.nonzero(keep & ~arrives & (value > too_little(arrived, wanted, widths)[place]))
         if not len(rows):
             break
-        waiting = [*others, *(one.state for one in arrived)]
+        waiting = [*others, *(beam.state for beam in arrived)]
         state = stepper.step(live.state, row[rows], symbols[row[rows], column[rows]], waiting)
         live = Beam(state, place[rows], value[rows])
     return Arrival(together(stepper, arrived), ending.log_over, ending.before)
@@ -274,7 +270,7 @@ def _until(stepper: Stepper, beam: Beam, wanted: Wanted, widths: Widths, others:
 def _goes_on(
     stepper: Stepper, live: Beam, wants: np.ndarray, step: int, widths: Widths, silent: np.ndarray
 ) -> np.ndarray:
-    """Which silent symbols each hypothesis may take, given log p with each of them."""
+    """True for the silent symbols that each hypothesis may take, given log p with each of them."""
     if step == widths.transitions:
         return np.zeros(silent.shape, bool)
     goes_on = stepper.leads_on(live.state, wants == END)
@@ -286,13 +282,13 @@ def _goes_on(
 
 
 class Ending:
-    """Whether the word before is over: sums over the hypotheses at each place."""
+    """Sums over the hypotheses at each place: of those whose word is over, and of those whose word goes on."""
 
     def __init__(self, places: int) -> None:
         self.over, self.goes_on, self.before = np.full((3, places), -np.inf)
 
-    def see(self, place: np.ndarray, of_kinds: np.ndarray, silent: np.ndarray) -> None:
-        """Hypotheses, with log p of each and of another piece, a word or the end, or of a silent symbol, after it."""
+    def add(self, place: np.ndarray, of_kinds: np.ndarray, silent: np.ndarray) -> None:
+        """Add hypotheses: log p of each with a further piece, a word or the end, and with each silent symbol."""
         (rows,) = np.nonzero(of_kinds[:, 0] > -np.inf)
         is_over = np.logaddexp.reduce(np.concatenate([of_kinds[rows, 1:], silent[rows]], axis=1), axis=1)
         np.logaddexp.at(self.goes_on, place[rows], of_kinds[rows, 0])
@@ -300,18 +296,18 @@ class Ending:
 
     @property
     def log_over(self) -> np.ndarray:
-        """log p that it is over, given everything before; 0 where no hypothesis could continue it."""
-        is_asked = self.goes_on > -np.inf
-        both = np.logaddexp(self.over, self.goes_on, where=is_asked, out=np.zeros(len(self.over)))
-        return np.where(is_asked, self.over - both, 0.0)
+        """log p that the word is over, given everything before; 0 where no hypothesis could continue it."""
+        may_go_on = self.goes_on > -np.inf
+        both = np.logaddexp(self.over, self.goes_on, where=may_go_on, out=np.zeros(len(self.over)))
+        return np.where(may_go_on, self.over - both, 0.0)
 
 
 def _through(
     stepper: Stepper, words: Sequence[tuple[int, ...]], beam: Beam, widths: Widths
 ) -> tuple[Beam, list[list[float]]]:
-    """Read the words piece by piece; note log p after each piece, and prune a word when it is over.
+    """Read the words piece by piece; return log p up to each piece, too, and prune to the word beam after the last.
 
-    If silent symbols may stand within a word, its next piece is searched for as the next word is.
+    If silent symbols may stand within a word, the search for its next piece is the same as for a word.
     """
     counts = np.array([len(pieces) for pieces in words])
     is_end = np.array([pieces == (END,) for pieces in words])  # nothing follows the end
@@ -340,13 +336,13 @@ def _through(
 
 
 def too_little(arrived: Sequence[Beam], wanted: Wanted, widths: Widths) -> np.ndarray:
-    """Of each place a log p with which a hypothesis that has not arrived changes nothing that is found.
+    """A bound for each place: a hypothesis that has not arrived and whose log p is below it cannot change the result.
 
-    What comes of it is together no more probable than itself. So it changes nothing if the word beam is full of better
-    ones, and if its share in the sum is lost in rounding. Where the word goes on, those that have arrived may still
-    change their order.
+    All its continuations together are no more probable than the hypothesis itself. So it changes nothing if the word
+    beam is full of better ones, and if its share of the sum is lost in rounding. Where the word goes on, the order of
+    those that have arrived may still change.
     """
-    place, log_p = (np.concatenate(column) for column in zip(*(one[1:] for one in arrived), strict=True))
+    place, log_p = (np.concatenate(column) for column in zip(*(beam[1:] for beam in arrived), strict=True))
     order, places = np.lexsort((-log_p, place)), np.arange(len(wanted.symbol))
     first = np.searchsorted(place[order], [*places, len(places)])
     is_full = wanted.ends_word & (np.diff(first) >= widths.word_beam_width)
@@ -357,15 +353,15 @@ def too_little(arrived: Sequence[Beam], wanted: Wanted, widths: Widths) -> np.nd
 
 
 def best_derivation(stepper: Stepper, beam: Beam) -> tuple[np.ndarray | None, float]:
-    """The tree and log p of the best derivation."""
+    """The tree and log p of the most probable derivation."""
     if not len(beam.log_p):
         return None, -np.inf
     best = int(beam.log_p.argmax())
     return stepper.tree(beam.state, best), float(beam.log_p[best])
 
 
-def _tree(tree: np.ndarray | None, log_p: float) -> tuple[np.ndarray | None, float]:
-    """A derivation without a complete tree has none."""
+def _complete(tree: np.ndarray | None, log_p: float) -> tuple[np.ndarray | None, float]:
+    """None in the place of a tree that is not complete."""
     return tree if tree is not None and (tree != OPEN).all() else None, log_p
 
 
@@ -376,7 +372,7 @@ def together(stepper: Stepper, beams: list[Beam]) -> Beam:
 
 
 def best_of_each(group: np.ndarray, value: np.ndarray, count: int) -> np.ndarray:
-    """Which values are among the `count` largest of their group; minus infinity never is."""
+    """True for the values that are among the `count` largest of their group; minus infinity never is."""
     order = np.lexsort((-value, group))
     rank = np.arange(len(order)) - np.searchsorted(group[order], group[order])
     keep = np.zeros(len(order), bool)
@@ -385,7 +381,7 @@ def best_of_each(group: np.ndarray, value: np.ndarray, count: int) -> np.ndarray
 
 
 def among_the_largest(values: np.ndarray, count: int) -> np.ndarray:
-    """Which values are among the `count` largest of their row, or equal to the least of these.
+    """True for the values that are among the `count` largest of their row, or equal to the least of these.
 
     >>> among_the_largest(np.array([[3, 1, 2], [0, 5, 0]]), 2).tolist()
     [[True, False, True], [True, True, True]]

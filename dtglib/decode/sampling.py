@@ -7,13 +7,13 @@
     >>> _ = torch.manual_seed(1)
     >>> model = build(TransformerConfig("dtg", layers=1, width=8, heads=1, inner=16), vocabulary)
     >>> drawn = list(generate(model.stepper(), vocabulary, 5, random, most_words=8))
-    >>> [why_no_tree(one.tree.tolist()) for one in drawn]
+    >>> [why_no_tree(sentence.tree.tolist()) for sentence in drawn]
     [None, None, None, None, None]
-    >>> all(1 <= len(one.words) <= 8 and one.log_prob < 0 for one in drawn)
+    >>> all(1 <= len(sentence.words) <= 8 and sentence.log_prob < 0 for sentence in drawn)
     True
 
-Each symbol is drawn from the legal ones, so every sentence is whole and every tree a tree. `temperature`, `top_k` and
-`top_p` change the distribution of each step before it is drawn from; `log_prob` is the model's own log-probability. A
+Only legal symbols are drawn, so every sentence is whole and has a projective tree. `temperature`, `top_k` and `top_p`
+change the distribution of a step before a symbol is drawn from it; `log_prob` is the model's own log-probability. A
 sentence that grows beyond `most_words` is given up and drawn anew, so the distribution is p(sentence | not longer).
 """
 
@@ -43,7 +43,7 @@ class Generated(NamedTuple):
 
 
 class Taste(NamedTuple):
-    """How the distribution of a step is changed; 1, None and None leave it as it is."""
+    """Changes to the distribution of a step; 1, None and None leave it as it is."""
 
     temperature: float = 1.0
     top_k: int | None = None
@@ -68,9 +68,9 @@ def generate(
     require(taste.top_p is None or 0 < taste.top_p <= 1, f"top_p must be above 0 and at most 1, not {taste.top_p}")
     left = count
     for _ in range(MOST_TRIES):
-        found = _once(stepper, vocabulary, left, random, most_words, taste)
-        yield from found
-        left -= len(found)
+        drawn = _draw(stepper, vocabulary, left, random, most_words, taste)
+        yield from drawn
+        left -= len(drawn)
         if not left:
             return
     require(not left, f"the model seldom ends a sentence within {most_words} words; set most_words higher")
@@ -85,7 +85,7 @@ class _Growing(NamedTuple):
     log_prob: float
 
 
-def _once(
+def _draw(
     stepper: Stepper, vocabulary: Vocabulary, count: int, random: torch.Generator, most_words: int, taste: Taste
 ) -> list[Generated]:
     """Draw `count` sentences, and give up those that grow too long."""
@@ -96,15 +96,19 @@ def _once(
         require_probabilities(log_probs)
         symbols = torch.multinomial(_tasted(log_probs, taste), 1, generator=random)[:, 0].cpu().numpy()
         values = log_probs.double().cpu().numpy()[np.arange(len(symbols)), symbols]
-        sentences = [_grown(*one, vocabulary) for one in zip(sentences, symbols.tolist(), values.tolist(), strict=True)]
+        sentences = [
+            _grown(sentence, symbol, log_prob, vocabulary)
+            for sentence, symbol, log_prob in zip(sentences, symbols.tolist(), values.tolist(), strict=True)
+        ]
         for row in np.flatnonzero(symbols == END):
-            tree, one = stepper.tree(state, int(row)), sentences[row]
-            done.append(Generated(vocabulary.decode(one.pieces), None if OPEN in tree else tree, one.log_prob))
+            tree, sentence = stepper.tree(state, int(row)), sentences[row]
+            tree = None if OPEN in tree else tree
+            done.append(Generated(vocabulary.decode(sentence.pieces), tree, sentence.log_prob))
         is_short = [
-            one.words <= most_words
-            and len(one.pieces) <= MOST_PIECES * most_words
-            and one.silent <= stepper.most_silent(one.words)
-            for one in sentences
+            sentence.words <= most_words
+            and len(sentence.pieces) <= MOST_PIECES * most_words
+            and sentence.silent <= stepper.most_silent(sentence.words)
+            for sentence in sentences
         ]
         (rows,) = np.nonzero((symbols != END) & is_short)
         if not len(rows):

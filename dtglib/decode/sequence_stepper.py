@@ -1,11 +1,11 @@
-"""What the steppers of all models over sequences share: a cache in which each position is computed once.
+"""The base of the steppers of all models over sequences: a cache in which each position is computed once.
 
-A position's keys and values are written into a slot of a pool, once, and stay there until nobody can see them any more.
-A row of a state holds slot numbers (stack_rows.py). So to fork a derivation is to copy integers, and what it holds does
-not grow with the sentence but with what is visible.
+The keys and values of a position are written into a slot of a pool, and stay there until no hypothesis can see them.
+A row of a state holds slot numbers (stack_rows.py). So forking a derivation copies integers only, and a row grows with
+the number of visible positions, not with the sentence.
 
-A stepper of a kind of sequence (stack_stepper.py has that of transitions) adds the rules of its symbols: the abstract
-methods.
+A stepper of a kind of sequence adds the rules of its symbols, as abstract methods: stack_stepper.py does for
+transitions.
 """
 
 from abc import ABC, abstractmethod
@@ -28,17 +28,17 @@ from dtglib.sequences.columns import NOTHING
 from dtglib.sequences.structure import Pooled
 from dtglib.transitions.batch import choose
 
-# How many positions are computed together. On a CPU, activations of more do not stay in the caches. The GPU's
-# number was not measured.
+# The largest number of positions that are computed together. On a CPU, the activations of more positions do not stay in
+# the caches. The GPU's number was not measured.
 POSITIONS_AT_ONCE = {"cpu": 512, "cuda": 2**13}
 
 
 class Hypotheses(NamedTuple):
-    """Derivations of one model, a row each, and the vector that its body gives to the last position of each."""
+    """Derivations of one model, a row each, and the output vector of the last position of each."""
 
-    states: Any  # a record of arrays, with a row for each derivation: how far it has come by its rules
+    states: Any  # a record of arrays with a row for each derivation: its state by the rules of its symbols
     cache: Cache
-    begun: np.ndarray  # whether the last symbol was a piece, so that its word may go on
+    begun: np.ndarray  # true if the last symbol was a piece, so that its word may go on
     x: Float[Tensor, "rows d"]
 
     def __len__(self) -> int:
@@ -50,7 +50,7 @@ class SequenceStepper(ABC):
 
     silent: np.ndarray
     in_words = False
-    facts = 0  # how many integers `advance` notes about each position that a new one sees, for `bias`
+    facts = 0  # the number of integers that `advance` writes about each visible position, for `bias`
 
     def __init__(self, model: Transformer) -> None:
         keep_freed_memory()
@@ -58,9 +58,9 @@ class SequenceStepper(ABC):
         self.is_piece = model.vocabulary.starts_word | model.vocabulary.continues_word
         self.pool = Pool(model)
         self.places, self.tables = torch.empty(0), []  # of relative positions: sinusoids, and each layer's keys
-        self.positions = 0  # how many were computed
+        self.positions = 0  # the number that was computed so far
 
-    # ---- What a kind of sequence adds
+    # ---- The rules of a kind of sequence
 
     @abstractmethod
     def start(self, most_words: int) -> Any:
@@ -68,7 +68,7 @@ class SequenceStepper(ABC):
 
     @abstractmethod
     def legal(self, hypotheses: Hypotheses) -> Legal:
-        """What may come next, as classes of symbols."""
+        """The symbols that may come next, as bits for their classes."""
 
     @abstractmethod
     def leads_on(self, hypotheses: Hypotheses, to_end: np.ndarray) -> np.ndarray:
@@ -76,11 +76,11 @@ class SequenceStepper(ABC):
 
     @abstractmethod
     def copies(self, symbols: np.ndarray) -> np.ndarray:
-        """How many positions each symbol takes; after a symbol without any, a row keeps its vector."""
+        """The number of positions of each symbol; after a symbol without any, a row keeps its vector."""
 
     @abstractmethod
     def advance(self, states: Any, cache: Cache, symbols: np.ndarray, first: np.ndarray, looks: Looks) -> None:
-        """Take the symbol of every row, in place: what its new positions see, and what is visible from then on.
+        """Take the symbol of every row, in place: update states and cache, and write what the new positions see.
 
         `first` has the number of the first new position of every row.
         """
@@ -97,15 +97,17 @@ class SequenceStepper(ABC):
     def most_silent(self, words: int) -> int:
         """See decode/stepper.py."""
 
-    # ---- What they share
+    # ---- Shared by all
 
     @torch.no_grad()
     def init(self, most_words: int) -> Hypotheses:
         """The beginning of every sentence of at most so many words, as one row."""
         one = np.ones(1, np.int32)
         cache = first_cache(self.pool.free([], 1))
-        nowhere, no_facts = np.zeros((1, 1), np.int32), np.zeros((1, 1, self.facts), np.int32)
-        looks = Looks(ROOT * one, NOTHING * one, cache.slot[:, 0], one, cache.slot, nowhere, no_facts)
+        looks = Looks(
+            token=ROOT * one, arc=NOTHING * one, slot=cache.slot[:, 0], count=one, seen=cache.slot,
+            relpos=np.zeros((1, 1), np.int32), facts=np.zeros((1, 1, self.facts), np.int32),
+        )  # fmt: skip
         # Without room for another word, none would be legal.
         states = self.start(most_words + 1)
         return Hypotheses(states, cache, np.zeros(1, bool), self._looked(looks))
@@ -119,7 +121,7 @@ class SequenceStepper(ABC):
     def some_log_probs(
         self, hypotheses: Hypotheses, symbols: Int[Tensor, "rows A"]
     ) -> tuple[Float[Tensor, "rows A"], Float[Tensor, "rows 3"]]:
-        """See decode/stepper.py; a stepper whose `log_probs` are those of the output layer can ask it for these."""
+        """See decode/stepper.py; a stepper whose `log_probs` are those of the output layer can call prepared.py."""
         return some_of(self.log_probs(hypotheses), symbols, self.model.output.classes)
 
     @torch.no_grad()
@@ -131,10 +133,9 @@ class SequenceStepper(ABC):
         copies = self.copies(symbols)
         first = np.cumsum(copies) - copies
         slots = self.pool.free([cache, *(others.cache for others in waiting)], int(copies.sum()))
-        room = len(slots), cache.slot.shape[1] + 1
-        facts = np.zeros((*room, self.facts), np.int32)
-        looks = Looks(*np.empty((4, len(slots)), np.int32), *np.zeros((2, *room), np.int32), facts)
-        looks.slot[:] = slots
+        (token, arc, count), room = np.empty((3, len(slots)), np.int32), (len(slots), cache.slot.shape[1] + 1)
+        seen, relpos = np.zeros((2, *room), np.int32)
+        looks = Looks(token, arc, slots, count, seen, relpos, facts=np.zeros((*room, self.facts), np.int32))
         self.advance(states, cache, symbols, first, looks)
         x = hypotheses.x[self._there(rows)]
         if len(slots):
@@ -163,9 +164,9 @@ class SequenceStepper(ABC):
         at_once = POSITIONS_AT_ONCE[self.device.type]
         # The parts keep their order: a STACK position sees its COMPOSE position, which may be in the part before.
         parts = [slice(first, first + at_once) for first in range(0, len(looks.slot), at_once)]
-        return torch.cat([self._looked_at_once(Looks(*(x[part] for x in looks))) for part in parts])
+        return torch.cat([self._looked_together(Looks(*(x[part] for x in looks))) for part in parts])
 
-    def _looked_at_once(self, looks: Looks) -> Float[Tensor, "positions d"]:
+    def _looked_together(self, looks: Looks) -> Float[Tensor, "positions d"]:
         model, pool = self.model, self.pool
         longest = int(looks.count.max())
         token, arc, slot, count = sent(looks[:4], self.device)
@@ -184,7 +185,7 @@ class SequenceStepper(ABC):
         return states[-1][:, 0]
 
     def _reach(self, farthest: int) -> None:
-        """Have sinusoids of all relative positions up to this one, and what each layer makes of them."""
+        """Extend the sinusoids of relative positions up to this one, and the keys that each layer computes of them."""
         if farthest + 1 - NEAREST > len(self.places):
             self.places = sinusoids(rounded_up(farthest), self.model.config.width, self.device)
             self.tables = [block.table(self.places) for block in self.model.blocks]
@@ -192,14 +193,14 @@ class SequenceStepper(ABC):
     def keep(self, slot: Int[Tensor, " N"], states: list[Float[Tensor, "N d"]]) -> None:
         """Called with the slots of N new positions and with their vectors: the inputs, and those after each layer.
 
-        Most models need them no more. A subclass may keep some by slot (see `Pool.fitted`).
+        A subclass may keep vectors by slot (see `Pool.fitted`).
         """
         return None
 
     def bias(self, token: Int[Tensor, " N"], seen: Int[Tensor, "N S"], facts: Int[Tensor, "N S F"]) -> Any:
-        """The `bias` of a batch of N new positions, one a row, for the S slots that they see (see `Transformer`).
+        """The `bias` of N new positions, one per row, for the S slots that they see (see `Transformer`).
 
-        A subclass may make it of the slots, and of the facts that its `advance` has noted about them.
+        A subclass may compute it from the slots, and from the facts that its `advance` wrote.
         """
         return None
 
@@ -208,7 +209,7 @@ class SequenceStepper(ABC):
 
 
 class Pool:
-    """Keys and values, by layer and slot. The caches of the hypotheses tell which slots are in use."""
+    """Keys and values, by layer and slot. A slot is in use if the cache of a hypothesis has its number."""
 
     def __init__(self, model: Transformer) -> None:
         device, config = model.embedding.weight.device, model.config

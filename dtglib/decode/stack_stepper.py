@@ -39,7 +39,7 @@ from dtglib.transitions.rules import number_of
 
 
 class Moves(NamedTuple):
-    """Symbols, each with what it is to the transition system."""
+    """Symbols of the vocabulary as actions of the transition system."""
 
     symbol: np.ndarray
     kind: np.ndarray
@@ -61,7 +61,7 @@ class StackStepper(SequenceStepper):
     def start(self, most_words: int) -> StackDerivations:
         """Only ROOT is on the stack."""
         token = np.full((1, most_words + 1), ROOT, np.int32)
-        return StackDerivations(*start(1, most_words), token, np.zeros_like(token))
+        return StackDerivations(**start(1, most_words)._asdict(), token=token, label=np.zeros_like(token))
 
     @torch.no_grad()
     def some_log_probs(
@@ -118,11 +118,11 @@ class StackStepper(SequenceStepper):
 
 def states_of(hypotheses: Hypotheses) -> States:
     """The states of the transition system."""
-    return States(*hypotheses.states[: len(States._fields)])
+    return States(**{name: getattr(hypotheses.states, name) for name in States._fields})
 
 
 def moves_of(vocabulary: Vocabulary, arcs: Arcs) -> Moves:
-    """What every entry of the vocabulary is to the transition system; those that are nothing stand for the end."""
+    """Every entry of the vocabulary as an action; entries that are none count as the end."""
     symbol = np.arange(len(vocabulary), dtype=np.int32)
     kind, reach, label = np.full_like(symbol, Kind.END), np.ones_like(symbol), np.zeros_like(symbol)
     kind[vocabulary.starts_word], kind[vocabulary.continues_word] = Kind.GEN, CONTINUE

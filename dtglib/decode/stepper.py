@@ -5,9 +5,9 @@
     log_probs = stepper.log_probs(state)                   (rows, entries of the vocabulary)
     state = stepper.step(state, rows, symbols)             a row for each: row `rows[n]` goes on with `symbols[n]`
 
-Only the stepper understands a state. A search sees numbered rows, log-probabilities, and symbols: entries of the
-vocabulary, of which some start a word, some go on with one, one is the end, and the `silent` ones stand between words
-(arcs, say), or, if `in_words`, between any two pieces. There may be many in a row, but no more than `most_silent`.
+Only the stepper understands a state. A search sees numbered rows, log-probabilities, and symbols. Symbols are entries
+of the vocabulary: some start a word, some continue one, one is the end, and the `silent` ones stand between words
+(arcs, for example), or, if `in_words`, between any two pieces. At most `most_silent` of them follow one another.
 """
 
 from collections.abc import Sequence
@@ -25,11 +25,11 @@ DISTRIBUTIONS_AT_ONCE = {"cpu": 512, "cuda": 2**12}  # rows whose whole distribu
 
 @runtime_checkable
 class Stepper(Protocol):
-    """A model as searches see it. `step` is never called with <END>, because nothing follows it."""
+    """The interface of a model to searches. `step` is never called with <END>, because nothing follows it."""
 
     device: torch.device
     silent: np.ndarray  # the entries that stand between words, in the order in which ties are broken
-    in_words: bool  # whether they may stand between the pieces of one word, too
+    in_words: bool  # true if they may stand between the pieces of one word, too
 
     def init(self, most_words: int) -> Any:
         """The beginning of every sentence of at most so many words; one row."""
@@ -40,12 +40,12 @@ class Stepper(Protocol):
     def some_log_probs(
         self, state: Any, symbols: Int[torch.Tensor, "rows A"]
     ) -> tuple[Float[torch.Tensor, "rows A"], Float[torch.Tensor, "rows 3"]]:
-        """Those of some entries; and of a piece that goes on with the word, of one that starts a word, of the end."""
+        """The log-probabilities of some entries, and of KINDS: any piece that continues the word, any word, the end."""
 
     def leads_on(self, state: Any, to_end: np.ndarray) -> np.ndarray:
-        """Whether a silent symbol can lead to what is wanted: booleans (rows, silent symbols).
+        """True where a silent symbol can lead to another word, or, where `to_end`, to the end without another word.
 
-        What is wanted of a row is another word (or its next piece), or, where `to_end`, the end without another word.
+        The result has a row for each row of the state, and a column for each silent symbol.
         """
 
     def step(self, state: Any, rows: np.ndarray, symbols: np.ndarray, waiting: Sequence[Any] = ()) -> Any:
@@ -58,10 +58,10 @@ class Stepper(Protocol):
         """The rows of several states as one state."""
 
     def tree(self, state: Any, row: int) -> np.ndarray:
-        """The tree of a row as far as it is written, as integers: heads, say, with OPEN where one is missing."""
+        """The partial tree of a row in integers, such as heads, with OPEN where a head is missing."""
 
     def visible(self, state: Any, row: int) -> np.ndarray:
-        """The words, counted from 1, from whose vectors the next symbol of a row is predicted."""
+        """The words, counted from 1, that the next symbol of a row is predicted from."""
 
     def most_silent(self, words: int) -> int:
         """The largest number of consecutive silent symbols after `words` words, or in the word after them."""
@@ -78,12 +78,12 @@ class Searchable(Protocol):
 
 def log_probs_of(stepper: Stepper, state: Any, symbols: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """`Stepper.some_log_probs` in double precision; `symbols` has a row of ids for each row of the state."""
-    found, of_kinds = np.empty(symbols.shape), np.empty((len(symbols), len(KINDS)))
+    of_symbols, of_kinds = np.empty(symbols.shape), np.empty((len(symbols), len(KINDS)))
     at_once = DISTRIBUTIONS_AT_ONCE[stepper.device.type]
     for first in range(0, len(symbols), at_once):
         rows = np.arange(first, min(first + at_once, len(symbols)))
         part = state if len(rows) == len(symbols) else stepper.choose(state, rows)
-        some = stepper.some_log_probs(part, torch.from_numpy(symbols[rows]).to(stepper.device))
-        copied = torch.cat(some, dim=1).double().cpu().numpy()  # together: a GPU is waited for once
-        found[rows], of_kinds[rows] = copied[:, : -len(KINDS)], copied[:, -len(KINDS) :]
-    return found, of_kinds
+        both = stepper.some_log_probs(part, torch.from_numpy(symbols[rows]).to(stepper.device))
+        copied = torch.cat(both, dim=1).double().cpu().numpy()  # in one copy, so that it waits for a GPU once
+        of_symbols[rows], of_kinds[rows] = copied[:, : -len(KINDS)], copied[:, -len(KINDS) :]
+    return of_symbols, of_kinds

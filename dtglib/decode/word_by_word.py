@@ -1,14 +1,14 @@
-"""What a search knows word by word: for surprisals, test suites and pictures.
+"""The results of a search word by word: for surprisals, test suites and pictures.
 
-Pieces mark where a word begins, not where it ends, so that what the search sums up to the last piece of a word is the
-probability that the text begins with these letters. The word may still go on: "differ" is the beginning of
-"difference". The probability that it is over is that of everything that does not continue it (a piece that starts a
-word, a transition, the end), and
+Pieces mark where a word begins, not where it ends. So the sum over derivations up to the last piece of a word is the
+probability that the text begins with these letters; the word may still go on: "differ" begins "difference". The word is
+over with the probability of everything that does not continue it (a piece that starts a word, a transition, the end):
 
     p(word | before)  =  p(before, its pieces, it is over) / p(before, the word before is over)
 
 sums to 1 over all words and the end (Oh and Schuler 2024; Pimentel and Meister 2024). If a search dropped hypotheses,
-p(over | pieces) is that of those that it kept. If words are entries, they are over when they have been read.
+p(over | pieces) is that of the hypotheses that it kept. If words are entries of the vocabulary, they are over when they
+have been read.
 
     >>> import torch
     >>> from dtglib.families.base import build
@@ -16,11 +16,12 @@ p(over | pieces) is that of those that it kept. If words are entries, they are o
     >>> words = ["There", "is", "a", "difference"]
     >>> _ = torch.manual_seed(1)
     >>> model = build(TransformerConfig(layers=1, width=8, heads=1, inner=16), Vocabulary.of_words([words]))
-    >>> (found,) = search_words(model.stepper(), model.vocabulary, [words])
-    >>> found.hypotheses.tolist(), found.entropy_of_trees.round(2).tolist()
+    >>> (result,) = search_words(model.stepper(), model.vocabulary, [words])
+    >>> result.hypotheses.tolist(), result.entropy_of_trees.round(2).tolist()
     ([1, 1, 3, 13, 40], [0.0, 0.0, 0.68, 1.19, 2.36])
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ from dtglib.data.vocabulary import END, Vocabulary
 from dtglib.decode.beam import (
     DEFAULT_WIDTHS,
     Beam,
+    LevelTaken,
     Widths,
     along,
     beginnings_of,
@@ -41,11 +43,11 @@ from dtglib.decode.beam import (
 from dtglib.decode.stepper import DISTRIBUTIONS_AT_ONCE, Stepper
 from dtglib.transitions.protocol import OPEN
 
-NOTHING_MORE = ()  # stands where a word would: the search looks only whether the word before is over
+NOTHING_MORE = ()  # in the place of a next word: the search only finds whether the word before it is over
 
 
 class PrefixResult(NamedTuple):
-    """The result for the beginning of a sentence, in words w1 ... wn. Impossible things have minus infinity."""
+    """The result for the beginning of a sentence, in words w1 ... wn. What is impossible has minus infinity."""
 
     log_prefix: np.ndarray  # log p of the beginning up to each of its pieces
     log_over: np.ndarray  # for each word: log p that it is over, given everything up to it
@@ -56,11 +58,11 @@ class WordResults(NamedTuple):
 
     begun: PrefixResult
     log_prob: float  # log p of the sentence, with its end
-    log_before: np.ndarray  # log p of the words before and of the derivations that take this word, if any word did
+    log_before: np.ndarray  # log p of the derivations that take this word, excluding the word itself
     entropy: np.ndarray  # of the next symbol (a piece, a transition, the end), given the words before
-    hypotheses: np.ndarray  # how many are kept when the word has been read
+    hypotheses: np.ndarray  # the number of hypotheses that are kept when the word has been read
     entropy_of_trees: np.ndarray  # of their partial trees, given the words up to this one
-    without_head: np.ndarray  # how many words have no head yet (`OPEN`) in the best derivation's tree; those on a stack
+    without_head: np.ndarray  # the number of words without a head so far (`OPEN`) in the best derivation
 
 
 class PartialResult(NamedTuple):
@@ -74,50 +76,79 @@ class PartialResult(NamedTuple):
 
 
 def search_beginnings(
-    stepper: Stepper,
-    vocabulary: Vocabulary,
-    beginnings: Sequence[Sequence[str]],
-    widths: Widths = DEFAULT_WIDTHS,
+    stepper: Stepper, vocabulary: Vocabulary, beginnings: Sequence[Sequence[str]], widths: Widths = DEFAULT_WIDTHS
 ) -> list[PrefixResult]:
     """Search beginnings of sentences, without their ends."""
     trie = beginnings_of([[*pieces, NOTHING_MORE] for pieces in pieces_of(vocabulary, beginnings)])
-    parts = [[] for _ in beginnings]
+    log_prefix, log_over = [[] for _ in beginnings], [[] for _ in beginnings]
     for number, taken, place in along(trie.paths, walk(stepper, trie, widths)):
-        parts[number].append((taken.log_prefix[place], taken.arrival.log_over[place]))
-    return list(map(_begun, parts))
+        log_prefix[number] += taken.log_prefix[place]
+        log_over[number].append(taken.arrival.log_over[place])
+    return [_prefix_result(*both) for both in zip(log_prefix, log_over, strict=True)]
+
+
+def _prefix_result(log_prefix: list[float], log_over: list[float]) -> PrefixResult:
+    """The result for some words; a search finds only at the next word whether a word is over."""
+    return PrefixResult(np.array(log_prefix), np.array(log_over[1:]))
+
+
+class _WordResult(NamedTuple):
+    """The results at one word, or at the end; see `WordResults`."""
+
+    log_prefix: list[float]  # at each piece
+    log_over: float  # of the word before
+    log_before: float
+    next_entropy: float  # of the symbol after this word
+    hypotheses: int
+    entropy_of_trees: float
+    without_head: float
 
 
 def search_words(
-    stepper: Stepper,
-    vocabulary: Vocabulary,
-    sentences: Sequence[Sequence[str]],
-    widths: Widths = DEFAULT_WIDTHS,
+    stepper: Stepper, vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], widths: Widths = DEFAULT_WIDTHS
 ) -> list[WordResults]:
     """Search whole sentences."""
     trie = beginnings_of([[*pieces, (END,)] for pieces in pieces_of(vocabulary, sentences)])
-    at_first = entropy_of_next(stepper, Beam(stepper.init(1), np.zeros(1, int), np.zeros(1)))
-    rows = [[] for _ in sentences]
+    first_entropy = entropy_of_next(stepper, Beam(stepper.init(1), np.zeros(1, int), np.zeros(1)))
+    of_words: list[list[_WordResult]] = [[] for _ in sentences]
     for number, taken, place in along(trie.paths, walk(stepper, trie, widths)):
-        is_end = taken.pieces[place] == (END,)
-        beam = (taken.arrival.beam if is_end else taken.through).at(stepper, place)
-        next_entropy = np.nan if is_end or not len(beam.log_p) else entropy_of_next(stepper, beam)
-        of_trees = entropy_of_trees(stepper, beam), without_head(stepper, beam)
-        about = taken.arrival.log_before[place], next_entropy, len(beam.log_p), *of_trees
-        rows[number].append((taken.log_prefix[place], taken.arrival.log_over[place], *about))
-    found = []
-    for of_one in rows:
-        begun = _begun(of_one)
-        *log_prefix, log_prob = begun.log_prefix
-        log_before, entropy, *others = (np.array([row[column] for row in of_one]) for column in range(2, 7))
-        begun = begun._replace(log_prefix=np.array(log_prefix))
-        found.append(WordResults(begun, float(log_prob), log_before, np.array([at_first, *entropy[:-1]]), *others))
-    return found
+        of_words[number].append(_word_result(stepper, taken, place))
+    return [_word_results(words, first_entropy) for words in of_words]
+
+
+def _word_result(stepper: Stepper, taken: LevelTaken, place: int) -> _WordResult:
+    """The results at one place of a level."""
+    is_end = taken.pieces[place] == (END,)
+    beam = (taken.arrival.beam if is_end else taken.through).at(stepper, place)
+    return _WordResult(
+        log_prefix=taken.log_prefix[place],
+        log_over=taken.arrival.log_over[place],
+        log_before=taken.arrival.log_before[place],
+        next_entropy=np.nan if is_end or not len(beam.log_p) else entropy_of_next(stepper, beam),
+        hypotheses=len(beam.log_p),
+        entropy_of_trees=entropy_of_trees(stepper, beam),
+        without_head=without_head(stepper, beam),
+    )
+
+
+def _word_results(words: Sequence[_WordResult], first_entropy: float) -> WordResults:
+    """The result for a sentence from those at its words and at its end."""
+    *log_prefix, log_prob = itertools.chain.from_iterable(word.log_prefix for word in words)
+    return WordResults(
+        begun=_prefix_result(log_prefix, [word.log_over for word in words]),
+        log_prob=float(log_prob),
+        log_before=np.array([word.log_before for word in words]),
+        entropy=np.array([first_entropy, *(word.next_entropy for word in words[:-1])]),
+        hypotheses=np.array([word.hypotheses for word in words]),
+        entropy_of_trees=np.array([word.entropy_of_trees for word in words]),
+        without_head=np.array([word.without_head for word in words]),
+    )
 
 
 def follow(
     stepper: Stepper, vocabulary: Vocabulary, words: Sequence[str], widths: Widths = DEFAULT_WIDTHS
 ) -> Iterator[PartialResult]:
-    """Search one sentence, and yield what is found after each word, and at its end."""
+    """Search one sentence, and yield the result after each word, and at its end."""
     (pieces,) = pieces_of(vocabulary, [words])
     for taken in walk(stepper, beginnings_of([[*pieces, (END,)]]), widths):
         beam = taken.arrival.beam if taken.pieces == [(END,)] else taken.through
@@ -126,17 +157,10 @@ def follow(
         yield PartialResult(taken.log_prefix[0][-1], log_over, *best_derivation(stepper, beam), visible)
 
 
-def _begun(rows: Sequence[tuple]) -> PrefixResult:
-    """Of words and of what comes after the last one; whether a word is over is known at the next one."""
-    return PrefixResult(np.concatenate([row[0] for row in rows]), np.array([row[1] for row in rows[1:]]))
-
-
 def entropy_of_next(stepper: Stepper, beam: Beam) -> float:
-    """The entropy of the next symbol after these hypotheses, of which one holds, in nats."""
-    of_each, at_once = (
-        torch.from_numpy(shares(beam.log_p)).to(stepper.device),
-        DISTRIBUTIONS_AT_ONCE[stepper.device.type],
-    )
+    """The entropy of the next symbol, in nats; its distribution is the mixture of those of the hypotheses."""
+    of_each = torch.from_numpy(shares(beam.log_p)).to(stepper.device)
+    at_once = DISTRIBUTIONS_AT_ONCE[stepper.device.type]
     mixture = torch.zeros(1, dtype=torch.float64, device=stepper.device)
     for first in range(0, len(of_each), at_once):
         rows = np.arange(first, min(first + at_once, len(of_each)))
@@ -146,7 +170,7 @@ def entropy_of_next(stepper: Stepper, beam: Beam) -> float:
 
 
 def entropy_of_trees(stepper: Stepper, beam: Beam) -> float:
-    """The entropy of the trees, as far as they are written, of these hypotheses; several may have one tree."""
+    """The entropy of the partial trees of these hypotheses, in nats; several may have the same tree."""
     if not len(beam.log_p):
         return np.nan
     of_trees: dict[bytes, float] = {}
@@ -158,17 +182,17 @@ def entropy_of_trees(stepper: Stepper, beam: Beam) -> float:
 
 
 def without_head(stepper: Stepper, beam: Beam) -> float:
-    """How many entries of the best derivation's tree are missing so far; NaN if no hypothesis is left."""
+    """The number of words without a head in the best derivation; NaN if no hypothesis is left."""
     tree, _ = best_derivation(stepper, beam)
     return np.nan if tree is None else float((tree == OPEN).sum())
 
 
 def shares(log_p: np.ndarray) -> np.ndarray:
-    """The probability of each hypothesis among them."""
+    """The probability of each hypothesis among these."""
     return np.exp(log_p - np.logaddexp.reduce(log_p, initial=-np.inf))
 
 
 def entropy_of(distribution: np.ndarray) -> float:
     """The entropy of a distribution, in nats."""
-    some = distribution[distribution > 0]
-    return float((some * -np.log(some)).sum())
+    possible = distribution[distribution > 0]
+    return float((possible * -np.log(possible)).sum())
