@@ -18,7 +18,7 @@ from conftest import slow
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import SAME, by_enumeration
-from scalar_systems import replay_labelled
+from scalar_systems import legal, replay_labelled
 from toys import (
     ALL,
     CPU,
@@ -223,7 +223,9 @@ def test_all_labels_of_a_legal_arc_are_legal_and_share_in_what_sums_to_1(name, o
     state = START
     rows = iter(found > -torch.inf)
     for action in oracle(SYSTEMS[name], THERE_IS_A_DIFFERENCE):
-        names = {str(one._replace(label=label)) for one in SYSTEMS[name].legal(state) if one.is_arc for label in LABELS}
+        names = {
+            str(one._replace(label=label)) for one in legal(SYSTEMS[name], state) if one.is_arc for label in LABELS
+        }
         row = next(rows)
         legal = {entry for entry, is_legal in zip(LABELLED.entries, row.tolist(), strict=True) if is_legal}
         assert {entry for entry in legal if "ARC" in entry} == {n for n in names if n in LABELLED.entries}

@@ -166,7 +166,7 @@ def table_1() -> str:
     for system_name, transitions in TABLE_1.items():
         lines.append(f"{system_name}\n")
         for name, action, before, symbols in transitions:
-            after = SYSTEMS[system_name].step(before, action)
+            after = step(SYSTEMS[system_name], before, action)
             arcs = [(a, w) for w, (a, b) in enumerate(zip(after.heads, before.heads, strict=False), 1) if a != b]
             new = "".join(f" ∪ {{({symbols[head]} → {symbols[word]})}}" for head, word in arcs)
             lines.append(f"    {name:7}  {form(before, symbols)}, A) ⇒ {form(after, symbols)}, A{new})\n")

@@ -19,7 +19,7 @@ from trees import Heads, all_trees, random_tree
 
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode import trie
-from dtglib.decode.trie import Trie, groups, grow, joint_log_probs, structure_of
+from dtglib.decode.trie import Trie, groups, grow, joint_log_probs, laid_out
 from dtglib.evaluate import likelihood
 from dtglib.families.base import build
 from dtglib.network import attention
@@ -301,8 +301,8 @@ class Sight(NamedTuple):
 
 
 def sight(chosen: Sequences) -> Sight:
-    """`structure_of`, written out a position at a time."""
-    structure = structure_of(*grown(chosen))
+    """`laid_out`, written out a position at a time."""
+    structure, _ = laid_out(*grown(chosen))
     found = []
     for visible, relpos, keys in zip(*(tensor.tolist() for tensor in structure), strict=True):
         for flags, distances in zip(visible, relpos, strict=True):

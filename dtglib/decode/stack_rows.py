@@ -1,8 +1,8 @@
-"""The positions that each hypothesis sees, as rows of slot numbers, and how a move changes them.
+"""The positions that each hypothesis sees, as rows of slot numbers, and the changes that an action makes to them.
 
-Like compile.py this folds the actions of a derivation (transitions/change.py), but it keeps only what is still visible
-and forgets the rest. It handles integers only: stack_stepper.py knows what is stored in a slot. After "There is",
-LEFTARC in arc-standard makes two new positions, which are computed in one call:
+Like compile.py this folds the actions of a derivation (transitions/change.py), but it keeps only visible positions. It
+handles integers only; sequence_stepper.py stores keys and values in the slots. After "There is", LEFTARC in
+arc-standard makes two new positions, which are computed in one call:
 
     slots 0 1 2   <ROOT>  There  is        at heights 0 1 2
       COMPOSE in slot 3 sees 1 2 and itself         (the words that stand no lower than the lower operand)
@@ -25,12 +25,12 @@ CONTINUE = len(Kind)  # a move besides the kinds of transitions: the next piece 
 
 
 class Cache(NamedTuple):
-    """What each hypothesis can see."""
+    """The positions that each hypothesis can see."""
 
     slot: np.ndarray  # (rows, room): where the keys and values of each visible position are stored,
     height: np.ndarray  # (rows, room): the place of its word, see change.py: BUFFER, or its height on the stack,
     level: np.ndarray  # (rows, room): and how deep it stands in the tree; distances are differences of levels
-    filled: np.ndarray  # (rows,): how many positions are visible
+    filled: np.ndarray  # (rows,): the number of visible positions
 
 
 class StackDerivations(NamedTuple):
@@ -47,7 +47,7 @@ class StackDerivations(NamedTuple):
 
 
 class Looks(NamedTuple):
-    """New positions: what each reads, the slot that it is written into, what it sees, and at which distances.
+    """New positions: the input of each, its slot, the slots that it sees, and their relative positions.
 
     `facts` is for families with a bias of their own (`SequenceStepper.facts`); it is zero where none is written.
     """
@@ -101,7 +101,7 @@ def mark(taken, slot, filled):
 
 @njit
 def advance_stack(system, states, cache, moves, first, looks):
-    """Take the move of every row: find what its new positions see, and what is visible from then on.
+    """Take the move of every row: write what its new positions see, and update what is visible.
 
     `first` has the number of the first new position of every row.
     """
@@ -184,7 +184,7 @@ def _look_at_stack(looks, at, cache, row, change):
 
 @njit
 def read_position(looks, at, token, arc):
-    """Note what a position reads, and that it sees itself besides what it looked at."""
+    """Write the input of a position, and add the position itself to what it sees."""
     looks.token[at], looks.arc[at] = token, arc
     looks.seen[at, looks.count[at]], looks.relpos[at, looks.count[at]] = looks.slot[at], 0
     looks.count[at] += 1

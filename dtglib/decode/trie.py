@@ -1,8 +1,8 @@
-"""Many trees at once, of one sentence or of several: the beginnings that they share are computed once.
+"""Log-probabilities of many trees at once, of one sentence or of several: beginnings that they share are computed once.
 
-The sequences of 300 trees of a sentence begin alike. As a trie, in which two of them part where their transitions
-differ, they have about half as many positions. A position of the trie sees exactly what it sees in every sequence that
-goes through it, because no later position changes what came before. Two trees of "There is a difference" in
+The sequences of 300 trees of a sentence begin alike. In a trie, where two sequences part at the first transition that
+differs, they have about half as many positions. A position of the trie sees exactly what it sees in every sequence that
+goes through it, because later positions change nothing before them. Two trees of "There is a difference" in
 arc-standard, with 13 positions each and 6 in common:
 
     <ROOT> There is LEFTARC LEFTARC a  difference LEFTARC LEFTARC RIGHTARC RIGHTARC RIGHTARC RIGHTARC
@@ -16,10 +16,10 @@ arc-standard, with 13 positions each and 6 in common:
     >>> len(trie.place)                 # 13 + 13 - 6
     20
 
-The positions stand in depth-first order, in rows of ROW positions. A row looks at its own positions and at those of
-their ancestors that any of them sees; their keys and values are gathered from wherever they stand (`Shared` in
-sequences/structure.py). The model treats this like any other structure, so nothing here depends on its layers or on
-what it reads: where nothing is ever popped (TXL), all ancestors are seen.
+The positions are in depth-first order, in rows of ROW positions. A row looks at its own positions and at those
+ancestors that any of them sees; their keys and values are gathered (`Shared` in sequences/structure.py). To the model
+this is a structure like any other, so nothing here depends on its layers or on its input: where nothing is ever popped
+(TXL), all ancestors are seen.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,10 +40,11 @@ from dtglib.sequences.columns import NOTHING, Compiled, Sequences
 from dtglib.sequences.structure import Shared
 from dtglib.sequences.visibility import distance, sees
 
-ROW = 32  # positions of a row: wide enough for matrix products, and few enough to look at little that they do not see
-# How many positions of a trie are computed at once, and for how many of these the distributions over the vocabulary are
-# held in memory. The CPU's numbers were measured: more is no faster, because it does not stay in its caches.
-# The GPU's were not tuned: with 32,768 pieces they take a few gigabytes, and no sentence of nine words reaches them.
+ROW = 32  # positions of a row: enough for matrix products, and few enough that most keys are seen by most of them
+# The largest number of positions of a trie that are computed at once, and of those whose distributions over the
+# vocabulary are held in memory. The CPU's numbers were measured: larger ones are no faster, because the activations do
+# not stay in the caches. The GPU's were not tuned: with 32,768 pieces they need a few gigabytes, and no sentence of
+# nine words reaches them.
 POSITIONS = {"cpu": 1024, "cuda": 2**15}
 PREDICTIONS = {"cpu": 256, "cuda": 2**12}
 
@@ -57,7 +58,7 @@ class Trie(NamedTuple):
 
 
 class TrieBatch(NamedTuple):
-    """What the model's body reads, in rows of ROW; see `Batch` in network/transformer.py."""
+    """The input of the model's body, in rows of ROW; see `Batch` in network/transformer.py."""
 
     token: Int[Tensor, "B T"]
     arc: Int[Tensor, "B T"]
@@ -66,24 +67,24 @@ class TrieBatch(NamedTuple):
     bias: Any = None
 
 
-# The `bias` of padded sequences, (K, C, T, T), of position i for position j: C is 1, or the heads, or whatever else the
-# model's blocks make a bias of (`Block.bias`); the numbers may be integers. It may depend on nothing that comes after
-# i, because sequences that begin alike share their positions.
+# From padded sequences to their `bias`, (K, C, T, T), of position i for position j. C is 1, or the number of heads, or
+# whatever the model's blocks compute a bias from (`Block.bias`); the numbers may be integers. The bias must not depend
+# on anything after i, because sequences that begin alike share their positions.
 BiasOf = Callable[[Compiled], np.ndarray | None]
 
 
 class Planned(NamedTuple):
-    """Everything about a trie that needs no model, so that it can be prepared ahead of time."""
+    """A trie and its structure: what can be prepared before the model is needed."""
 
-    numbers: Int[np.ndarray, " K"]  # the sequences that are in it,
-    batch: Compiled  # and their columns, padded
+    numbers: Int[np.ndarray, " K"]  # the numbers of its sequences
+    batch: Compiled  # their columns, padded
     trie: Trie
     structure: Shared
     bias: Tensor | None  # B C T S
 
 
 def joint_log_probs(model: Transformer, sequences: Sequences) -> Float[Tensor, " K"]:
-    """log p(words, tree) of each of many compiled trees, of one sentence or of several."""
+    """log p(words, tree) of each compiled tree, of one sentence or of several."""
     return computed(model, planned(sequences, model.embedding.weight.device, model.bias_of))
 
 
@@ -93,7 +94,7 @@ def planned(sequences: Sequences, device: torch.device, bias_of: BiasOf | None =
     for numbers in groups(sequences, POSITIONS[device.type]):
         batch = pad(sequences, numbers)
         trie = grow(batch)
-        tries.append(Planned(numbers, batch, trie, *_laid_out(trie, batch, bias_of)))
+        tries.append(Planned(numbers, batch, trie, *laid_out(trie, batch, bias_of)))
     return tries
 
 
@@ -101,10 +102,10 @@ def planned(sequences: Sequences, device: torch.device, bias_of: BiasOf | None =
 def computed(model: Transformer, tries: Sequence[Planned]) -> Float[Tensor, " K"]:
     """log p(words, tree) of each sequence of some tries."""
     keep_freed_memory()
-    found = torch.zeros(sum(len(one.numbers) for one in tries), dtype=torch.float64)
-    for one in tries:
-        found[torch.from_numpy(one.numbers)] = _of_one_trie(model, one)
-    return found
+    log_probs = torch.zeros(sum(len(trie.numbers) for trie in tries), dtype=torch.float64)
+    for trie in tries:
+        log_probs[torch.from_numpy(trie.numbers)] = _log_probs(model, trie)
+    return log_probs
 
 
 def groups(sequences: Sequences, positions: int) -> list[np.ndarray]:
@@ -118,7 +119,7 @@ def groups(sequences: Sequences, positions: int) -> list[np.ndarray]:
         if number and filled + fresh[number] > positions:
             cuts.append(number)
             filled = 0
-        # The first one of a trie shares nothing with those before.
+        # The first sequence of a trie shares nothing with those before.
         filled += fresh[number] if filled else lengths[number]
     return np.split(order, cuts)
 
@@ -127,7 +128,7 @@ def grow(batch: Compiled) -> Trie:
     """The trie of padded sequences."""
     order, is_new = _in_order(batch)
     numbers = np.where(is_new, np.cumsum(is_new).reshape(is_new.shape) - 1, NOTHING)
-    # What is shared with the sequence before has the number that it has there.
+    # A position that is shared with the sequence before has the same number as there.
     numbers = np.where(_is_padding(batch)[order], NOTHING, np.maximum.accumulate(numbers, axis=0))
     node = np.empty_like(numbers)
     node[order] = numbers
@@ -136,7 +137,7 @@ def grow(batch: Compiled) -> Trie:
 
 
 def _in_order(batch: Compiled) -> tuple[np.ndarray, np.ndarray]:
-    """An order in which sequences that begin alike are neighbours, and which positions each adds to the one before."""
+    """An order in which sequences that begin alike are neighbours, and the positions that each adds."""
     symbols = np.stack([batch.token, batch.arc], axis=2)  # K T 2
     order = np.lexsort(symbols.reshape(len(symbols), -1).T[::-1])
     alike = (symbols[order[1:]] == symbols[order[:-1]]).all(axis=2)
@@ -149,13 +150,8 @@ def _is_padding(batch: Compiled) -> np.ndarray:
     return (batch.token == PAD) & (batch.arc == NOTHING)
 
 
-def structure_of(trie: Trie, batch: Compiled) -> Shared:
-    """Which positions see which, in rows of ROW."""
-    return _laid_out(trie, batch, None)[0]
-
-
-def _laid_out(trie: Trie, batch: Compiled, bias_of: BiasOf | None) -> tuple[Shared, Tensor | None]:
-    """The structure in rows of ROW, and the bias of each pair of positions in it."""
+def laid_out(trie: Trie, batch: Compiled, bias_of: BiasOf | None = None) -> tuple[Shared, Tensor | None]:
+    """The structure of a trie in rows of ROW, and the bias of each pair of positions in it."""
     rows = -(-len(trie.place) // ROW)
     looks, j, relpos = _pairs(trie, batch)
     s, i = trie.sequence[looks], trie.place[looks]
@@ -180,7 +176,7 @@ def _laid_out(trie: Trie, batch: Compiled, bias_of: BiasOf | None) -> tuple[Shar
 
 
 def _looked_at(row: np.ndarray, key: np.ndarray, rows: int, positions: int) -> tuple[np.ndarray, np.ndarray]:
-    """The keys that each row looks at; and for each pair of a row and a key, the key's place in that row."""
+    """For each pair of a row and a key the key's place in that row, and the keys that each row looks at."""
     slot, counts = np.empty(len(row), np.int64), np.zeros(rows, np.int64)
     _give_slots(row, key, np.full(positions, NOTHING), np.empty(positions, np.int64), slot, counts)
     keys = np.zeros((rows, counts.max()), np.int64)
@@ -190,7 +186,7 @@ def _looked_at(row: np.ndarray, key: np.ndarray, rows: int, positions: int) -> t
 
 @njit(nogil=True)
 def _give_slots(row, key, given_in, given, slot, counts):
-    """Give each key the next place of its row when it first comes up there; the pairs of a row are neighbours."""
+    """Give each key the next place of its row at its first occurrence there; the pairs of a row are neighbours."""
     for pair in range(len(row)):
         r, k = row[pair], key[pair]
         if given_in[k] != r:
@@ -200,7 +196,7 @@ def _give_slots(row, key, given_in, given, slot, counts):
 
 
 def _pairs(trie: Trie, batch: Compiled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which position sees which place of its sequence, and how far away: the two lines of visibility.py."""
+    """Pairs of a position and a place of its sequence that it sees, and their relative positions (visibility.py)."""
     s, i, j = trie.sequence, trie.place, np.arange(batch.token.shape[1])
     visible = sees(i[:, None], j, batch.last[s], batch.height[s], batch.floor[s, i][:, None])  # N T
     looks, j = visible.nonzero()
@@ -212,8 +208,8 @@ def _pairs(trie: Trie, batch: Compiled) -> tuple[np.ndarray, np.ndarray, np.ndar
     return looks, j, relpos
 
 
-def _of_one_trie(model: Transformer, planned: Planned) -> Float[Tensor, " K"]:
-    """log p(words, tree) of each of its sequences."""
+def _log_probs(model: Transformer, planned: Planned) -> Float[Tensor, " K"]:
+    """log p(words, tree) of each sequence of a trie."""
     _, batch, trie, structure, bias = planned
     device = model.embedding.weight.device
     at_once = PREDICTIONS[device.type]
@@ -228,26 +224,26 @@ def _of_one_trie(model: Transformer, planned: Planned) -> Float[Tensor, " K"]:
     )
     bias = None if bias is None else bias.to(device)
     x = model(TrieBatch(token, arc, structure, farthest_in(batch), bias)).flatten(0, 1)
-    # Several sequences ask the same position, for the same or for different targets.
+    # Several sequences may need the same position, for the same or for different targets.
     (predicting,) = np.nonzero(batch.target[at] != NOTHING)
     sequence, place = np.nonzero(batch.target != NOTHING)
-    asked = np.searchsorted(predicting, trie.node[sequence, place])
+    needed = np.searchsorted(predicting, trie.node[sequence, place])
     target = batch.target[sequence, place].astype(np.int64)
-    found, of = [], []
+    log_probs, of_sequence = [], []
     for first in range(0, len(predicting), at_once):
-        some = predicting[first : first + at_once]
-        here = trie.sequence[some], trie.place[some]
+        part = predicting[first : first + at_once]
+        here = trie.sequence[part], trie.place[part]
         legal = Legal(*(there(column[here]) for column in (batch.may, batch.left, batch.right)))
-        log_probs = model.output(x[there(some)], model.embedding.weight, legal)
-        mine = np.flatnonzero((asked >= first) & (asked < first + len(some)))
-        found.append(log_probs[there(asked[mine] - first), there(target[mine])])
-        of.append(sequence[mine])
-    # Added up in their order, which a GPU would not keep.
-    nats = torch.cat(found).double().cpu().numpy()
-    return torch.from_numpy(np.bincount(np.concatenate(of), nats, len(batch.token)))
+        distributions = model.output(x[there(part)], model.embedding.weight, legal)
+        of_part = np.flatnonzero((needed >= first) & (needed < first + len(part)))
+        log_probs.append(distributions[there(needed[of_part] - first), there(target[of_part])])
+        of_sequence.append(sequence[of_part])
+    # Added up on the CPU, in this order, which a GPU would not keep.
+    terms = torch.cat(log_probs).double().cpu().numpy()
+    return torch.from_numpy(np.bincount(np.concatenate(of_sequence), terms, len(batch.token)))
 
 
 def _in_rows(values: np.ndarray, filling: int) -> np.ndarray:
-    """One number for each position, in rows of ROW."""
+    """The numbers in rows of ROW, the last of which is filled up."""
     missing = -len(values) % ROW
     return np.append(values, np.full(missing, filling, values.dtype)).reshape(-1, ROW)
