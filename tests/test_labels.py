@@ -227,8 +227,8 @@ def test_all_labels_of_a_legal_arc_are_legal_and_share_in_what_sums_to_1(name, o
             str(one._replace(label=label)) for one in legal(SYSTEMS[name], state) if one.is_arc for label in LABELS
         }
         row = next(rows)
-        legal = {entry for entry, is_legal in zip(LABELLED.entries, row.tolist(), strict=True) if is_legal}
-        assert {entry for entry in legal if "ARC" in entry} == {n for n in names if n in LABELLED.entries}
+        entries = {entry for entry, is_legal in zip(LABELLED.entries, row.tolist(), strict=True) if is_legal}
+        assert {entry for entry in entries if "ARC" in entry} == {n for n in names if n in LABELLED.entries}
         state = take(SYSTEMS[name], state, action)
 
 
