@@ -171,7 +171,7 @@ MISTAKES = {
     "--model gpt": ["there is no model 'gpt'; models are ", "txl-tokens, txl-trans, "],
     "--set corpus=minilangue": ["minilangue", "known are minilang"],
     "--set longest=2": ["all 40 sentences have more than 2 positions; set longest higher"],
-    "--set width=9": ["width must be an even number a head"],
+    "--set width=9": ["width must be an even number per head"],
 }
 
 

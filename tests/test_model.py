@@ -120,7 +120,7 @@ def test_norms_and_output_biases_begin_neutral(fresh):
 @pytest.mark.parametrize(
     ("wrong", "complaint"),
     [
-        ({"width": 20, "heads": 4}, "even number a head, but 20 is shared by 4"),
+        ({"width": 20, "heads": 4}, "even number per head, but 20 is shared by 4"),
         ({"layers": 0}, "layers must be at least 1"),
         ({"dropout": 1.0}, "dropout must be at least 0 and less than 1"),
     ],

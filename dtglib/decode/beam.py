@@ -209,7 +209,7 @@ def walk(stepper: Stepper, trie: Beginnings, widths: Widths) -> Iterator[LevelTa
     through = Beam(stepper.init(len(trie.levels)), np.zeros(1, int), np.zeros(1))
     for words, level in enumerate(trie.levels):
         rows = [np.flatnonzero(through.place == parent) for parent in level.parent]
-        place = np.repeat(np.arange(len(rows)), [len(mine) for mine in rows])
+        place = np.repeat(np.arange(len(rows)), list(map(len, rows)))
         beam = through.of(stepper, np.concatenate(rows))._replace(place=place)
         bounded = widths if widths.transitions is not None else widths._replace(transitions=stepper.most_silent(words))
         arrival = _until(stepper, beam, Wanted.of(level.pieces, 0), bounded)

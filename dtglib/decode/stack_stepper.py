@@ -71,7 +71,7 @@ class StackStepper(SequenceStepper):
         return self.output.some(hypotheses.x, self.legal(hypotheses), symbols)
 
     def legal(self, hypotheses: Hypotheses) -> Legal:
-        """What the transition system allows."""
+        """The actions that the transition system allows."""
         may, left, right = legal(self.reading.system, states_of(hypotheses))
         may |= np.where(hypotheses.begun, MAY_CONTINUE, 0)
         in_reach = (1 << min(self.model.vocabulary.reach, MOST_REACH)) - 1

@@ -4,23 +4,23 @@ Position i gives to each j that it sees the weight softmax_j of
 
     score(i, j)  =  ( (q_i + u) . k_j  +  (q_i + w) . r(relpos(i, j)) ) / sqrt(D)
 
-where u and w are learned and r(n) is the projected sinusoid of the relative position n. The structure says which
-positions are seen and how far away they are; nothing in this module depends on trees or stacks.
+where u and w are learned and r(n) is the projected sinusoid of the relative position n. The structure has the mask and
+the relative positions; nothing in this module depends on trees or stacks.
 
-There are three forms with one signature. `naive` is the formula in loops. `dense` stores all scores; it runs on
-CPUs. `flex` gives the two rules of the structure to FlexAttention, which on CUDA skips the blocks where nothing is
-visible and stores no T x T tensor (on a CPU PyTorch has no backward pass for it). `shared` first gathers keys and
-values and then continues as `dense`; `pooled` reads them where they stand, a position at a time. All take
+There are five forms with one signature. `naive` is the formula in loops. `dense` stores all scores; it runs on CPUs.
+`flex` gives the two rules of the structure to FlexAttention, which on CUDA skips the blocks where nothing is visible
+and stores no T x T tensor (on a CPU PyTorch has no backward pass for it). `shared` gathers keys and values and then
+continues as `dense`; `pooled` reads them in place, a position at a time. The arguments are
 
     qu, qw    (B, H, T, D)    q + u and q + w
     k         (B, H, S, D)    of the S positions that may be seen: mostly the same T positions. A pool has one row
     v         (B, H, S, E)    mostly as wide as the keys
     r         (H, R, D)       row n belongs to the relative position n + NEAREST
-    structure                 who sees whom, and how far away
+    structure                 the mask and the relative positions
     bias      (B, H, T, L)    a model's own addition to the scores; L is S, or the number of keys in each row's list
 
-and return (B, H, T, E). If all keys are equal and no relative position is preferred, attention averages the values
-that are seen:
+and the result is (B, H, T, E). If all keys are equal and no relative position is preferred, attention averages the
+values that are seen:
 
     >>> alike, nowhere = torch.ones(1, 1, 3, 2), torch.zeros(1, 4, 2)
     >>> causal = Structure(torch.ones(1, 3, 3).tril().bool(), torch.zeros(1, 3, 3, dtype=torch.long))
@@ -117,7 +117,7 @@ def gathered(rows: Float[Tensor, "N H D"], which: Int[Tensor, "B S"]) -> Float[T
 
 
 def pooled(qu: Heads, qw: Heads, k: Keys, v: Values, r: Table, structure: Pooled, bias: Bias | None = None) -> Attended:
-    """`shared` for single positions, without copies of keys and values: a device's own loops read them."""
+    """`shared` for single positions, without copies of keys and values: loops for the device read them."""
     if qu.is_cuda and v.dtype != torch.float64:
         from dtglib.network.looks_on_gpu import look  # Triton comes with PyTorch for GPUs alone
 
@@ -125,19 +125,19 @@ def pooled(qu: Heads, qw: Heads, k: Keys, v: Values, r: Table, structure: Pooled
     if qu.is_cuda or k.dtype != qu.dtype or k.dtype != r.dtype:
         return shared(qu, qw, k, v, r, structure.shared, bias)
     keys, values = (x.transpose(1, 2).flatten(0, 1) for x in (k, v))
-    found = v.new_empty(len(qu), v.shape[1], 1, v.shape[3])
+    result = v.new_empty(len(qu), v.shape[1], 1, v.shape[3])
     if bias is not None:
         bias = bias.expand(*qu.shape[:3], structure.keys.shape[1])[:, :, 0].contiguous().numpy()
     queries, pool, looks, (table,) = (
-        tuple(x.contiguous().numpy() for x in some)
-        for some in ((qu[:, :, 0], qw[:, :, 0]), (keys, values), structure, (r.transpose(0, 1),))
+        tuple(x.contiguous().numpy() for x in tensors)
+        for tensors in ((qu[:, :, 0], qw[:, :, 0]), (keys, values), structure, (r.transpose(0, 1),))
     )
-    look_in_threads(queries, pool, table, looks, bias, found[:, :, 0].numpy(), torch.get_num_threads())
-    return found
+    look_in_threads(queries, pool, table, looks, bias, result[:, :, 0].numpy(), torch.get_num_threads())
+    return result
 
 
 def flex(qu: Heads, qw: Heads, k: Keys, v: Values, r: Table, structure: Flex, bias: Bias | None = None) -> Attended:
-    """The same by FlexAttention, which looks up the scores of relative positions where they are needed."""
+    """Attention by FlexAttention, which looks up the scores of relative positions where they are needed."""
     by_place = qw @ (r * qw.shape[3] ** -0.5).transpose(1, 2)  # B H T R
     bias = None if bias is None else bias.expand(*qu.shape[:3], k.shape[2])
 

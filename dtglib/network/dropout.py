@@ -1,7 +1,7 @@
-"""Dropout that draws little: sixteen bits of a random number for each value, where PyTorch on a CPU draws a whole one.
+"""Dropout with sixteen random bits for each value; PyTorch on a CPU draws a whole number for each.
 
-A tenth of the time of a training on a CPU went into these draws. A value is dropped with probability p, rounded to a
-65,536th, and the others are divided by the probability that they stay. On a GPU it is PyTorch's own.
+These draws took a tenth of the time of a training on a CPU. A value is dropped with probability p, rounded to a
+65,536th, and the others are divided by the probability that they stay. On a GPU this is PyTorch's own dropout.
 
     >>> _ = torch.manual_seed(1)
     >>> Dropout(0.5)(torch.ones(12)).tolist()
@@ -16,7 +16,7 @@ PER_NUMBER = 4  # draws of 16 bits from one number of 64
 
 
 class Dropout(nn.Dropout):
-    """Used as PyTorch's."""
+    """A replacement for PyTorch's dropout."""
 
     def forward(self, x: Tensor) -> Tensor:
         dropped = round(self.p * STEPS)

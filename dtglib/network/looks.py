@@ -1,9 +1,9 @@
-"""Attention of single positions in loops: what `pooled` in attention.py is on a processor.
+"""Attention of single positions in compiled loops on a CPU, for `pooled` in attention.py.
 
-In a search each new position sees a dozen others. To gather their keys and values, and to multiply a matrix of one row
-with them, takes longer than the linear maps of a layer. Here they are read where they stand: 512 positions that see ten
-others each (8 heads of width 32) took 0.6 ms in place of 8.5, in the time of one core. The positions are shared among
-as many threads as PyTorch uses.
+In a search each new position sees a dozen others. Gathering their keys and values, and multiplying a matrix of one row
+with them, takes longer than the linear maps of a layer. Here they are read in place: 512 positions that see ten others
+each (8 heads of width 32) took 0.6 ms instead of 8.5 on one core. The positions are shared among as many threads as
+PyTorch uses.
 """
 
 import os
@@ -16,7 +16,7 @@ import numpy as np
 from dtglib.basics.jit import njit
 
 NEAREST = -1  # the smallest relative position: that of the dependent, as a COMPOSE position sees it
-FEWEST = 128  # positions of a thread: fewer take less time than waking it up
+FEWEST = 128  # positions per thread: fewer take less time than waking it up
 
 
 def look_in_threads(
@@ -25,15 +25,15 @@ def look_in_threads(
     r: np.ndarray,
     looks: Sequence[np.ndarray],
     bias: np.ndarray | None,
-    found: np.ndarray,
+    result: np.ndarray,
     threads: int,
 ) -> None:
-    """`look` by at most so many threads, each of which does some of the positions."""
-    cuts = np.linspace(0, len(found), max(1, min(threads, len(found) // FEWEST)) + 1).astype(int).tolist()
+    """Run `look` in at most so many threads, each for some of the positions."""
+    cuts = np.linspace(0, len(result), max(1, min(threads, len(result) // FEWEST)) + 1).astype(int).tolist()
 
     def look_at(start: int, stop: int) -> None:
-        mine, seen = (tuple(column[start:stop] for column in columns) for columns in (queries, looks))
-        look(mine, tuple(pool), r, seen, bias if bias is None else bias[start:stop], found[start:stop])
+        of_part, seen = (tuple(column[start:stop] for column in columns) for columns in (queries, looks))
+        look(of_part, tuple(pool), r, seen, bias if bias is None else bias[start:stop], result[start:stop])
 
     if len(cuts) == 2:
         look_at(*cuts)
@@ -43,32 +43,33 @@ def look_in_threads(
 
 @cache
 def _pool(threads: int, process: int) -> ThreadPoolExecutor:
-    """Threads of this process: those of another one are not there after a fork."""
+    """The threads of this process; after a fork a process needs new ones."""
     return ThreadPoolExecutor(threads)
 
 
 @njit(nogil=True, fastmath={"reassoc", "contract"})
-def look(queries, pool, r, looks, bias, found):
-    """Write into `found` (B H E) what each position reads, given its two queries (B H D) and what it sees.
+def look(queries, pool, r, looks, bias, result):
+    """Write the result of attention into `result` (B H E), for the two queries of each position (B H D).
 
-    `pool` has the keys and the values (S H D), and `r` the keys of relative positions (R H D). `looks` is what is in
-    `Pooled`: which keys are seen and how far away (B L), and how many of them in each row. `bias` (B H L) may be None.
+    `pool` has the keys and the values (S H D), and `r` the keys of relative positions (R H D). `looks` has the columns
+    of `Pooled`: the numbers of the keys that are seen, their relative positions (B L), and their count in each row.
+    `bias` (B H L) may be None.
     """
     (qu, qw), (keys, values), (seen, relpos, count) = queries, pool, looks
-    weights, scale = np.empty(seen.shape[1], found.dtype), found.dtype.type(qu.shape[2] ** -0.5)
+    weights, scale = np.empty(seen.shape[1], result.dtype), result.dtype.type(qu.shape[2] ** -0.5)
     for b in range(qu.shape[0]):
         for h in range(qu.shape[1]):
             for n in range(count[b]):
-                key, place, score = keys[seen[b, n], h], r[relpos[b, n] - NEAREST, h], found.dtype.type(0)
+                key, place, score = keys[seen[b, n], h], r[relpos[b, n] - NEAREST, h], result.dtype.type(0)
                 for d in range(qu.shape[2]):
                     score += qu[b, h, d] * key[d] + qw[b, h, d] * place[d]
                 weights[n] = score * scale if bias is None else score * scale + bias[b, h, n]
-            largest, total = weights[: count[b]].max(), found.dtype.type(0)
+            largest, total = weights[: count[b]].max(), result.dtype.type(0)
             for n in range(count[b]):
                 weights[n] = np.exp(weights[n] - largest)
                 total += weights[n]
-            found[b, h] = 0
+            result[b, h] = 0
             for n in range(count[b]):
                 value, share = values[seen[b, n], h], weights[n] / total
-                for e in range(found.shape[2]):
-                    found[b, h, e] += share * value[e]
+                for e in range(result.shape[2]):
+                    result[b, h, e] += share * value[e]

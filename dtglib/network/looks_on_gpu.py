@@ -1,9 +1,8 @@
-"""Attention of single positions in a kernel: what looks.py is on a processor, in Triton for a GPU.
+"""Attention of single positions in a Triton kernel on a GPU, for `pooled` in attention.py.
 
-In a search hundreds of new positions see a dozen others each. Otherwise their keys and values are gathered, and scores
-are made, by some thirty small kernels of PyTorch, and the GPU waits for the processor that asks for them. Here one
-kernel reads keys, values and relative positions where they stand: one program for each position and head, whose sums
-are in float32.
+In a search hundreds of new positions see a dozen others each. PyTorch would gather their keys and values, and compute
+the scores, in some thirty small kernels, and the GPU would wait for the CPU that starts them. Here one kernel reads
+keys, values and relative positions in place: one program for each position and head, whose sums are in float32.
 
 Triton comes with PyTorch where there are GPUs; nothing else imports this module.
 """
@@ -31,10 +30,10 @@ def look(
     structure: Pooled,
     bias: Float[Tensor, "#B #H 1 L"] | None = None,
 ) -> Float[Tensor, "B H 1 E"]:
-    """What each position reads, given its two queries and what it sees; see `pooled` in attention.py. No gradients."""
+    """The result of attention for each position, without gradients; see `pooled` in attention.py."""
     B, H, _, D = qu.shape
     E, (seen, relpos, count) = v.shape[3], structure
-    found = v.new_empty(B, H, 1, E)
+    result = v.new_empty(B, H, 1, E)
     columns = [column.contiguous() for column in (seen, relpos, count)]
     biases = qu if bias is None else bias.expand(B, H, 1, seen.shape[1])
     inputs = [x if x.stride(-1) == 1 else x.contiguous() for x in (qu, qw, k, v, r, biases)]
@@ -43,16 +42,16 @@ def look(
     strides += [*inputs[4].stride()[:2], *inputs[5].stride()[:2]]
     with torch.cuda.device_of(qu):  # Triton starts kernels on the current GPU
         _look[(B, H)](
-            *inputs, *columns, found, *strides, seen.shape[1], D**-0.5, D, E, NEAREST, bias is not None,
+            *inputs, *columns, result, *strides, seen.shape[1], D**-0.5, D, E, NEAREST, bias is not None,
             triton.next_power_of_2(D), triton.next_power_of_2(E), KEYS,
         )  # fmt: skip
-    return found
+    return result
 
 
 @triton.jit(do_not_specialize=["longest", "bias_row", "bias_head"])
 @no_type_check  # a checker of types would stand between Triton and the code
 def _look(
-    qu, qw, keys, values, r, bias, seen, relpos, count, found,
+    qu, qw, keys, values, r, bias, seen, relpos, count, result,
     qu_row, qu_head, qw_row, qw_head, key_head, key_row, value_head, value_row, r_head, r_row, bias_row, bias_head,
     longest, scale, D: tl.constexpr, E: tl.constexpr, nearest: tl.constexpr, is_biased: tl.constexpr,
     D_BLOCK: tl.constexpr, E_BLOCK: tl.constexpr, KEYS_AT_ONCE: tl.constexpr,
@@ -87,4 +86,4 @@ def _look(
         mixed = mixed * kept + tl.sum(weights[:, None] * value.to(tl.float32), 0)
         total = total * kept + tl.sum(weights, 0)
         largest = larger
-    tl.store(found + (b * tl.num_programs(1) + h) * E + e, (mixed / total).to(found.dtype.element_ty), mask=e < E)
+    tl.store(result + (b * tl.num_programs(1) + h) * E + e, (mixed / total).to(result.dtype.element_ty), mask=e < E)

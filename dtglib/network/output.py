@@ -1,4 +1,4 @@
-"""Output layers: a distribution over those entries of the vocabulary that are legal as the next symbol.
+"""Output layers: a distribution over the entries of the vocabulary that are legal as the next symbol.
 
 Every entry of the vocabulary belongs to one class: pieces that start a word, pieces that continue one, each arc, POP,
 <END>. The columns `may`, `left` and `right` (sequences/columns.py) say which classes are legal after a position. So the
@@ -36,7 +36,7 @@ assert [1 << kind for kind in (STARTS, CONTINUES, POPS, ENDS)] == [MAY_GENERATE,
 
 
 class Legal(NamedTuple):
-    """Which symbols may come after each of N positions, as the bit masks of transitions/rows.py."""
+    """The symbols that may come after each of N positions, as the bit masks of transitions/rows.py."""
 
     may: Int[Tensor, " N"]
     left: Int[Tensor, " N"]
@@ -58,12 +58,12 @@ def classes_of(vocabulary: Vocabulary) -> Int[Tensor, " V"]:
 
 
 def pairs_of(vocabulary: Vocabulary) -> int:
-    """How many left or right symbols there are."""
+    """The number of left or of right symbols, whichever is larger."""
     return max(len(vocabulary.symbols.left), len(vocabulary.symbols.right))
 
 
 def open_classes(legal: Legal, pairs: int) -> Bool[Tensor, "N C"]:
-    """Which classes are legal at each position."""
+    """True for the classes that are legal at each position."""
     bits = torch.arange(max(pairs, FIRST_PAIR), device=legal.may.device)  # those of `may`, and one for each pair
     may, left, right = (masks[:, None] >> bits for masks in legal)
     of_pairs = torch.stack([left, right], dim=2)[:, :pairs].flatten(1)

@@ -1,21 +1,21 @@
-"""Output layers as searches ask them: what is the log-probability of a few symbols, and of each kind of word?
+"""Output layers for searches: the log-probabilities of a few symbols, and of each kind of word.
 
-A search never looks at a whole distribution. It wants transitions, one word, and perhaps how probable it is that any
-word comes. For `Single` that takes one number for each class of entries besides the logits that are asked for:
+A search needs no whole distribution, only transitions, one word, and the probability that any word comes. For `Single`
+this takes one number for each class of entries, besides the logits of these symbols:
 
     log p(symbol)      =  its logit - log(sum over the legal classes of e^class)       e^class: the sum of its e^logit
     log p(any word)    =  the class of starting pieces - the same
 
-and where no word can go on, which is after every transition, the logits of pieces that go on with one are not computed.
-The entries are sorted by class once, so that each class is a block of columns.
+and where no word can continue, which is after every transition, the logits of continuing pieces are not computed. The
+entries are sorted by class once, so that each class is a block of columns.
 
     >>> from dtglib.data.vocabulary import Vocabulary
     >>> from dtglib.transitions.rows import MAY_GENERATE
     >>> vocabulary = Vocabulary.of_words([["There", "is", "a", "difference"]])
     >>> legal = Legal(*torch.tensor([[MAY_GENERATE], [1], [1]]))        # a word, LEFTARC[1] and RIGHTARC[1]
-    >>> asked = torch.tensor([[vocabulary.transition("LEFTARC")]])
+    >>> symbols = torch.tensor([[vocabulary.transition("LEFTARC")]])
     >>> output = prepared(Single(8, vocabulary), torch.zeros(len(vocabulary), 8))
-    >>> of_arc, of_classes = (log_p.exp() for log_p in output.some(torch.zeros(1, 8), legal, asked))
+    >>> of_arc, of_classes = (log_p.exp() for log_p in output.some(torch.zeros(1, 8), legal, symbols))
     >>> [round(p, 4) for p in (*of_arc[0].tolist(), *of_classes[0].tolist())]                     # 1/7, 0, 5/7 and 0
     [0.1429, 0.0, 0.7143, 0.0]
 """
@@ -28,13 +28,13 @@ from dtglib.data.vocabulary import END
 from dtglib.network.output import CONTINUES, ENDS, STARTS, Legal, Single, bars, open_classes
 from dtglib.transitions.rows import MAY_CONTINUE
 
-KINDS = (CONTINUES, STARTS, ENDS)  # what may follow a piece: one that goes on with its word, another word, the end
+KINDS = (CONTINUES, STARTS, ENDS)  # what may follow a piece: a further piece of its word, another word, the end
 
 
 def some_of(
     log_probs: Float[Tensor, "N V"], symbols: Int[Tensor, "N A"], classes: Int[Tensor, " V"]
 ) -> tuple[Float[Tensor, "N A"], Float[Tensor, "N 3"]]:
-    """Of whole distributions: the log-probabilities of some symbols, and of each of KINDS."""
+    """The log-probabilities of some symbols, and of each of KINDS, from whole distributions."""
     entries = ((classes == kind).nonzero()[:, 0] for kind in KINDS)
     return log_probs.gather(1, symbols), torch.stack([log_probs[:, each].logsumexp(1) for each in entries], dim=1)
 
@@ -71,14 +71,13 @@ class PreparedSingleOutput(PreparedOutput):
         """Rows whose word may go on are computed apart from the others."""
         goes_on = (legal.may & MAY_CONTINUE) != 0
         dtype = torch.promote_types(x.dtype, torch.float32)
-        found = x.new_empty(symbols.shape, dtype=dtype), x.new_empty(len(x), len(KINDS), dtype=dtype)
+        of_symbols, of_kinds = x.new_empty(symbols.shape, dtype=dtype), x.new_empty(len(x), len(KINDS), dtype=dtype)
         for rows, columns in ((goes_on, len(self.weight)), (~goes_on, self.words)):
             (rows,) = rows.nonzero(as_tuple=True)
             if len(rows):
-                of_rows = self._some(x[rows], Legal(*(bits[rows] for bits in legal)), symbols[rows], columns)
-                for all_rows, some in zip(found, of_rows, strict=True):
-                    all_rows[rows] = some
-        return found
+                of_rows = Legal(*(bits[rows] for bits in legal))
+                of_symbols[rows], of_kinds[rows] = self._some(x[rows], of_rows, symbols[rows], columns)
+        return of_symbols, of_kinds
 
     def _some(
         self, x: Float[Tensor, "N d"], legal: Legal, symbols: Int[Tensor, "N A"], columns: int

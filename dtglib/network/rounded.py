@@ -1,15 +1,14 @@
-"""Linear maps in bfloat16, for models that are only read, on machines with units for it (AMX, GPUs).
+"""Linear maps in bfloat16, for trained models, on machines with units for it (AMX, GPUs).
 
     network = round_maps(load_model("dtg-ud"))             `dtglib round --model dtg-ud --out my-dtg` writes it
     load_model("my-dtg")                                   its model.yaml says so: linear_maps: bfloat16
 
-More than half of the time of a search goes into the linear maps of the layers. Their weights are converted once, which
-autocast does anew in every call; vectors are converted on their way in and out, so that norms, attention, output layer
-and all sums are as exact as before. What it changes and gains is in benchmarks/records (beam, rounding). On average
-surprisals differ by some thousandths of a nat a word, in single regions by half a nat; wide beams of a model of width
-256 are up to 1.3 times as fast, and narrow ones slower, down to 0.7. So nothing is rounded unless somebody asks for it,
-and a rounded model is another model, with a folder and a checksum of its own: no result of the one is ever taken for
-one of the other.
+More than half of the time of a search is spent in the linear maps of the layers. Their weights are converted once
+(autocast converts them in every call); vectors are converted before and after each map, so that norms, attention, the
+output layer and all sums are as exact as before. The effects are recorded in benchmarks/records (beam, rounding): on
+average, surprisals differ by some thousandths of a nat per word, in single regions by half a nat; wide beams of a model
+of width 256 are up to 1.3 times as fast, and narrow ones slower, down to 0.7. So rounding is off by default, and a
+rounded model has a folder and a checksum of its own: its results are never mistaken for those of the exact model.
 """
 
 import torch
@@ -35,7 +34,7 @@ def _rounded(exact: Tensor) -> nn.Parameter:
 
 
 def round_maps(network: nn.Module) -> nn.Module:
-    """Round the maps that each layer of a network names; returns the network."""
+    """Round the maps in `may_be_rounded` of each layer; returns the network."""
     for block in network.blocks:
         for name in block.may_be_rounded:
             setattr(block, name, RoundedMap(getattr(block, name)))
@@ -43,5 +42,5 @@ def round_maps(network: nn.Module) -> nn.Module:
 
 
 def is_rounded(network: nn.Module) -> bool:
-    """Whether the maps of a network are rounded."""
+    """True if the maps of a network are rounded."""
     return any(isinstance(module, RoundedMap) for module in network.modules())

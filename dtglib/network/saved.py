@@ -57,7 +57,7 @@ class Saved(nn.Module):
         )
 
     def save(self, folder: str | Path) -> None:
-        """Write weights, config and vocabulary into a folder; the weights last, so that a folder with them is whole."""
+        """Write vocabulary, config and weights into a folder; one with weights is complete, because they come last."""
         folder = Path(folder)
         self.vocabulary.save(folder)
         with write_atomically(folder / CONFIG_FILE) as file:

@@ -1,7 +1,7 @@
 """A Transformer-XL body over sequences of columns, and the log-probabilities of the next symbols.
 
 The body does not depend on the kind of sequence: stacks and trees appear only in the structure, which attention.py
-reads. A family of models can add a `bias` on the scores to a batch, which is passed to the attention of every layer.
+reads. A family of models can add a `bias` to the scores of every layer.
 
     input i    E(token i) + E(arc i)        an arc re-uses the last piece of its head: E(LEFTARC) + E(is)
     layer      post-norm: x = LN(x + attention(x)), then x = LN(x + W2 relu(W1 x + b1) + b2)
@@ -55,10 +55,10 @@ from dtglib.sequences.structure import Flex, Structure, Vectors
 
 @dataclass(frozen=True)
 class TransformerConfig:
-    """The name of the model's kind (see families/), how arcs are represented, and the sizes."""
+    """The name of the model's family (see families/), the representation of arcs, and the sizes."""
 
     model: str = "dtg"
-    labels: bool = False  # whether arcs have labels: its vocabulary then has each arc once for each label
+    labels: bool = False  # if true, arcs have labels: the vocabulary has each arc once for each label
     arcs: Literal["w+arc", "arc", "w"] = "w+arc"
     output: Literal["single", "factored", "whole"] = "single"
     layers: int = 16
@@ -70,13 +70,13 @@ class TransformerConfig:
     def __post_init__(self) -> None:
         require_positive(self, "layers", "width", "heads", "inner")
         if self.width % (2 * self.heads):
-            raise UserError(f"width must be an even number a head, but {self.width} is shared by {self.heads} heads")
+            raise UserError(f"width must be an even number per head, but {self.width} is shared by {self.heads} heads")
         if not 0 <= self.dropout < 1:
             raise UserError(f"dropout must be at least 0 and less than 1, not {self.dropout}")
 
 
 class LossPart(NamedTuple):
-    """A part of a loss: its nats, summed over a batch, and the number of events that they belong to."""
+    """A part of a loss: its nats, summed over a batch, and the number of events in the sum."""
 
     nats: Float[Tensor, ""]
     events: int
@@ -89,7 +89,7 @@ class Batch(NamedTuple):
     arc: Int[Tensor, "B T"]
     structure: AnyStructure
     farthest: int  # no visible position is farther away
-    predicts: Int[Tensor, " N"]  # which positions predict, counted over all rows
+    predicts: Int[Tensor, " N"]  # the positions that predict something, counted over all rows
     legal: Legal
     target: Int[Tensor, " N"]
     bias: Any = None  # see `Transformer.bias`
@@ -121,8 +121,9 @@ def batch_of(
     """Padded or packed sentences on a device, with their structure as made by `form`, such as `structure.dense`."""
     (predicts,) = np.nonzero(compiled.target.reshape(-1) != NOTHING)
     columns = sent([getattr(compiled, name) for name in ("token", "arc", *Vectors._fields)], device)
-    there = [column.reshape(-1)[predicts] for column in (compiled.may, compiled.left, compiled.right, compiled.target)]
-    where, may, left, right, target = sent([predicts.astype(np.int32), *there], device)
+    columns_there = compiled.may, compiled.left, compiled.right, compiled.target
+    of_predictions = [predicts.astype(np.int32), *(column.reshape(-1)[predicts] for column in columns_there)]
+    where, may, left, right, target = sent(of_predictions, device)
     return Batch(
         columns[0],
         columns[1],
@@ -136,7 +137,7 @@ def batch_of(
 
 
 def sent(columns: Sequence[np.ndarray], device: torch.device | str) -> Int[Tensor, "..."]:
-    """Copy columns of one shape to a device, as one tensor; the processor does not wait for a copy to a GPU."""
+    """Copy columns of one shape to a device, as one tensor; the CPU does not wait for a copy to a GPU."""
     together = torch.from_numpy(np.stack(columns))
     if torch.device(device).type != "cuda":
         return together.to(device)
@@ -179,7 +180,7 @@ class LayerInputs(NamedTuple):
 class Block(nn.Module):
     """A layer: attention over the structure, then two linear maps at each position."""
 
-    # Not `places`, which is asked once in a search.
+    # Not `places`, which is computed once per search.
     may_be_rounded: ClassVar[tuple[str, ...]] = ("qkv", "out", "up", "down")
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -286,15 +287,15 @@ class Transformer(Saved):
     @torch.no_grad()
     def attention_weights(self, batch: Batch) -> list[Float[Tensor, "B H T T"]]:
         """The attention weight of j for position i, in each layer."""
-        x, inputs, found = self.embed(batch.token, batch.arc), self.layer_inputs(batch), []
+        x, inputs, of_layers = self.embed(batch.token, batch.arc), self.layer_inputs(batch), []
         for block in self.blocks:
             q, k, v, r = block.project(x, inputs.places)
-            found.append(block.weights(q, k, v, r, inputs))
-            x = block.finish(x, found[-1] @ v)
-        return found
+            of_layers.append(block.weights(q, k, v, r, inputs))
+            x = block.finish(x, of_layers[-1] @ v)
+        return of_layers
 
     def bias_of(self, batch: Compiled) -> np.ndarray | None:
-        """The `bias` of padded sentences whose trees are scored together (decode/trie.py); a subclass may make one."""
+        """The `bias` of padded sentences whose trees are scored together (trie.py); a subclass may compute one."""
         return None
 
     def log_probs(self, batch: Batch) -> Float[Tensor, " N"]:

@@ -66,26 +66,26 @@ FACTORS = ".factors"  # after the name of a rounded matrix: the factors of its r
 
 def compact(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Matrices of whole numbers with a factor per row, and vectors in half precision."""
-    found = {}
+    rounded = {}
     for name, tensor in tensors.items():
         if tensor.dim() < 2:
-            found[name] = tensor.half() if tensor.is_floating_point() else tensor
+            rounded[name] = tensor.half() if tensor.is_floating_point() else tensor
             continue
         factors = tensor.abs().amax(-1, keepdim=True) / 127
-        found[name] = (tensor / factors.where(factors > 0, 1)).round().to(torch.int8)
-        found[name + FACTORS] = factors
-    return found
+        rounded[name] = (tensor / factors.where(factors > 0, 1)).round().to(torch.int8)
+        rounded[name + FACTORS] = factors
+    return rounded
 
 
 def expanded(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors in single precision again, whether they were compact or not."""
-    found = {name: tensor for name, tensor in tensors.items() if not name.endswith(FACTORS)}
-    for name, tensor in found.items():
+    exact = {name: tensor for name, tensor in tensors.items() if not name.endswith(FACTORS)}
+    for name, tensor in exact.items():
         if name + FACTORS in tensors:
-            found[name] = tensor * tensors[name + FACTORS]
+            exact[name] = tensor * tensors[name + FACTORS]
         elif tensor.dtype == torch.half:
-            found[name] = tensor.float()
-    return found
+            exact[name] = tensor.float()
+    return exact
 
 
 def checksum_of(tensors: Mapping[str, Tensor]) -> str:
@@ -99,9 +99,9 @@ def checksum_of(tensors: Mapping[str, Tensor]) -> str:
 
 def read_weights(path: Path, network: nn.Module, made_for: Mapping[str, str]) -> dict[str, Tensor]:
     """The tensors of a file, after checking that they fit the network and have the checksums in `made_for`."""
-    weights, found = _read(path)
+    weights, checksums = _read(path)
     for what, checksum in made_for.items():
-        if found.get(what) != checksum:
+        if checksums.get(what) != checksum:
             raise UserError(f"{path}: these weights belong to another {what} than the one beside them; restore both")
     weights, expected = expanded(weights), network.state_dict()
     if odd := sorted(weights.keys() ^ expected.keys()):

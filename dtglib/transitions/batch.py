@@ -40,29 +40,29 @@ def start(batch: int, most_words: int) -> States:
 
 
 def choose(states: Record, rows: np.ndarray) -> Record:
-    """Copy these rows of a record of arrays; a row may be asked for several times, as when a beam forks."""
+    """Copy these rows of a record of arrays; a row may come several times, as when a beam forks."""
     return type(states)(*(column[rows] for column in states))
 
 
 def legal(system: ModuleType, states: States) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return what each state allows: `may`, and the reaches of its left and right arcs as bits (see rows.py).
+    """Return the legal actions of each state: `may`, and the reaches of its left and right arcs as bits (see rows.py).
 
-    A full row allows no GEN. In arc-eager and arc-swift such a row may be stuck, because one of its words can only get
-    a later word as its head: leave more room than the sentences need.
+    A full row allows no GEN. In arc-eager and arc-swift such a row may be stuck, because one of its words can only be
+    attached to a later word: leave more room than the sentences need.
     """
-    found = np.zeros((3, len(states.depth)), np.int64)
-    _legal(number_of(system), states, found)
-    return found[0], found[1], found[2]
+    bits = np.zeros((3, len(states.depth)), np.int64)
+    _legal(number_of(system), states, bits)
+    return bits[0], bits[1], bits[2]
 
 
 def closing(system: ModuleType, states: States) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return which legal actions of each state are followed by no further word, as `legal` returns the legal ones.
+    """Return those legal actions of each state after which no further word can come, as `legal` returns all of them.
 
     In arc-standard this is the arc from ROOT, in arc-eager the POP that leaves ROOT alone with its dependent gone.
     """
-    found = np.zeros((3, len(states.depth)), np.int64)
-    _closing(number_of(system), states, found)
-    return found[0], found[1], found[2]
+    bits = np.zeros((3, len(states.depth)), np.int64)
+    _closing(number_of(system), states, bits)
+    return bits[0], bits[1], bits[2]
 
 
 def step(system: ModuleType, states: States, kinds: np.ndarray, reaches: np.ndarray) -> None:
@@ -80,19 +80,19 @@ def row_at(states, number):
 
 @njit
 def put_row(states, number, after):
-    """Store what `step_row` has returned of a state."""
+    """Store the depth, front and count of a state, as `step_row` returns them."""
     states.depth[number], states.front[number], states.count[number] = after
 
 
 @njit
-def _legal(system, states, found):
+def _legal(system, states, bits):
     for number in range(len(states.depth)):
         if not states.done[number]:
             row = row_at(states, number)
             may, left, right = legal_row(system, row)
             if row.count + 1 == len(row.stack):
                 may &= ~MAY_GENERATE  # the row is full
-            found[0, number], found[1, number], found[2, number] = may, left, right
+            bits[0, number], bits[1, number], bits[2, number] = may, left, right
 
 
 @njit
@@ -106,22 +106,22 @@ def _step(system, states, kinds, reaches):
 
 
 @njit
-def _closing(system, states, found):
+def _closing(system, states, bits):
     for number in range(len(states.depth)):
         row = row_at(states, number)
         may, left, right = legal_row(system, row)
         if may & MAY_POP and _closes(system, row, Kind.POP, 1):
-            found[0, number] = MAY_POP
+            bits[0, number] = MAY_POP
         for bit in range(MOST_REACH):
             if left >> bit & 1 and _closes(system, row, Kind.LEFTARC, bit + 1):
-                found[1, number] |= 1 << bit
+                bits[1, number] |= 1 << bit
             if right >> bit & 1 and _closes(system, row, Kind.RIGHTARC, bit + 1):
-                found[2, number] |= 1 << bit
+                bits[2, number] |= 1 << bit
 
 
 @njit
 def _closes(system, row, kind, reach):
-    """Whether no word can be generated after an action."""
+    """True if no word can be generated after an action."""
     copy = row_of(row.stack.copy(), row.depth, row.front, row.heads.copy(), row.count)
     may, _, _ = legal_row(system, row_after(copy, step_row(system, copy, kind, reach)))
     return may & MAY_GENERATE == 0

@@ -1,4 +1,4 @@
-"""What an action changes on the stack and in the buffer: training and decoding both read it from here.
+"""The changes that an action makes to the stack and to the buffer, for training and decoding alike.
 
 A word stands at a place: its height on the stack, counted in words from ROOT = 0, or BUFFER while it waits in the
 buffer. `apply_action` steps a row (see rows.py) and returns a `Change`, from which `sequences/compile.py` fills the
@@ -24,15 +24,15 @@ NOWHERE = -1
 
 
 class Change(NamedTuple):
-    """What an action changed. The word that settles has left the buffer before any word ends, so it lives on."""
+    """The changes of an action. The word that settles leaves the buffer before any word ends, so it does not end."""
 
     after: tuple[int, int, int]  # depth, front and count of the row after the action
     settled: int  # the place on the stack at which the word of the buffer settles; NOWHERE if it does not
     low: int  # words at places from `low` to below `high` end:
     high: int  # they are not seen any more
-    head: int  # of an arc: the head word,
-    head_place: int  # its place before the action,
-    dependent: int  # and the other word
+    head: int  # of an arc: the head
+    head_place: int  # its place before the action
+    dependent: int
     place: int  # the place of the new word, or, after an arc, of the composed head
     top: int  # the height of the topmost word after the action; the word of the buffer counts as topmost
 

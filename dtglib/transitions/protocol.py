@@ -1,4 +1,4 @@
-"""What all transition systems share: actions, states, and how a tree becomes actions and actions a tree.
+"""Actions, states and trees, which all transition systems share.
 
 A generative transition system is a stack machine that writes a sentence and its tree at once. Words are numbered from
 1 in the order in which they are generated; 0 is ROOT, at the bottom of the stack. In arc-standard, "There is a
@@ -77,14 +77,13 @@ class Tree(NamedTuple):
     """A projective tree with what the oracles need; in kernels, of arrays. Index 0 of each list belongs to ROOT."""
 
     heads: list[int]
-    leftmost: list[int]  # of each word, its leftmost dependent, or itself where that lies to its right
+    leftmost: list[int]  # the leftmost dependent of each word, or the word itself if that is further left
     rightmost: list[int]
 
 
 def as_tree(heads: Sequence[int]) -> Tree:
     """Make a tree of heads; a UserError says why they are not a projective tree with one root."""
-    why = why_no_tree(heads)
-    if why:
+    if why := why_no_tree(heads):
         raise UserError(why)
     leftmost, rightmost = list(range(len(heads) + 1)), list(range(len(heads) + 1))
     for word, head in enumerate(heads, start=1):

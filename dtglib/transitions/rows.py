@@ -1,10 +1,10 @@
-"""States as rows of integers, for numba: the same rules for many states at once, and for whole treebanks.
+"""States as rows of integers, for numba: the rules of the systems, for many states at once and for whole treebanks.
 
 Every system has three functions on rows:
 
-    legal_row(row)                 which actions are legal, as three integers
-    step_row(row, kind, reach)     take an action: the arrays of the row are changed in place, and what is returned
-                                   are depth, front and count after it
+    legal_row(row)                 the legal actions, as three integers
+    step_row(row, kind, reach)     takes an action: changes the arrays of the row in place, and returns depth, front and
+                                   count after it
     wanted_row(row, tree)          kind and reach of the oracle's action; `tree` is a protocol.Tree of arrays
 
 The three integers of `legal_row` are `may`, which has a bit for GEN, POP and END each, and `left` and `right`, which
@@ -33,12 +33,12 @@ class StateRow(NamedTuple):
     front: int  # the word in the buffer, 0 if there is none
     heads: np.ndarray  # of each word from 1; OPEN if it has none yet. In arc-eager and arc-swift entry 0 is the word
     # that hangs on ROOT.
-    count: int  # how many words are generated
+    count: int  # the number of words generated so far
 
 
 @njit
 def row_of(stack, depth, front, heads, count):
-    """Make a row of integers of any width, so that all rows have one type."""
+    """Make a row; integers of any width are converted, so that all rows have one type."""
     return StateRow(stack, np.int64(depth), np.int64(front), heads, np.int64(count))
 
 

@@ -21,7 +21,7 @@ def number_of(system: ModuleType) -> int:
 
 @njit
 def legal_row(system, row):
-    """Return what may come next in a state: `may`, and the reaches of left and right arcs as bits (see rows.py)."""
+    """Return the legal actions of a state: `may`, and the reaches of left and right arcs as bits (see rows.py)."""
     if system == ARC_STANDARD:
         return arc_standard.legal_row(row)
     if system == ARC_HYBRID:

@@ -35,7 +35,7 @@ class TranslationConfig:
     def __post_init__(self) -> None:
         require_positive(self, "layers", "width", "heads", "inner", "graph_layers")
         if self.width % (2 * self.heads):
-            raise UserError(f"width must be an even number a head, but {self.width} is shared by {self.heads} heads")
+            raise UserError(f"width must be an even number per head, but {self.width} is shared by {self.heads} heads")
         if not 0 < self.prefixes <= 1:
             raise UserError(f"prefixes is a share, more than 0 and at most 1, not {self.prefixes}; 1.0 means all")
         for name in ("dropout", "smoothing"):
