@@ -23,28 +23,28 @@ from dtglib.data.vocabulary import PAD
 from dtglib.sequences.columns import NOTHING, Compiled, Sequences, Source
 
 ROW = 2048  # positions of a packed row: some 25 sentences, so that little is lost at its end
-POSITIONS = ("last", "settled", "head_first", "head_last", "end")
+HOLD_POSITIONS = ("last", "settled", "head_first", "head_last", "end")
 
 
 def pad(sequences: Source, numbers: Sequence[int] | np.ndarray) -> Compiled:
     """Put each of these sentences into a row of its own; every column has the shape (rows, longest)."""
-    taken = sequences.chosen(np.asarray(numbers, np.int64))
-    width = int(taken.lengths.max(initial=0))
-    return _place(taken, np.arange(len(taken)) * width, (len(taken), width))
+    chosen = sequences.chosen(np.asarray(numbers, np.int64))
+    width = int(chosen.lengths.max(initial=0))
+    return _place(chosen, np.arange(len(chosen)) * width, (len(chosen), width))
 
 
 def pack(sequences: Source, numbers: Sequence[int] | np.ndarray, width: int, least: int = 0) -> Compiled:
     """Pack these sentences in their order into rows of `width` positions, at least `least` of them."""
-    taken = sequences.chosen(np.asarray(numbers, np.int64))
+    chosen = sequences.chosen(np.asarray(numbers, np.int64))
     places, rows, free = [], 0, 0
-    for number, length in zip(numbers, taken.lengths.tolist(), strict=True):
+    for number, length in zip(numbers, chosen.lengths.tolist(), strict=True):
         if length > width:
-            raise UserError(f"sentence {number + 1} has {length} positions, and a row has {width}; take wider rows")
+            raise UserError(f"sentence {number + 1} has {length} positions, and a row has {width}; make the rows wider")
         if length > free:
             rows, free = rows + 1, width
         places.append(rows * width - free)
         free -= length
-    return _place(taken, np.array(places, np.int64), (max(rows, least), width))
+    return _place(chosen, np.array(places, np.int64), (max(rows, least), width))
 
 
 def _place(sequences: Sequences, places: np.ndarray, shape: tuple[int, int]) -> Compiled:
@@ -55,7 +55,7 @@ def _place(sequences: Sequences, places: np.ndarray, shape: tuple[int, int]) -> 
     columns = []
     for name, values in zip(Compiled._fields, sequences.vectors, strict=True):
         column = _padding(name, shape)
-        if name in POSITIONS:
+        if name in HOLD_POSITIONS:
             values = np.where(values == NOTHING, NOTHING, values + offset)
         column.reshape(-1)[target] = values
         columns.append(column)
@@ -63,7 +63,7 @@ def _place(sequences: Sequences, places: np.ndarray, shape: tuple[int, int]) -> 
 
 
 def _padding(name: str, shape: tuple[int, int]) -> np.ndarray:
-    """Return what a column holds where there is no sentence."""
+    """Return the content of a column where there is no sentence."""
     if name in ("last", "settled", "end"):
         return np.tile(np.arange(shape[1], dtype=np.int32), (shape[0], 1))
     nothing = name in ("arc", "word", "head_first", "head_last", "target")
@@ -113,7 +113,7 @@ def by_total(lengths: np.ndarray, positions: int, random: np.random.Generator) -
 
 
 def rows_of(positions: int, row: int = ROW) -> tuple[int, int]:
-    """Return how many packed rows a batch of so many positions has, and their width, which is at least `row`."""
+    """Return the number of packed rows of a batch of so many positions, and their width, which is at least `row`."""
     rows = max(1, positions // row)
     return rows, positions // rows
 

@@ -24,15 +24,15 @@ class Compiled(NamedTuple):
     word: np.ndarray  # the word that the position generates a piece of, from 1
     last: np.ndarray  # the last position from which this one may be seen
     height: np.ndarray  # where its word stands on the stack, in words from ROOT = 0
-    level: np.ndarray  # how deep it stands in the tree: what distances count; equal to height in dependency systems
+    level: np.ndarray  # its depth in the tree, for distances; equal to height in dependency systems
     settled: np.ndarray  # the position from which on it stands there
     top: np.ndarray  # height of the topmost word when this position looks
-    floor: np.ndarray  # how far down it looks
+    floor: np.ndarray  # the lowest height that it sees
     head_first: np.ndarray  # COMPOSE: the positions of the head
     head_last: np.ndarray
-    target: np.ndarray  # what comes next; nothing for COMPOSE
-    may: np.ndarray  # which classes may come next: bits of transitions/rows.py; none where nothing is predicted
-    left: np.ndarray  # which LEFTARC[k] may come next, as bits k - 1
+    target: np.ndarray  # the next symbol; nothing for COMPOSE
+    may: np.ndarray  # the classes that may come next: bits of transitions/rows.py; none where nothing is predicted
+    left: np.ndarray  # the LEFTARC[k] that may come next, as bits k - 1
     right: np.ndarray
     end: np.ndarray  # the last position of the sentence
 
@@ -43,7 +43,7 @@ class Compiled(NamedTuple):
 
 @runtime_checkable
 class Source(Protocol):
-    """What batches are made of: `Sequences`, or those in files (stored.py)."""
+    """Sentences from which batches are made: `Sequences`, or those in files (stored.py)."""
 
     def __len__(self) -> int: ...
     def chosen(self, numbers: np.ndarray) -> "Sequences": ...
@@ -96,6 +96,8 @@ class Sequences:
 
 
 def require_within(numbers: np.ndarray, count: int) -> None:
-    """An IndexError unless there are sentences with all these numbers."""
+    """Raise an IndexError unless all these are numbers of sentences."""
     if numbers.size and not 0 <= numbers.min() <= numbers.max() < count:
-        raise IndexError(f"there are {count} sentences, counted from 0; asked for {numbers.tolist()}")
+        raise IndexError(
+            f"the numbers {numbers.tolist()} are not all from 0 to {count - 1}, those of the {count} sentences"
+        )

@@ -1,8 +1,8 @@
 """From actions to the columns that the models read: the fold of `step`, in linear time and storage.
 
-After each arc is doubled (a COMPOSE copy, then a STACK copy), everything that attention needs to know about the stack
-machine fits in a few integers per position: how long the position is seen, at which height its word stands, and how
-far down it looks. "There is a difference" in arc-standard, with one piece per word:
+Each arc is doubled (a COMPOSE copy, then a STACK copy). Then everything that attention needs to know about the stack
+machine fits in a few integers per position: the last position that sees it, the height of its word, and the lowest
+height that it sees. "There is a difference" in arc-standard, with one piece per word:
 
      i  input                  kind     last height settled top floor   target
      0  <ROOT>                 STACK      11      0       0   0     0   There
@@ -21,12 +21,11 @@ until 9:
     >>> sequences.sentence(0).last.tolist()
     [11, 3, 3, 9, 4, 7, 7, 9, 8, 11, 10, 12, 12]
 
-`level` is how deep a word stands in the tree, as far as distances count it. In a dependency system it equals `height`;
-with brackets many items of the stack share one level.
+`level` is the depth of a word in the tree, for distances. In a dependency system it equals `height`; with brackets many
+items of the stack share one level.
 
-Each column is explained in columns.py; the two lines that make masks and relative positions of them are in
-visibility.py. The systems need no code of their own here: transitions/change.py says which words an action ends and
-which it settles.
+Each column is explained in columns.py; the formulas of masks and relative positions are in visibility.py. This module
+has no code for single systems: transitions/change.py says which words an action ends and which it settles.
 """
 
 import itertools
@@ -48,7 +47,7 @@ from dtglib.transitions.rules import legal_row, number_of, wanted_row
 
 
 class NotWritable(UserError):
-    """Some trees cannot be written with the symbols of the vocabulary: an arc reaches too far, or has another label.
+    """The vocabulary lacks symbols for some trees: an arc reaches too far, or has another label.
 
     `sentences` are their numbers, from 0.
     """
@@ -83,7 +82,7 @@ class Arcs(NamedTuple):
 
     @property
     def of_each_reach(self) -> int:
-        """How many arcs there are of each reach and direction: one for each label, or one without."""
+        """The number of arcs of each reach and direction: one for each label, or one without labels."""
         return max(self.labels, 1)
 
     def with_all_labels(self, first: np.ndarray) -> np.ndarray:
@@ -105,7 +104,7 @@ def compile_trees(
         if tree is None:
             raise UserError(f"sentence {number}: has no tree; parse it first")
         if arcs.labels and len(tree) != 2 * len(words):
-            what = "a head and a label are wanted for each word"
+            what = "each word needs a head and a label"
             raise UserError(f"sentence {number}: {len(words)} words, but a tree of {len(tree)} numbers; {what}")
         if not arcs.labels and len(tree) != len(words):
             raise UserError(f"sentence {number}: {len(words)} words, but {len(tree)} heads")
@@ -202,7 +201,7 @@ class _Spans(NamedTuple):
 
 @njit(nogil=True)
 def _compile_all(system, sentences, arcs, out, starts):
-    """Compile every sentence; return which need an arc that the vocabulary lacks, and so have no positions."""
+    """Compile every sentence; return true for those that need a missing arc, and so have no positions."""
     longest = 0
     for s in range(len(sentences.starts) - 1):
         longest = max(longest, sentences.starts[s + 1] - sentences.starts[s])
@@ -239,13 +238,13 @@ def _find_dependents(tree):
 
 @njit
 def _compile_one(system, sentence, arcs, row, spans, out):
-    """Fold the oracle's actions of one tree into `out`; return the number of positions, or -1 if it lacks an arc."""
+    """Fold the oracle's actions of one tree into `out`; return the number of positions, or -1 if an arc is missing."""
     most_reach = min(len(arcs.left) - 1, MOST_REACH)
     at = _begin(out, spans, row)
-    asking, generated = at - 1, at - 1
+    predicting, generated = at - 1, at - 1
     while True:
-        # The positions from `asking` up to `at` predict what follows the actions so far.
-        _allow(out, asking, at, most_reach, legal_row(system, row))
+        # The positions from `predicting` up to `at` predict what follows the actions so far.
+        _allow(out, predicting, at, most_reach, legal_row(system, row))
         kind, reach = wanted_row(system, row, sentence.tree)
         if kind == Kind.END:
             out[TARGET, at - 1] = END
@@ -256,7 +255,7 @@ def _compile_one(system, sentence, arcs, row, spans, out):
         label = sentence.labels[change.dependent]
         if label == NO_LABEL:
             return -1
-        asking = at
+        predicting = at
         if kind == Kind.GEN:
             end_of_word = generated + sentence.pieces[row.count]
             at = _generate(out, at, spans, row, change, sentence.ids[generated:end_of_word])
@@ -266,7 +265,7 @@ def _compile_one(system, sentence, arcs, row, spans, out):
         else:
             arc = (arcs.left if kind == Kind.LEFTARC else arcs.right)[reach] + label
             at = _attach(out, at, spans, row, change, arc)
-            asking += 1
+            predicting += 1
         row = row_after(row, change.after)
     for i in range(at):
         out[END_AT, i] = at - 1
@@ -375,7 +374,7 @@ def _index(spans, place):
 
 @njit
 def _allow(out, start, stop, most_reach, legal):
-    """Write what may come after some positions; a word that has begun may go on, too."""
+    """Write the symbols that may come after some positions; a word that has begun may go on, too."""
     may, left, right = legal
     in_reach = (1 << most_reach) - 1
     for i in range(start, stop):

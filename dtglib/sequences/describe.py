@@ -29,14 +29,14 @@ VECTORS = ("last", "height", "level", "settled", "top", "floor", "head_first", "
 class Described(NamedTuple):
     """A compiled sentence; every list has an entry per position."""
 
-    actions: list[Any]  # what the words of a derivation are written by, in words
+    actions: list[Any]  # the actions of the derivation
     inputs: list[str]
     kinds: list[str]
     vectors: Compiled
     visible: np.ndarray  # row i: what i sees
     relpos: np.ndarray
     targets: list[str]  # "" for COMPOSE positions, which predict nothing
-    pairs: Mapping[str, np.ndarray] = {}  # what else a model knows of what is seen, such as depths; like relpos
+    pairs: Mapping[str, np.ndarray] = {}  # further numbers about pairs of positions, such as depths; like relpos
 
 
 def show(
@@ -48,8 +48,8 @@ def show(
 ) -> Described:
     """Compile a sentence and its tree; `pieces` says into how many pieces each word is cut (default: one)."""
     require(system in SYSTEMS, f"there is no transition system {system!r}; there are {', '.join(SYSTEMS)}")
-    require(len(heads) == len(words), f"{len(words)} words, but {len(heads)} heads; one is wanted for each word")
-    require(labels is None or len(labels) == len(words), "one label is wanted for each word")
+    require(len(heads) == len(words), f"{len(words)} words, but {len(heads)} heads; each word needs one")
+    require(labels is None or len(labels) == len(words), "each word needs a label")
     pieces = pieces_for(words, pieces)
     as_tree(heads)  # raises an error if this is no tree
     vocabulary = Vocabulary.of_words([words], arcs(max(2, len(words)), sorted(set(labels or ()))))
@@ -62,10 +62,10 @@ def show(
 
 
 def pieces_for(words: Sequence[str], given: Sequence[int] | None) -> Sequence[int]:
-    """Into how many pieces each word is cut: one, unless given."""
+    """The number of pieces of each word: one, unless given."""
     if given is None:
         return [1] * len(words)
-    require(len(given) == len(words), f"{len(words)} words, but {len(given)} piece counts; one is wanted for each word")
+    require(len(given) == len(words), f"{len(words)} words, but {len(given)} piece counts; each word needs one")
     require(all(count >= 1 for count in given), "every word has at least one piece")
     return given
 
@@ -92,7 +92,7 @@ def described(actions: list[Any], vectors: Compiled, names: Mapping[int, str] | 
 
 
 def _all_pairs(v: Compiled) -> tuple[np.ndarray, np.ndarray]:
-    """Return what each position sees and at which relative position; row i is what position i sees."""
+    """Return the mask and the relative positions; row i is what position i sees."""
     i, j = np.arange(v.length)[:, None], np.arange(v.length)
     visible = sees(i, j, v.last, v.height, v.floor[:, None])
     kind, top, head_first, head_last = (column[:, None] for column in (v.kind, v.top, v.head_first, v.head_last))
@@ -100,7 +100,7 @@ def _all_pairs(v: Compiled) -> tuple[np.ndarray, np.ndarray]:
 
 
 def piece_names(words: Sequence[str], pieces: Sequence[int]) -> list[str]:
-    """Name the pieces by number, because only their count is known: `difference/1`, `difference/2`."""
+    """Names of pieces by number, because only their count is known: `difference/1`, `difference/2`."""
     return [
         word if count == 1 else f"{word}/{piece}"
         for word, count in zip(words, pieces, strict=True)
@@ -141,7 +141,7 @@ def as_json(seen: Described) -> dict[str, Any]:
 
 
 def as_rows(seen: Described) -> list[dict[str, Any]]:
-    """Return a readable table: what each position reads, sees at which relative position, and predicts."""
+    """Return a readable table: what each position reads, sees (with the relative position), and predicts."""
     return [
         {
             "i": i,

@@ -8,8 +8,8 @@
 >>> tree, labels_of(symbols, tree)
 ([2, 0, 4, 2, 1, 3, 0, 2], ['expl', 'root', 'det', 'nsubj'])
 
-A tree without labels is its heads alone. So in both cases the first numbers are the heads, one for each word. A label
-that the vocabulary lacks has the number NO_LABEL, and no symbols can write its tree.
+A tree without labels is its heads alone. So the first numbers are always the heads, one per word. A label that the
+vocabulary lacks has the number NO_LABEL, and no symbols can write its tree.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def with_labels(symbols: Symbols, heads: Sequence[int], labels: Sequence[str]) -
 
 
 def numbers_of(symbols: Symbols, labels: Sequence[str]) -> np.ndarray:
-    """The number of each of some labels."""
+    """The numbers of labels."""
     known = {label: number for number, label in enumerate(symbols.labels)}
     return np.array([known.get(label, NO_LABEL) for label in labels], np.int64)
 

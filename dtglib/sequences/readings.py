@@ -1,4 +1,4 @@
-"""What models read: compiled transitions on a stack, or sequences on which nothing is ever popped.
+"""The input of models: compiled transitions on a stack, or sequences on which nothing is ever popped.
 
     on_a_stack("arc-standard")    <ROOT> There is LEFTARC LEFTARC a ...   the stack of a transition system (DTG)
     in_a_row("arc-standard")      <ROOT> There is LEFTARC a ...           no arc is doubled, and an arc is only an arc
@@ -32,7 +32,7 @@ from dtglib.transitions import SYSTEMS
 from dtglib.transitions import words as words_alone
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE
 
-# Words and a tree, written in integers: its heads, or whatever else a reading takes for a tree.
+# Words and a tree in integers: its heads, or another form of a tree that a reading compiles.
 WordsAndTree = tuple[Sequence[str], Sequence[int] | None]
 
 # From words and trees to the sequences.
@@ -40,7 +40,7 @@ Compile = Callable[[Vocabulary, Iterable[WordsAndTree]], Sequences]
 
 
 def tokens(vocabulary: Vocabulary, sentences: Iterable[WordsAndTree]) -> Sequences:
-    """Read only the pieces of sentences; trees are not needed, and ignored."""
+    """Compile the pieces of sentences; trees are ignored."""
     ids, words, lengths = [], [], []
     for number, (sentence, _) in enumerate(sentences, start=1):
         if not sentence:
@@ -69,7 +69,7 @@ def tokens(vocabulary: Vocabulary, sentences: Iterable[WordsAndTree]) -> Sequenc
 
 
 def transitions(system: ModuleType, vocabulary: Vocabulary, sentences: Iterable[WordsAndTree]) -> Sequences:
-    """Read transitions without the COMPOSE copies and without the head tokens of arcs."""
+    """Compile transitions without the COMPOSE copies and without the head tokens of arcs."""
     sequences = compile_trees(system, vocabulary, sentences)
     kept = sequences.vectors.kind != COMPOSE
     before = np.concatenate([[0], np.cumsum(kept)])
@@ -93,38 +93,38 @@ def causal(sequences: Sequences) -> Sequences:
 
 @runtime_checkable
 class Reading(Protocol):
-    """How sentences become what a model reads."""
+    """The way in which sentences become the input of a model."""
 
     compile: Compile
 
     @property
     def has_trees(self) -> bool:
-        """Whether the symbols write a tree, and not words alone."""
+        """True if the symbols write a tree, false if they write words alone."""
 
     def tree_of(self, vocabulary: Vocabulary, sentence: Sentence) -> Sequence[int] | None:
-        """The tree of a sentence as `compile` takes it; a TreebankError if there is none, or none with these symbols.
+        """The tree of a sentence for `compile`; a TreebankError if it has none that these symbols can write.
 
         Not called for sentences without projective heads, unless no sentence has any.
         """
 
     def trees_of(self, vocabulary: Vocabulary, proposed: Any) -> np.ndarray:
-        """The trees that a parser proposes for one sentence as `compile` takes them, a row each."""
+        """The trees that a parser proposes for one sentence, a row each, for `compile`."""
 
 
 class StackReading(NamedTuple):
     """The reading of words and heads."""
 
-    system: ModuleType  # the rules by which symbols follow one another: a transition system, or `words`
-    pops: bool  # whether arcs are doubled and attention follows the stack; else all that came before is seen
+    system: ModuleType  # the rules of the symbols: a transition system, or `words`
+    pops: bool  # true if arcs are doubled and attention follows the stack; otherwise all earlier positions are seen
     compile: Compile
 
     @property
     def has_trees(self) -> bool:
-        """Whether the symbols write a tree, and not words alone."""
+        """True if the symbols write a tree, false if they write words alone."""
         return self.system is not words_alone
 
     def tree_of(self, vocabulary: Vocabulary, sentence: Sentence) -> Sequence[int] | None:
-        """The heads, and the labels if the vocabulary's arcs have any."""
+        """The heads of a sentence, and the labels if the vocabulary's arcs have any."""
         if self.has_trees and sentence.heads is None:
             raise TreebankError(f"sentence {sentence.id!r} has no heads", why_no_projective_tree(sentence))
         if not self.has_trees or not vocabulary.symbols.labels:
@@ -137,10 +137,10 @@ class StackReading(NamedTuple):
         return with_labels(vocabulary.symbols, sentence.heads, sentence.labels)
 
     def trees_of(self, vocabulary: Vocabulary, proposed: Any) -> np.ndarray:
-        """The heads, and if the vocabulary's arcs have labels, those that the parser finds best for its arcs.
+        """The heads, and, if the vocabulary's arcs have labels, the parser's best label of each arc.
 
-        So each tree has one labelling, and a sum over such trees lacks what the model gives to all others. A tree with
-        a label that the vocabulary lacks is impossible.
+        So each tree has a single labelling, and a sum over the trees lacks the probability of all others. A tree with a
+        label that the vocabulary lacks is impossible.
         """
         if proposed.fills != "heads":
             raise UserError("this model sums over dependency trees, and its parser proposes constituents; take another")
@@ -154,24 +154,24 @@ class StackReading(NamedTuple):
 
 
 def on_a_stack(system: str) -> StackReading:
-    """The compiled transitions of a system, each arc doubled: what DTG reads."""
+    """The compiled transitions of a system, with each arc doubled: the input of DTG."""
     return StackReading(SYSTEMS[system], True, partial(compile_trees, SYSTEMS[system]))
 
 
 def in_a_row(system: str) -> StackReading:
-    """The transitions of a system as a plain sequence: what TXL (trans) reads."""
+    """The transitions of a system as a plain sequence: the input of TXL (trans)."""
     return StackReading(SYSTEMS[system], False, partial(transitions, SYSTEMS[system]))
 
 
-WORDS = StackReading(words_alone, False, tokens)  # what TXL (tokens) reads
+WORDS = StackReading(words_alone, False, tokens)  # the input of TXL (tokens)
 
 
 def within_reach(
     reading: Reading, vocabulary: Vocabulary, trees: Sequence[WordsAndTree]
 ) -> tuple[Sequences, np.ndarray]:
-    """Compile the trees whose arcs the vocabulary has, and return their indices.
+    """Compile the trees whose arcs are in the vocabulary; return their numbers, too.
 
-    Only arc-swift has arcs that can reach too far; and a parser may find labels that the vocabulary lacks.
+    Only arc-swift has arcs that can reach too far; and a parser may propose labels that the vocabulary lacks.
     """
     every = np.arange(len(trees))
     try:

@@ -5,11 +5,11 @@
       00001.safetensors
       manifest.json       what the sentences depend on; of every shard its checksum and the sentences left out of it
 
-They are compiled once. Shards and manifest are written whole or not at all, so a stopped build goes on with the next
-shard, and a shard that was deleted is made again. A training opens the folder, checks all checksums, and keeps 8 bytes
-of each sentence in memory: its length and its place. In a shard all columns of a position stand side by side, so that a
-sentence is one stretch of the file. A batch is copied from memory maps that are closed after it; so what was read
-belongs to the operating system's cache of files, not to the memory that training needs.
+Sentences are compiled once. Shards and manifest are written whole or not at all, so a stopped build goes on with the
+next shard, and a deleted shard is made again. Training opens the folder, checks all checksums, and keeps 8 bytes per
+sentence in memory: its length and its place. In a shard all columns of a position are side by side, so that a sentence
+is one stretch of the file. A batch is copied from memory maps that are closed after it; so the pages that were read
+belong to the operating system's cache of files, not to the memory of training.
 
     >>> from tempfile import TemporaryDirectory
     >>> from dtglib.data.vocabulary import Vocabulary
@@ -55,7 +55,7 @@ class CompiledPart(NamedTuple):
 
 
 class Shard(NamedTuple):
-    """What the manifest says of a shard."""
+    """The entry of a shard in the manifest."""
 
     file: str
     sha256: str
@@ -74,17 +74,17 @@ def build(
     parts: Iterable[Callable[[], CompiledPart]],
     from_first: Callable[[Callable[[], Any]], Any] = lambda compute: compute(),
 ) -> "Stored":
-    """Write the parts that the folder lacks, a shard each, and open it. `identity` is what the parts depend on.
+    """Write the parts that are missing in the folder, one shard each, and open it. The parts depend on `identity`.
 
     Processes that work together all compile the parts, because they may share the work of reading them; only the first
     writes. `from_first` is that of Processes (training/distributed.py).
     """
     with contextlib.ExitStack() as held:
         from_first(lambda: held.enter_context(only_one_process(folder, "compiles sentences there")))
-        shards, is_whole, there = from_first(lambda: _found(folder, identity))
-        if not is_whole or len(there) < len(shards):
+        shards, is_whole, present = from_first(lambda: _shards_in(folder, identity))
+        if not is_whole or len(present) < len(shards):
             for number, part in enumerate(progress(parts, "compiling sentences", "shard")):
-                if number not in there:
+                if number not in present:
                     compiled, file = part(), f"{number:05}.safetensors"
                     shards[number : number + 1] = [from_first(partial(_write_shard, folder, file, compiled))]
                     from_first(partial(_write_manifest, folder, identity, shards, is_whole=False))
@@ -133,8 +133,8 @@ def _read_manifest(folder: Path, identity: Mapping[str, Any]) -> tuple[list[Shar
     return shards, is_whole
 
 
-def _found(folder: Path, identity: Mapping[str, Any]) -> tuple[list[Shard], bool, set[int]]:
-    """The shards so far, whether these are all, and the numbers of those that are there."""
+def _shards_in(folder: Path, identity: Mapping[str, Any]) -> tuple[list[Shard], bool, set[int]]:
+    """The shards so far, whether these are all, and the numbers of those whose files exist."""
     shards, is_whole = _read_manifest(folder, identity)
     for half in folder.glob("*.part"):  # of a process that was killed
         half.unlink()
@@ -156,14 +156,14 @@ def _opened(folder: Path, shards: list[Shard]) -> "Stored":
     firsts = np.cumsum(counts)
     for shard, first, stop in zip(shards, firsts, firsts[1:], strict=False):
         with safetensors.safe_open(folder / shard.file, "np") as file:
-            lengths[first:stop] = found = file.get_tensor("lengths")
-        offsets[first:stop] = np.cumsum(found) - found
+            lengths[first:stop] = of_shard = file.get_tensor("lengths")
+        offsets[first:stop] = np.cumsum(of_shard) - of_shard
     return Stored(folder, shards, firsts, lengths, offsets)
 
 
 @dataclass(frozen=True)
 class Stored:
-    """Sentences in the shards of a folder, in the place of `Sequences` that do not fit into memory."""
+    """Sentences in the shards of a folder, instead of `Sequences`, which would not fit into memory."""
 
     folder: Path
     shards: list[Shard]
@@ -216,7 +216,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Names(Sequence[str]):
-    """The names of stored sentences, which are read when somebody asks for one."""
+    """The names of stored sentences, which are read when they are used."""
 
     stored: Stored
 

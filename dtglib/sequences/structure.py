@@ -1,9 +1,9 @@
 """Masks and relative positions of a batch, computed from columns.py by the formulas of visibility.py.
 
 `dense` evaluates the two formulas for all pairs of positions, O(T^2). `flex` gives them to FlexAttention as functions
-of i and j, so that attention stores nothing of that size, and finds from the lifetimes which blocks are empty.
-A plain Transformer-XL uses the same formulas with other columns (readings.py). naive.py computes the same structure by
-literal stack operations; the tests compare the two.
+of i and j, so that attention stores nothing of that size; the lifetimes say which blocks are empty. A plain
+Transformer-XL uses the same formulas with other columns (readings.py). naive.py computes the same structure by literal
+stack operations; the tests compare the two.
 
 In "There is a difference", position 3 (COMPOSE) sees There, is and itself; There at -1, the others at 0:
 
@@ -30,7 +30,7 @@ from dtglib.sequences.visibility import distance, sees
 
 
 class Structure(NamedTuple):
-    """What attention needs to know about a batch; a relative position has no meaning where nothing is visible.
+    """The mask and the relative positions of a batch; a relative position has no meaning where nothing is visible.
 
     The T positions look at S positions, which are mostly the same.
     """
@@ -146,7 +146,7 @@ BLOCK = 128  # positions: the side of the squares that FlexAttention computes or
 
 
 def blocks(v: Vectors) -> Bool[Tensor, "B Q K"]:
-    """Return in which squares of BLOCK x BLOCK positions anything may be visible.
+    """Return true for the squares of BLOCK x BLOCK positions in which anything may be visible.
 
     The lifetimes suffice: a position is visible from itself to the end of its lifetime. This is exact for STACK
     positions, which look down to the bottom. A COMPOSE position sees less, but its STACK copy is beside it.

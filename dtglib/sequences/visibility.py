@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def sees(i: "Numbers", j: "Numbers", last_j: "Numbers", height_j: "Numbers", floor_i: "Numbers") -> "Numbers":
-    """Return whether position i sees position j."""
+    """Return true if position i sees position j."""
     return (j <= i) & (i <= last_j) & ((height_j >= floor_i) | (j == i))
 
 
