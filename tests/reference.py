@@ -1,4 +1,4 @@
-"""What is right, written out: slow definitions, by which fast code is judged.
+"""Slow definitions, as the truth for fast code.
 
 `by_definition` makes a batch of literal stack operations (naive.py) and of what the transition systems say is legal,
 for one sequence of actions at a time, and knows nothing of compile's vectors. `listed` sums over derivations by listing
@@ -140,7 +140,7 @@ def legal_bits(system, counts: Row[int], actions: Row[Action]) -> Legal:
 
 
 def targets(speaks: Vocabulary, ids: Tensor, counts: Row[int], actions: Row[Action]) -> Tensor:
-    """What comes after each of these positions, in every row."""
+    """The symbol after each of these positions, in every row."""
     columns, left = [], iter(ids.T)
     lengths = iter(counts)
     for action in actions:
@@ -209,7 +209,7 @@ def labelled(moves: Row[Action | str], labels: Row[str]) -> Iterator[tuple[Actio
 
 
 class Listed(NamedTuple):
-    """What all legal sequences of actions together say of the first words of a sentence, for each number of words."""
+    """Sums over all legal sequences of actions for the first words of a sentence, for each number of words."""
 
     log_prefix: list[float]  # up to each piece
     log_prob: list[float]

@@ -177,7 +177,7 @@ class ArcSwift:
 
 
 class Tokens:
-    """What TXL (tokens) has in place of a transition system: words, and an end."""
+    """The rules of TXL (tokens), instead of a transition system: words, and an end."""
 
     NAME = "tokens"
 

@@ -58,7 +58,7 @@ def as_flex(name: str, arrange: str) -> Flex:
 
 
 class Inputs(NamedTuple):
-    """What attention takes besides the structure."""
+    """The arguments of attention besides the structure."""
 
     qu: Tensor
     qw: Tensor
@@ -261,7 +261,7 @@ def test_the_gradients_are_those_of_small_differences(name):
 
 @in_every_arrangement
 @in_every_structure
-def test_attend_takes_the_form_that_fits_the_structure(name, arrange):
+def test_attend_calls_the_form_that_belongs_to_the_structure(name, arrange):
     v = vectors(name, arrange)
     inputs = random_inputs(v, biased=True)
     for form, structure in ((attention.dense, dense(v)), (attention.flex, as_flex(name, arrange))):
@@ -272,7 +272,7 @@ def test_attend_takes_the_form_that_fits_the_structure(name, arrange):
 
 
 def assert_gradients_are_as_visible(found: Tensor, inputs: Inputs, visible: Tensor, i: int) -> None:
-    """What position i takes from each position: nothing from the invisible; of the visible, the value for certain."""
+    """Position i depends on the value of every visible position, and on nothing of an invisible one."""
     given = [inputs.k, inputs.v, inputs.bias]
     of_k, of_v, of_bias = torch.autograd.grad(found[:, :, i].sum(), given, retain_graph=True)
     seen = visible[:, None, i].expand(-1, HEADS, -1)
@@ -293,7 +293,7 @@ def test_the_gradient_of_an_invisible_position_is_exactly_zero(name):
 
 @pytest.mark.parametrize("form", [attention.naive, attention.dense, attention.flex])
 @in_every_structure
-def test_what_is_not_seen_changes_nothing_whatever_it_is(form, name):
+def test_invisible_positions_change_nothing(form, name):
     """Also where FlexAttention skips no block: what lies in the same block is masked one by one."""
     v = vectors(name, "packed")
     inputs = random_inputs(v, biased=False)

@@ -24,7 +24,7 @@ def alone(sequences, number: int) -> tuple[Compiled, Structure]:
 
 
 def places(batch: Compiled, sequences) -> list[tuple[int, slice]]:
-    """Where the sentences of a packed batch stand: they begin where ROOT is read and is not the head of an arc."""
+    """The places of the sentences in a packed batch: they begin where ROOT is read and is not the head of an arc."""
     starts = np.argwhere((batch.token == ROOT) & (batch.arc == NOTHING))
     return [
         (row, slice(start, start + sequences.sentence(number).length))
@@ -60,7 +60,7 @@ def test_a_padded_row_has_the_structure_of_its_sentence(name):
         assert together.relpos[number, inside, inside].equal(structure.relpos[0])
 
 
-def test_rows_are_as_long_as_the_longest_sentence_and_in_the_order_asked_for():
+def test_rows_are_as_long_as_the_longest_sentence_and_in_the_order_given():
     sequences = compiled("arc-eager", SENTENCES)
     numbers = [4, 1, 4]
     batch = pad(sequences, numbers)
@@ -70,7 +70,7 @@ def test_rows_are_as_long_as_the_longest_sentence_and_in_the_order_asked_for():
 
 @pytest.mark.parametrize("arrange", [pad, lambda sequences, numbers: pack(sequences, numbers, WIDTH)])
 @in_every_system
-def test_padding_sees_itself_alone_and_is_seen_by_nobody_else(name, arrange):
+def test_padding_sees_itself_alone_and_no_other_position_sees_it(name, arrange):
     batch = arrange(compiled(name, SENTENCES), NUMBERS)
     visible = dense(vectors_of(batch)).visible.numpy()
     padding = is_padding(batch)
@@ -218,7 +218,7 @@ def test_no_sentences_are_no_batches(plan):
 
 
 @pytest.mark.parametrize("positions", [130, 512, 2048])
-def test_no_padded_batch_has_more_positions_than_were_asked_for(positions):
+def test_no_padded_batch_has_more_positions_than_the_limit(positions):
     batches = by_length(MANY_LENGTHS, positions, random())
     assert padded_positions(MANY_LENGTHS, batches).max() <= positions
     # And they are no smaller than they need be.

@@ -87,7 +87,7 @@ def test_the_best_derivation_is_the_most_probable_of_all(name, kind):
 
 
 @in_both_vocabularies
-def test_a_model_without_trees_says_what_score_words_says(kind):
+def test_a_model_without_trees_has_the_log_probability_of_score_words(kind):
     """However narrow the beam: there is only one way to say a sentence."""
     model = model_of("txl-tokens", kind)
     sentences = [WORDS[:count] for count in range(1, 5)] + [["is"] * 20, ["zebra☃", "the"]]
@@ -162,7 +162,7 @@ def test_a_pruned_search_never_finds_more(name):
 
 
 @in_every_model_with_trees
-def test_every_knob_loses_something(name):
+def test_every_narrower_width_loses_probability(name):
     """Each by itself, the others as if there were no bound: where it bites, the sentence has less."""
     model = model_of(name)
     (everything,) = find(model, [WORDS])
@@ -209,7 +209,7 @@ def talks_seldom(name: str) -> Transformer:
 
 
 @where_transitions_may_go_on
-def test_the_fast_track_saves_who_has_taken_the_word(name):
+def test_the_fast_track_keeps_hypotheses_that_have_taken_the_word(name):
     """With one place alone, only the derivation with the most transitions takes it, when it has none left."""
     without, saved = (find_one(talks_seldom(name), WORDS, Widths(1, 5, count, 20)) for count in (0, 1))
     assert np.isfinite(without.log_prefix[-1])
@@ -217,7 +217,7 @@ def test_the_fast_track_saves_who_has_taken_the_word(name):
 
 
 @where_transitions_may_go_on
-def test_in_the_last_step_nobody_competes_who_cannot_go_on(name):
+def test_in_the_last_step_no_hypothesis_competes_that_cannot_go_on(name):
     """With no transition allowed, none takes the one place of a word."""
     found = find_one(talks_seldom(name), WORDS, Widths(1, 5, 0, 0))
     assert np.isfinite(found.log_prefix).all()
@@ -269,7 +269,7 @@ def test_a_wider_beam_seldom_finds_less(name, record_property):
 @pytest.mark.parametrize("widths", [Widths(40, 3), Widths(6, 2), Widths(12, 12)])
 @in_every_model_with_trees
 def test_hypotheses_that_come_too_late_for_the_word_beam_are_not_followed(name, widths, monkeypatch):
-    """What is found does not change, whether words have one piece or several; some positions are never computed."""
+    """Results do not change, with words of one piece or of several; some positions are never computed."""
     sentences, costs = [["theirs", "the", "the", "is", "the"], ["is"] * 6], []
 
     def once(model: Transformer) -> list:
@@ -474,7 +474,7 @@ def test_a_search_may_die_at_any_piece_of_a_word_alone_or_beside_others(name, pi
         (Widths(transitions=-1), "transitions must be at least 0, not -1"),
     ],
 )
-def test_a_width_that_leaves_nobody_is_refused(widths, complaint):
+def test_a_width_that_leaves_no_hypothesis_is_refused(widths, complaint):
     with pytest.raises(UserError, match=complaint):
         find(model_of("dtg"), [WORDS], widths)
 

@@ -65,7 +65,7 @@ def expected_positions(name: str, heads: Heads, pieces: Row[int]) -> list[Expect
 
 
 def pops_of(sentence: Sentence) -> int:
-    """How often arc-eager pops: ROOT, and all words but those that a LEFTARC takes away."""
+    """The number of POPs in arc-eager: ROOT, and all words but those that a LEFTARC takes away."""
     return 1 + sum(head < word for word, head in enumerate(sentence[0], start=1))
 
 
@@ -139,7 +139,7 @@ def test_a_pop_reads_no_token():
     assert (vectors.token[pops] == NOTHING).all()
 
 
-def test_a_compose_position_knows_where_its_head_stands():
+def test_a_compose_position_has_the_place_of_its_head():
     """arc-standard: word 2, of three pieces, takes word 1; then what it has become takes word 3, and ROOT that."""
     vectors = compiled("arc-standard", [((2, 0, 2), (1, 3, 1))]).sentence(0)
     composes = vectors.kind == COMPOSE

@@ -173,7 +173,7 @@ def test_the_two_copies_of_an_arc_read_the_same_and_see_and_say_different_things
 
 
 @in_every_model
-def test_everyone_predicts_but_compose_positions_and_padding(name):
+def test_every_position_predicts_except_compose_positions_and_padding(name):
     numbers = range(20)
     vectors = pad(READINGS[name](vocabulary("pieces"), trees()), numbers)
     batch = read(name, numbers)
@@ -245,7 +245,7 @@ def test_padding_and_packing_change_no_probability(name):
 
 
 @in_every_model
-def test_the_loss_is_all_nats_together_and_says_what_to_divide_them_by(name):
+def test_the_loss_is_the_sum_of_all_nats_with_the_number_of_events(name):
     model, batch = small_model(name), read(name, [2, 5])
     nats, parts = model.loss(batch)
     log_probs = model.log_probs(batch)
@@ -256,7 +256,7 @@ def test_the_loss_is_all_nats_together_and_says_what_to_divide_them_by(name):
 
 
 @in_every_model
-def test_nothing_visible_is_farther_away_than_the_batch_says(name):
+def test_no_visible_position_is_farther_away_than_the_bound_of_the_batch(name):
     for place in (pad, lambda sequences, chosen: pack(sequences, chosen, 131)):
         batch = read(name, range(20), place=place)
         distances = batch.structure.relpos[batch.structure.visible]

@@ -316,14 +316,14 @@ def walks() -> list[tuple[Naive, list[Action], list[State]]]:
     return played
 
 
-def test_nobody_looks_ahead_and_everybody_sees_itself(walks):
+def test_no_position_looks_ahead_and_every_position_sees_itself(walks):
     for naive, _, _ in walks:
         for i, row in enumerate(naive.visible):
             assert row[i] and not any(row[i + 1 :])
             assert naive.relpos[i][i] == 0
 
 
-def test_who_is_gone_stays_gone(walks):
+def test_a_position_that_is_no_longer_visible_stays_invisible(walks):
     for naive, _, _ in walks:
         looking = [i for i, kind in enumerate(naive.kind) if kind == STACK]
         for earlier, later in pairwise(looking):

@@ -1,4 +1,4 @@
-"""What comes next is a distribution over what is legal, and nothing else gets any of it.
+"""The next symbol has a distribution over the legal symbols, and no other symbol has any probability.
 
 What is legal is found here by playing the oracle's actions on the states of a system, and is never read off the bits
 that compile writes.
@@ -43,7 +43,7 @@ both_outputs = pytest.mark.parametrize("output", [Single, Factored])
 
 
 def legal_ids(name: str, state: State, in_word: bool, vocabulary: Vocabulary) -> set[int]:
-    """What a state allows; a word that has begun may go on, besides."""
+    """The legal symbols of a state; a word that has begun may go on, too."""
     starts, continues = (set(np.flatnonzero(flags)) for flags in (vocabulary.starts_word, vocabulary.continues_word))
     ids = continues if in_word else set()
     for action in legal(SYSTEMS[name], state):
@@ -307,7 +307,7 @@ def test_under_bfloat16_the_probabilities_are_float32_and_sum_to_1(output):
 @pytest.mark.parametrize("output", [Single, Factored, Whole])
 @in_both_vocabularies
 @in_every_system
-def test_a_search_that_asks_for_a_few_symbols_gets_what_the_distribution_says(name, kind, output):
+def test_a_search_gets_the_log_probabilities_of_a_few_symbols_from_the_distribution(name, kind, output):
     """Positions within words and after transitions beside each other; all symbols are asked for somewhere."""
     v = vocabulary(kind)
     legal = legal_of(compile_trees(SYSTEMS[name], v, trees()))

@@ -1,4 +1,4 @@
-"""How many layers a word needs: by walks over a literal stack, by gradients, and as counted elsewhere."""
+"""The number of layers that a word needs: by walks over a literal stack, by gradients, and as counted elsewhere."""
 
 import random
 from collections.abc import Sequence
@@ -130,7 +130,7 @@ def test_with_brackets_a_word_needs_one_layer_and_another_one_for_each_closed_br
 
 
 def pieces_before_each_symbol(v: Compiled) -> np.ndarray:
-    """Which predictions are of a symbol of the tree, not of a further piece of a word."""
+    """True for predictions of a symbol of the tree, false for those of a further piece of a word."""
     places = np.flatnonzero(v.target != NOTHING)
     following = np.append(v.word, NOTHING)[places + 1]
     return ~((v.word[places] > 0) & (v.word[places] == following))

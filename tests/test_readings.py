@@ -1,4 +1,4 @@
-"""What each of the five models reads: the baselines' sequences as text, and beside those of DTG."""
+"""The inputs of the five models: the baselines' sequences as text, and beside those of DTG."""
 
 from collections.abc import Sequence as Row
 from functools import cache

@@ -92,7 +92,7 @@ def actions_of(name: str, heads: Heads) -> list[Action]:
 
 
 def symbols_of(actions: Sequence[Action], ids: Sequence[int], counts: Sequence[int]) -> list[Symbol]:
-    """What a hypothesis does, piece by piece; nothing for END."""
+    """The symbols of a hypothesis, piece by piece; nothing for END."""
     symbols, pieces, lengths = [], iter(ids), iter(counts)
     for action in actions:
         if action.kind is Kind.GEN:
@@ -256,7 +256,7 @@ def test_step_by_step_legal_actions_that_are_no_oracles_get_what_the_definitions
 
 
 def is_an_oracles(name: str, actions: list[Action]) -> bool:
-    """Whether the oracle takes these on its way to the tree; no, too, if no tree is finished yet."""
+    """True if these are the oracle's actions for their tree; false if no tree is finished yet, too."""
     state = START
     for action in actions:
         state = take(system_of(name), state, action)
@@ -326,7 +326,7 @@ def test_forked_hypotheses_go_different_ways_undisturbed(name):
 
 @in_every_model
 def test_fork_copies(name):
-    """What becomes of a copy changes nothing in the original, nor in another copy."""
+    """Changes to a copy change nothing in the original, nor in another copy."""
     stepper = StackStepper(small_model(name))
     word = Symbol(Kind.GEN, 1, int(vocabulary("pieces").starts_word.nonzero()[0][0]))
     hypotheses = moved(stepper, begin(stepper, 1), [0], [word])
@@ -386,7 +386,7 @@ def test_what_is_legal_is_what_the_compiled_sentences_say(name):
 
 
 @in_every_model
-def test_what_is_legal_after_any_actions_is_what_the_system_says(name):
+def test_the_legal_symbols_after_any_actions_are_those_of_the_system(name):
     random = Random(11)
     stepper, walks = StackStepper(small_model(name)), [random_walk(name, random, 12, 24) for _ in range(6)]
     in_reach = (1 << vocabulary("pieces").reach) - 1
@@ -432,7 +432,7 @@ def test_under_autocast_the_cache_is_as_coarse_as_the_products_and_what_is_said_
 
 
 def most_slots(name: str, heads: Heads, copies: int = 1) -> int:
-    """How many slots are ever taken at once by a sentence of one-piece words."""
+    """The largest number of slots that are in use at once for a sentence of one-piece words."""
     word = words_by_pieces()[1][0]
     stepper = StackStepper(small_model(name))
     stepped(stepper, [symbols_of_sentence(name, [word] * len(heads), heads)] * copies, len(heads))

@@ -1,4 +1,4 @@
-"""Who sees whom, and how far apart: the vectors against the paper's definitions, and FlexAttention against both.
+"""Masks and relative positions: the vectors against the paper's definitions, and FlexAttention against both.
 
 `naive` plays stack operations and knows no vectors; `dense` and `flex` know the vectors and no stack.
 """
@@ -67,14 +67,14 @@ def everywhere(v: Vectors) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 
 @in_every_system
-def test_the_vectors_say_what_the_definitions_say_for_random_sentences(name):
+def test_the_vectors_agree_with_the_definitions_for_random_sentences(name):
     structure = dense(vectors_of(padded(name)))
     for row, sentence in enumerate(MANY):
         assert_is_naive(structure, row, by_definition(name, sentence), sentence)
 
 
 @in_every_system
-def test_the_vectors_say_what_the_definitions_say_for_all_trees_of_up_to_five_words(name):
+def test_the_vectors_agree_with_the_definitions_for_all_trees_of_up_to_five_words(name):
     sentences = small_sentences(5)
     structure = dense(vectors_of(pad(compiled(name, sentences), range(len(sentences)))))
     for row, sentence in enumerate(sentences):
@@ -84,7 +84,7 @@ def test_the_vectors_say_what_the_definitions_say_for_all_trees_of_up_to_five_wo
 @in_every_system
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
-def test_the_vectors_say_what_the_definitions_say_for_any_tree_and_any_pieces(name, data):
+def test_the_vectors_agree_with_the_definitions_for_any_tree_and_any_pieces(name, data):
     heads = data.draw(projective_trees(most_words=40))
     pieces = data.draw(st.lists(st.integers(1, 4), min_size=len(heads), max_size=len(heads)))
     sentence = (heads, tuple(pieces))
@@ -93,7 +93,7 @@ def test_the_vectors_say_what_the_definitions_say_for_any_tree_and_any_pieces(na
 
 
 @in_every_system
-def test_the_vectors_say_what_the_definitions_say_for_200_words_that_hang_one_from_the_other(name):
+def test_the_vectors_agree_with_the_definitions_for_200_words_that_hang_one_from_the_other(name):
     sentence = (tuple(range(200)), (1,) * 200)
     structure = dense(vectors_of(pad(compiled(name, [sentence]), [0])))
     assert_is_naive(structure, 0, by_definition(name, sentence), sentence)
@@ -145,19 +145,19 @@ def test_a_compose_position_of_the_example_sees_its_head_at_0_and_its_dependent_
 
 
 @in_every_system
-def test_everyone_sees_itself_at_0(name):
+def test_every_position_sees_itself_at_0(name):
     structure = dense(vectors_of(padded(name)))
     assert structure.visible.diagonal(dim1=1, dim2=2).all()
     assert (structure.relpos.diagonal(dim1=1, dim2=2) == 0).all()
 
 
 @in_every_system
-def test_nobody_sees_the_future(name):
+def test_no_position_sees_a_later_one(name):
     assert not dense(vectors_of(packed(name))).visible.triu(1).any()
 
 
 @in_every_system
-def test_nobody_sees_the_second_copy_of_an_arc_or_a_pop(name):
+def test_only_itself_sees_the_second_copy_of_an_arc_or_a_pop(name):
     """They are never pushed; but they see themselves."""
     visible = dense(vectors_of(padded(name))).visible.numpy()
     unpushed = (padded(name).kind == STACK) & (padded(name).arc != NOTHING)
@@ -166,7 +166,7 @@ def test_nobody_sees_the_second_copy_of_an_arc_or_a_pop(name):
 
 
 @in_every_system
-def test_who_is_gone_stays_gone(name):
+def test_a_position_that_is_no_longer_visible_stays_invisible(name):
     """Among the STACK positions, which look at the whole stack, whoever is not seen is never seen again."""
     batch = padded(name)
     for row, visible in enumerate(dense(vectors_of(batch)).visible.numpy()):

@@ -86,7 +86,7 @@ TABLE_1_ROWS = [[cell.strip() for cell in line.split("|")] for line in TABLE_1.s
 
 
 @pytest.mark.parametrize(("name", "after", "stands", "transition", "then", "arc"), TABLE_1_ROWS)
-def test_a_transition_does_to_stack_buffer_and_arcs_what_table_1_says(name, after, stands, transition, then, arc):
+def test_a_transition_changes_stack_buffer_and_arcs_as_in_table_1(name, after, stands, transition, then, arc):
     before = state_after(SYSTEMS[name], after)
     now = transitions.take(SYSTEMS[name], before, *actions_of(transition))
     assert (shown(before), shown(now)) == (stands, then)
@@ -234,7 +234,7 @@ def test_where_right_arcs_join_words_of_the_stack_a_sentence_can_end_after_every
         assert can_end(SYSTEMS[name], state, spare_words=0), state
 
 
-def test_in_every_state_the_package_allows_and_does_what_the_scalar_system_allows_and_does(system):
+def test_in_every_state_the_package_agrees_with_the_scalar_system(system):
     for state in reachable(system, 4):
         assert transitions.legal(system, state) == legal(system, state), state
         for action in legal(system, state):
@@ -294,11 +294,11 @@ def test_the_oracle_is_the_first_of_all_sequences_for_its_tree_when_arcs_precede
 
 
 @pytest.mark.parametrize("name", ["arc-hybrid", "arc-swift"])
-def test_arc_hybrid_and_arc_swift_know_one_way_to_write_a_tree(name):
+def test_arc_hybrid_and_arc_swift_have_one_derivation_of_each_tree(name):
     assert len(complete_runs(name, 5)) == 1 + 2 + 7 + 30 + 143
 
 
-def test_arc_standard_writes_trees_of_n_words_in_as_many_ways_as_words_can_be_bracketed_and_every_bracket_headed():
+def test_arc_standard_has_as_many_derivations_as_there_are_bracketings_with_heads():
     bracketings = (1, 1, 2, 5, 14)  # of 1 to 5 words: the Catalan numbers; either word of a bracket may be its head
     assert len(complete_runs("arc-standard", 5)) == sum(2**n * ways for n, ways in enumerate(bracketings))
 
@@ -416,7 +416,7 @@ def actions_in(may: int, left: int, right: int) -> set[Action]:
     return arcs | {Action(kind) for bit, kind in kinds.items() if may & bit}
 
 
-def test_a_batch_allows_and_does_what_each_of_its_states_allows_and_does(system):
+def test_a_batch_agrees_with_the_scalar_system_in_each_of_its_states(system):
     walk = Walk(system, walkers=250, most_words=25, seed=1)
     for _ in range(75):
         walk.check()
@@ -446,7 +446,7 @@ def test_a_fork_of_a_batch_goes_its_own_way(system):
     assert [as_state(fork, row) for row in range(3)] == [take(system, START, Action(Kind.GEN))] * 3
 
 
-def test_arc_swift_tells_of_reaches_as_far_as_the_bits_go():
+def test_arc_swift_allows_reaches_up_to_the_number_of_bits():
     """70 words, each hanging on the one before, are all in reach of the next; a row speaks of the nearest 31."""
     system, words = SYSTEMS["arc-swift"], 70
     state, rows = START, batch.start(1, words + 2)

@@ -231,7 +231,7 @@ def test_what_is_held_at_once_is_no_more_than_the_limits(most, monkeypatch):
 
 @pytest.mark.parametrize("limit", [1, 50, 150, 1000, 100_000])
 @in_every_model
-def test_groups_are_no_larger_than_asked_unless_a_sequence_is(name, limit):
+def test_groups_are_no_larger_than_the_limit_unless_a_sequence_is(name, limit):
     for count in (5, 20):
         chosen = sequences(name, count)
         found = groups(chosen, limit)
@@ -294,7 +294,7 @@ def test_positions_are_numbered_depth_first(name):
 
 
 class Sight(NamedTuple):
-    """Whom each position of a trie sees, and at which relative position."""
+    """The positions that each position of a trie sees, and their relative positions."""
 
     of: list[dict[int, int]]
     structure: Shared
@@ -329,7 +329,7 @@ def test_a_position_sees_what_it_sees_in_every_sequence_that_goes_through_it(nam
 
 
 @in_every_model
-def test_what_fills_up_the_last_row_sees_itself_alone_and_nobody_sees_it(name):
+def test_positions_that_fill_up_the_last_row_see_only_themselves_and_no_other_position_sees_them(name):
     found, _ = grown(sequences(name, 4))
     seen_by = sight(sequences(name, 4)).of
     positions = len(found.place)
@@ -369,7 +369,7 @@ def test_shared_is_dense_where_every_row_looks_at_itself(name):
 
 
 def test_shared_looks_at_other_rows_and_in_any_order():
-    """Where row b looks at row b + 1, backwards, that is `dense` over keys and values that stand there."""
+    """If row b looks at row b + 1 backwards, the result is `dense` over the keys and values of that row."""
     batch = pad(sequences("dtg", 20), range(4))
     visible, relpos = dense(vectors_of(batch))
     qu, qw, k, v, r = heads_and_table(visible.shape[1], int(batch.top.max()))

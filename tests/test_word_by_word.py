@@ -109,7 +109,7 @@ def test_a_word_is_over_when_another_word_begins_or_the_sentence_ends(name):
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_whole_sentences_and_their_beginnings_and_pictures_say_the_same(name):
+def test_whole_sentences_and_their_beginnings_and_pictures_have_the_same_numbers(name):
     network, sentences = model(name), [["b", "ac", "a"], ["b", "ac"], ["?cc"]]
     whole = list(surprisals(network, sentences, ALL))
     for words, one, begun in zip(sentences, whole, beginnings(network, sentences, ALL), strict=True):

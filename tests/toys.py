@@ -1,4 +1,4 @@
-"""What tests are run on: small vocabularies, sentences, models and configs, and a toy that is trained in a moment.
+"""Material for tests: small vocabularies, sentences, models and configs, and a toy that is trained in a moment.
 
 The first of the sentences is "There is a difference". Words are what they are in the text, or are cut into pieces.
 """
