@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from naive_tables import as_grid, as_table, table_rows
-from scalar_systems import legal, oracle, step, take
+from scalar_systems import legal, oracle, step, take, visible
 
 from dtglib.sequences.naive import COMPOSE, STACK, Naive, simulate
 from dtglib.transitions import START, SYSTEMS, Action, Kind, State
@@ -348,7 +348,7 @@ def test_compose_sees_the_words_that_the_state_would_join_and_no_other(walks):
         composes = [i for i, kind in enumerate(naive.kind) if kind == COMPOSE]
         arcs = [(a, s) for a, s in zip(actions, states, strict=False) if a.kind in (Kind.LEFTARC, Kind.RIGHTARC)]
         for i, (action, state) in zip(composes, arcs, strict=True):
-            joined = state.visible[-1 - action.reach :]
+            joined = visible(state)[-1 - action.reach :]
             assert words_seen(naive, i, without=i) == sorted(joined)
             head = joined[-1] if action.kind is Kind.LEFTARC else joined[0]
             assert all((r == 0) == (naive.inputs[j].word == head) for j, r in seen(naive, i).items())
@@ -360,7 +360,7 @@ def test_a_predicting_position_sees_the_words_of_the_state_at_their_distance_fro
             action = naive.inputs[i].action
             looking = None if action == "" else i  # an arc's copy and POP stand for no word
             words = words_seen(naive, i, looking)
-            assert words == list(state.visible)
+            assert words == list(visible(state))
             for j, relpos in seen(naive, i).items():
                 if j != looking:
                     assert relpos == len(words) - 1 - words.index(naive.inputs[j].word)
