@@ -22,12 +22,11 @@ from torch import Tensor
 
 from dtglib.basics.jit import njit
 from dtglib.basics.shapes import Bool, Float, Int
-from dtglib.decode.sequence_stepper import Hypotheses, SequenceStepper
+from dtglib.decode.decision_stepper import DecisionStepper
+from dtglib.decode.sequence_stepper import Hypotheses
 from dtglib.decode.stack_rows import Cache, Looks, read_position
-from dtglib.network.output import Legal
 from dtglib.network.transformer import Transformer
 from dtglib.sequences.columns import NOTHING
-from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE
 from dtgpapers.gilt.attention import Tape
 from dtgpapers.gilt.proposals import Asked, Proposed, proposed
 from dtgpapers.gilt.scorer import Cells
@@ -60,17 +59,15 @@ class Growth(NamedTuple):
         return Growing(*self[-len(Growing._fields) :])
 
 
-class GraphStepper(SequenceStepper):
+class GraphStepper(DecisionStepper):
     """A `Gilt` (model.py) for one search."""
 
-    in_words = True
     facts = len(FEATURES)
 
     def __init__(self, model: Transformer) -> None:
         super().__init__(model)
         vocabulary = model.vocabulary
         self.depth_from_root = DEPTHS[model.config.depth]
-        self.silent = np.array([vocabulary.transition(name) for name in vocabulary.symbols.others])
         # Which number of arcs each symbol is, or BEGINS or GOES_ON for pieces.
         self.number_of = np.where(vocabulary.starts_word, BEGINS, GOES_ON)
         self.number_of[self.silent] = np.arange(len(self.silent))
@@ -87,49 +84,31 @@ class GraphStepper(SequenceStepper):
         head, dependent = np.full((2, 1, most), NOTHING, np.int32)
         return Growth(np.zeros(1, np.int32), np.zeros(1, bool), piece, slot, number, head, dependent, *graphs)
 
-    def legal(self, hypotheses: Hypotheses) -> Legal:
-        """Which words and pieces may come next, and whether the end may; numbers of arcs are apart from these."""
-        states = hypotheses.states
-        may = np.where(states.words < states.piece.shape[1], MAY_GENERATE, 0)
-        may |= np.where(states.words > 0, MAY_CONTINUE | MAY_END, 0)
-        bits = torch.from_numpy(may).to(self.device)
-        return Legal(bits, torch.zeros_like(bits), torch.zeros_like(bits))
+    def is_pending(self, states: Growth) -> Bool[np.ndarray, " rows"]:
+        """True where the number of the last word's arcs is not decided."""
+        return states.pending
 
-    @torch.no_grad()
-    def log_probs(self, hypotheses: Hypotheses) -> Float[Tensor, "rows V"]:
-        """Those of numbers of arcs where a number is pending, and of pieces elsewhere."""
-        pending = hypotheses.states.pending
-        found = torch.full((len(hypotheses), len(self.model.vocabulary)), -torch.inf, device=self.device)
-        (of_words,) = np.nonzero(~pending)
-        if len(of_words):
-            found[self._there(of_words)] = super().log_probs(self.choose(hypotheses, of_words)).to(found.dtype)
-        (of_arcs,) = np.nonzero(pending)
-        found[self._there(of_arcs)[:, None], self._there(self.silent)] = self._numbers(hypotheses)[of_arcs]
-        return found
+    def words(self, states: Growth) -> Int[np.ndarray, " rows"]:
+        """The number of words that have begun."""
+        return states.words
+
+    def room(self, states: Growth) -> int:
+        """The largest number of words."""
+        return states.piece.shape[1]
+
+    def decisions(self, hypotheses: Hypotheses) -> Float[Tensor, "rows V"]:
+        """The log-probabilities of numbers of arcs."""
+        log_probs = torch.full((len(hypotheses), len(self.model.vocabulary)), -torch.inf, device=self.device)
+        log_probs[:, self._there(self.silent)] = self._numbers(hypotheses)
+        return log_probs
 
     def _numbers(self, hypotheses: Hypotheses) -> Float[Tensor, "rows K"]:
         return self._there(hypotheses.states.number)
-
-    def leads_on(self, hypotheses: Hypotheses, to_end: np.ndarray) -> np.ndarray:
-        """After any number of arcs anything may come."""
-        return np.ones((len(hypotheses), len(self.silent)), bool)
-
-    def copies(self, symbols: np.ndarray) -> np.ndarray:
-        """The first piece of a word is read together with the number of its arcs."""
-        return np.where(self.model.vocabulary.starts_word[symbols], 0, 1)
 
     def tree(self, hypotheses: Hypotheses, row: int) -> np.ndarray:
         """The arcs, each as its head and its dependent."""
         states = hypotheses.states
         return states.arc[row, : states.count[row]].reshape(-1).astype(np.int64)
-
-    def visible(self, hypotheses: Hypotheses, row: int) -> np.ndarray:
-        """All words."""
-        return np.arange(1, hypotheses.states.words[row] + 1)
-
-    def most_silent(self, words: int) -> int:
-        """The number of a word's arcs."""
-        return 1
 
     # ---- Steps
 

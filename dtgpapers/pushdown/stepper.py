@@ -18,14 +18,13 @@ import torch
 from torch import Tensor
 
 from dtglib.basics.jit import njit
-from dtglib.basics.shapes import Float, Int
-from dtglib.decode.sequence_stepper import Hypotheses, SequenceStepper
+from dtglib.basics.shapes import Bool, Float, Int
+from dtglib.decode.decision_stepper import DecisionStepper
+from dtglib.decode.sequence_stepper import Hypotheses
 from dtglib.decode.stack_rows import Cache, Looks, read_position
-from dtglib.network.output import Legal
 from dtglib.network.transformer import Transformer
 from dtglib.sequences.columns import NOTHING
 from dtglib.transitions.protocol import OPEN
-from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE
 from dtgpapers.pushdown.tape import MOST_BESIDE, attach, attachments_of, last_of
 
 
@@ -39,18 +38,15 @@ class Derivations(NamedTuple):
     waiting: np.ndarray  # the first piece of a word whose attachment is not decided; NOTHING if there is none
 
 
-class TapeStepper(SequenceStepper):
+class TapeStepper(DecisionStepper):
     """A `PushdownModel` (network.py) for one search."""
 
-    in_words = True
     facts = 1  # the depth of each position
 
     def __init__(self, model: Transformer) -> None:
         super().__init__(model)
-        vocabulary = model.vocabulary
-        self.silent = np.array([vocabulary.transition(name) for name in vocabulary.symbols.others])
-        # With how many constituents each symbol merges the word; NOTHING for pieces.
-        self.reduces = np.full(len(vocabulary), NOTHING)
+        # The number of constituents with which each symbol merges the word; NOTHING for pieces.
+        self.reduces = np.full(len(model.vocabulary), NOTHING)
         self.reduces[self.silent] = np.arange(len(self.silent))
         self.keys = model.embedding.weight.new_empty((0, 2 * model.config.width))  # by slot
 
@@ -60,29 +56,20 @@ class TapeStepper(SequenceStepper):
         begin, reduces = np.zeros((1, MOST_BESIDE), np.int32), np.zeros((1, most_words), np.int32)
         return Derivations(begin, zero, reduces, zero.copy(), none)
 
-    def legal(self, hypotheses: Hypotheses) -> Legal:
-        """Which words and pieces may come next, and whether the end may: nothing while a word waits."""
-        states = hypotheses.states
-        may = np.where(states.count < states.reduces.shape[1], MAY_GENERATE, 0)
-        may |= np.where(states.count > 0, MAY_CONTINUE | MAY_END, 0)
-        may = torch.from_numpy(np.where(states.waiting == NOTHING, may, 0)).to(self.device)
-        return Legal(may, torch.zeros_like(may), torch.zeros_like(may))
+    def is_pending(self, states: Derivations) -> Bool[np.ndarray, " rows"]:
+        """True where the attachment of the last word is not decided."""
+        return states.waiting != NOTHING
 
-    @torch.no_grad()
-    def log_probs(self, hypotheses: Hypotheses) -> Float[Tensor, "rows V"]:
-        """Those of attachments where a word waits, and of the words elsewhere."""
-        waits = hypotheses.states.waiting != NOTHING
-        if not waits.any():
-            return super().log_probs(hypotheses)
-        shape = len(hypotheses), len(self.model.vocabulary)
-        found = torch.full(shape, -torch.inf, device=self.device)
-        for rows, find in ((np.flatnonzero(~waits), super().log_probs), (np.flatnonzero(waits), self._attachments)):
-            if len(rows):
-                found[self._there(rows)] = find(self.choose(hypotheses, rows)).to(found.dtype)
-        return found
+    def words(self, states: Derivations) -> Int[np.ndarray, " rows"]:
+        """The number of words that have begun."""
+        return states.count
 
-    def _attachments(self, hypotheses: Hypotheses) -> Float[Tensor, "rows V"]:
-        """The log-probabilities of the attachments of words that wait."""
+    def room(self, states: Derivations) -> int:
+        """The largest number of words."""
+        return states.reduces.shape[1]
+
+    def decisions(self, hypotheses: Hypotheses) -> Float[Tensor, "rows V"]:
+        """The log-probabilities of the attachments of words."""
         model, states, cache = self.model, hypotheses.states, hypotheses.cache
         edge, distance = np.zeros((2, len(hypotheses), int(states.items.max())), np.int64)
         _right_edge(states.begin, states.items, cache.slot, cache.filled, edge, distance)
@@ -116,14 +103,6 @@ class TapeStepper(SequenceStepper):
         """The depths of what is seen, as the layers want them."""
         return facts[:, None, None, :, 0].long()
 
-    def leads_on(self, hypotheses: Hypotheses, to_end: np.ndarray) -> np.ndarray:
-        """After an attachment anything may come."""
-        return np.ones((len(hypotheses), len(self.silent)), bool)
-
-    def copies(self, symbols: np.ndarray) -> np.ndarray:
-        """The first piece of a word is read together with its attachment."""
-        return np.where(self.model.vocabulary.starts_word[symbols], 0, 1)
-
     def advance(self, states: Derivations, cache: Cache, symbols: np.ndarray, first: np.ndarray, looks: Looks) -> None:
         """Take the symbol of every row."""
         starts = self.model.vocabulary.starts_word[symbols]
@@ -135,14 +114,6 @@ class TapeStepper(SequenceStepper):
         waits = states.waiting[row] != NOTHING
         attachments = attachments_of(states.reduces[row, : states.count[row] - waits].tolist())
         return np.array([*attachments, OPEN] if waits else attachments, np.int64)
-
-    def visible(self, hypotheses: Hypotheses, row: int) -> np.ndarray:
-        """All words."""
-        return np.arange(1, hypotheses.states.count[row] + 1)
-
-    def most_silent(self, words: int) -> int:
-        """The attachment of the word before."""
-        return 1
 
 
 @njit
