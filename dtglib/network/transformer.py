@@ -119,20 +119,19 @@ def batch_of(
     bias: Any = None,
 ) -> Batch:
     """Padded or packed sentences on a device, with their structure as made by `form`, such as `structure.dense`."""
+    token, arc, *columns = sent([getattr(compiled, name) for name in ("token", "arc", *Vectors._fields)], device)
     (predicts,) = np.nonzero(compiled.target.reshape(-1) != NOTHING)
-    columns = sent([getattr(compiled, name) for name in ("token", "arc", *Vectors._fields)], device)
-    columns_there = compiled.may, compiled.left, compiled.right, compiled.target
-    of_predictions = [predicts.astype(np.int32), *(column.reshape(-1)[predicts] for column in columns_there)]
-    where, may, left, right, target = sent(of_predictions, device)
+    predicting = [getattr(compiled, name).reshape(-1)[predicts] for name in ("may", "left", "right", "target")]
+    places, may, left, right, target = sent([predicts.astype(np.int32), *predicting], device)
     return Batch(
-        columns[0],
-        columns[1],
-        form(Vectors(*columns[2:])),
-        farthest_in(compiled) if farthest is None else farthest,
-        where.long(),
-        Legal(may, left, right),
-        target.long(),
-        bias,
+        token=token,
+        arc=arc,
+        structure=form(Vectors(*columns)),
+        farthest=farthest_in(compiled) if farthest is None else farthest,
+        predicts=places.long(),
+        legal=Legal(may, left, right),
+        target=target.long(),
+        bias=bias,
     )
 
 
