@@ -193,7 +193,7 @@ def test_labels_change_nothing_but_the_ids_of_arcs_which_are_those_of_the_oracle
 
 def test_mistakes_in_labelled_trees_are_explained():
     system = SYSTEMS["arc-standard"]
-    with pytest.raises(UserError, match="4 words, but a tree of 4 numbers; a head and a label are wanted for each"):
+    with pytest.raises(UserError, match="4 words, but a tree of 4 numbers; each word needs a head and a label"):
         compile_trees(system, LABELLED, [(EXAMPLE, THERE_IS_A_DIFFERENCE)])
     with pytest.raises(UserError, match="numbers of a tree's labels are from 0 to 3 here, not 4"):
         compile_trees(system, LABELLED, [(EXAMPLE, (*THERE_IS_A_DIFFERENCE, 1, 3, 4, 2))])

@@ -79,7 +79,7 @@ def test_a_word_may_hold_dollar_signs_and_a_folder_is_no_picture(tmp_path, capsy
     ("arguments", "complaint"),
     [
         (["--words", "a b c", "--heads", "3 0 2"], "not projective: arc 0->2 crosses 3->1"),
-        (["--words", "a b c", "--heads", "3 0"], "3 words, but 2 heads; one is wanted for each word"),
+        (["--words", "a b c", "--heads", "3 0"], "3 words, but 2 heads; each word needs one"),
         (["--words", "a b", "--heads", "2 5"], "word 2: head 5 is out of range (there are 2 words)"),
         (["--words", "a b", "--heads", "2 x"], "heads: 'x' is not a number; write them like \"2 0 4 2\""),
         (["--words", "a b", "--heads", "2 --1"], "heads: '--1' is not a number; write them like \"2 0 4 2\""),

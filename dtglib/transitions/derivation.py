@@ -20,7 +20,8 @@ from types import ModuleType
 import numpy as np
 
 from dtglib.basics.jit import njit
-from dtglib.transitions import batch
+from dtglib.transitions.batch import States, start, step
+from dtglib.transitions.batch import legal as legal_bits
 from dtglib.transitions.change import apply_action
 from dtglib.transitions.protocol import OPEN, START, Action, IllegalAction, Kind, State, Tree, as_tree
 from dtglib.transitions.rows import MAY_END, MAY_GENERATE, MAY_POP, row_after, row_of
@@ -29,7 +30,7 @@ from dtglib.transitions.rules import number_of, wanted_row
 
 def legal(system: ModuleType, state: State) -> tuple[Action, ...]:
     """Return the actions that may come next."""
-    may, left, right = (int(bits[0]) for bits in batch.legal(system, _as_rows(state)))
+    may, left, right = (int(bits[0]) for bits in legal_bits(system, _as_rows(state)))
     actions = [Action(Kind.GEN)] if may & MAY_GENERATE else []
     for reach in range(1, max(left, right).bit_length() + 1):
         bit = 1 << (reach - 1)
@@ -45,14 +46,14 @@ def take(system: ModuleType, state: State, action: Action) -> State:
         names = ", ".join(map(str, allowed)) or "none"
         raise IllegalAction(f"{system.NAME}: {action} is not legal in {state}; legal are {names}")
     states = _as_rows(state)
-    batch.step(system, states, np.array([action.kind]), np.array([action.reach]))
+    step(system, states, np.array([action.kind]), np.array([action.reach]))
     return as_state(states, 0)
 
 
-def _as_rows(state: State) -> batch.States:
+def _as_rows(state: State) -> States:
     """Return a batch of this one state, with room for another word."""
     words = len(state.heads)
-    states = batch.start(1, words + 1)
+    states = start(1, words + 1)
     states.stack[0, : len(state.stack)] = state.stack
     states.heads[0, 1 : words + 1] = state.heads
     if 0 in state.heads:
@@ -61,7 +62,7 @@ def _as_rows(state: State) -> batch.States:
     return states
 
 
-def as_state(states: batch.States, row: int) -> State:
+def as_state(states: States, row: int) -> State:
     """Return one state of a batch."""
     stack, heads = states.stack[row, : states.depth[row]], states.heads[row, 1 : states.count[row] + 1]
     return State(tuple(stack.tolist()), int(states.front[row]), tuple(heads.tolist()), bool(states.done[row]))

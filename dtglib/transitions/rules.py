@@ -8,8 +8,12 @@ A kernel that took the rules themselves as arguments would have to be compiled a
 
 from types import ModuleType
 
+import dtglib.transitions.arc_eager as arc_eager  # not from the package, which imports this module
+import dtglib.transitions.arc_hybrid as arc_hybrid
+import dtglib.transitions.arc_standard as arc_standard
+import dtglib.transitions.arc_swift as arc_swift
+import dtglib.transitions.words as words
 from dtglib.basics.jit import njit
-from dtglib.transitions import arc_eager, arc_hybrid, arc_standard, arc_swift, words
 
 ARC_STANDARD, ARC_HYBRID, ARC_EAGER, ARC_SWIFT, WORDS = range(5)
 _IN_ORDER = (arc_standard, arc_hybrid, arc_eager, arc_swift, words)
