@@ -13,8 +13,8 @@ from pathlib import Path
 import _common
 
 from dtglib.basics.files import repository, write_atomically
-from dtglib.basics.record import read_about
 from dtglib.basics.papers import papers_named
+from dtglib.basics.record import read_about
 from dtglib.runs.reproduce import RECORDED_TIMES
 
 COLUMNS = ("size", "notebook", "seconds", "cores", "cpu", "started")
