@@ -3,8 +3,8 @@
     make reproduce SIZE=mini; python benchmarks/reproduction.py
 
 writes benchmarks/records/reproduce.csv anew: a line a notebook for each size in runs/ that was reproduced as a whole,
-the other sizes' lines as they were. `dtglib reproduce` reads it, to say how long things will take. Worth keeping only
-where nothing had been trained before; so `make bench` leaves it alone.
+the other sizes' lines as they were. Worth keeping only where nothing had been trained before; so `make bench` leaves it
+alone.
 """
 
 import csv
@@ -15,7 +15,6 @@ import _common
 from dtglib.basics.files import repository, write_atomically
 from dtglib.basics.papers import papers_named
 from dtglib.basics.record import read_about
-from dtglib.runs.reproduce import RECORDED_TIMES
 
 COLUMNS = ("size", "notebook", "seconds", "cores", "cpu", "started")
 
@@ -40,7 +39,7 @@ def times(folder: Path, notebooks: list[str]) -> list[dict[str, object]]:
 
 def main() -> None:
     root = repository()
-    rows, recorded = {}, _common.RECORDS / RECORDED_TIMES.name
+    rows, recorded = {}, _common.RECORDS / "reproduce.csv"
     if recorded.exists():
         with open(recorded, encoding="utf-8", newline="") as file:
             rows = {(row["size"], row["notebook"]): row for row in csv.DictReader(file)}

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import jupytext
 import nbformat
 import pytest
 from conftest import slow, with_one_thread
@@ -23,11 +24,14 @@ from running import wait_for
 from toys import TINY, TINY_PARSER
 
 import dtglib.training.loop
+from dtglib.basics.errors import UserError
 from dtglib.basics.record import read_about, read_record
 from dtglib.cli.main import main
 from dtglib.data.corpora import load
 from dtglib.data.treebank import write_conllu
+from dtglib.runs.parsers import trained_parser
 from dtglib.runs.prepare import trained
+from dtglib.runs.sentence_scores import scores_of
 from dtglib.runs.settings import read_size
 
 SIZE = TINY.replace("minilang", "../corpus").replace("epochs: 3", "epochs: 12")
@@ -47,18 +51,16 @@ parser = trained_parser("weak", read_size(size))
 for score in scores_of(folder, load("../corpus", "dev").sentences, parser, 3):
     print(score)"""
 
-both_ways = pytest.mark.parametrize("scripts", [[], ["--scripts"]], ids=["papermill", "scripts"])
-SCRIPTS = ["--scripts"]
-
 
 def write_notebook(repository: Path, name: str, *sources: str) -> None:
     """Both halves of a notebook."""
-    sources = (*sources, RAN.format(name=name))
     parameters = nbformat.v4.new_code_cell('size = "unset"', metadata={"tags": ["parameters"]})
-    cells = [parameters, *map(nbformat.v4.new_code_cell, sources)]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), repository / "notebooks" / f"{name}.ipynb")
-    script = "\n".join(f"# %%\n{source}\n" for source in sources)
-    (repository / "notebooks" / f"{name}.py").write_text(f'# %% tags=["parameters"]\nsize = "unset"\n\n{script}')
+    cells = [parameters, *map(nbformat.v4.new_code_cell, (*sources, RAN.format(name=name)))]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    for suffix in (".ipynb", ".py"):
+        jupytext.write(
+            notebook, repository / "notebooks" / f"{name}{suffix}", fmt="py:percent" if suffix == ".py" else None
+        )
 
 
 @pytest.fixture(scope="module")
@@ -152,11 +154,10 @@ def on_a_read_only_disk(repository: Path) -> list[str]:
     return before
 
 
-@both_ways
-def test_where_nothing_can_be_written_one_line_names_the_folder_and_the_way_out(scripts, repository):
+def test_where_nothing_can_be_written_one_line_names_the_folder_and_the_way_out(repository):
     write_notebook(repository, "00_first", PRINTS)
     complaint = f"dtglib: {repository}/runs/smoke/.lock: no permission to write; make it writable"
-    status, printed, said = run(repository, *scripts, before=on_a_read_only_disk(repository))
+    status, printed, said = run(repository, before=on_a_read_only_disk(repository))
     assert (status, printed, said.count("\n")) == (2, "", 1)
     assert said.startswith(complaint)
 
@@ -175,10 +176,10 @@ def closed(repository: Path) -> Iterator[None]:
 def test_so_it_does_where_the_repository_was_closed_after_a_first_run(repository):
     write_notebook(repository, "00_first", PRINTS)
     before = without_privileges()
-    assert run(repository, *SCRIPTS)[0] == 0
+    assert run(repository)[0] == 0
     write_notebook(repository, "00_first", "pass")
     for _ in closed(repository):
-        said = run(repository, *SCRIPTS, before=before)[2]
+        said = run(repository, before=before)[2]
     assert "no permission to write; make it writable" in said
 
 
@@ -205,18 +206,18 @@ def leave_room(disk: Path, kilobytes: int) -> None:
 
 
 # The record needs 8, what the notebook prints 8; executed, it needs 16, and as a web page 280 more.
-@pytest.mark.parametrize(("scripts", "room"), [(SCRIPTS, 0), *slow([(SCRIPTS, 12), ([], 24), ([], 100)])])
+@pytest.mark.parametrize("room", [0, *slow([24, 100])])
 @pytest.mark.alone
-def test_on_a_full_disk_one_line_says_so_and_when_there_is_room_the_same_command_goes_on(scripts, room, disk, corpus):
+def test_on_a_full_disk_one_line_says_so_and_when_there_is_room_the_same_command_goes_on(room, disk, corpus):
     repository = fill(disk, corpus)
     write_notebook(repository, "00_first", PRINTS)
     leave_room(disk, room)
-    code, _, said = run(repository, *scripts)
+    code, _, said = run(repository)
     assert (code, said.count("\n")) == (2, 1)
     assert said.startswith(f"dtglib: {repository}/runs/smoke/00_first/")
     assert said.endswith(f"{FULL}\n")
     leave_room(disk, 1000)
-    assert run(repository, *scripts)[0] == 0
+    assert run(repository)[0] == 0
     assert status(repository, "00_first") == "finished"
 
 
@@ -299,23 +300,6 @@ def test_a_kernel_that_dies_while_it_starts_is_reported(repository, monkeypatch,
     assert capsys.readouterr().err.startswith("dtglib: 00_first.ipynb: its kernel died")
 
 
-@pytest.mark.alone
-@pytest.mark.slow
-def test_after_a_stopped_script_the_model_is_the_same(repository, undisturbed):
-    write_notebook(repository, "01_second", TRAINS)
-    process = start(repository, *SCRIPTS)
-    pid_in_training(repository)
-    process.send_signal(signal.SIGINT)
-    code, _, said = end(process)
-    assert code == 130
-    assert re.fullmatch(r"dtglib: stopped after step \d+ of \d+; the same command goes on\n", said)
-    assert status(repository, "01_second") == "interrupted"
-
-    assert run(repository, *SCRIPTS)[0] == 0
-    assert model(repository) == undisturbed
-    assert ran(repository) == ["01_second"]
-
-
 @pytest.mark.slow
 @pytest.mark.alone
 def test_what_a_worker_was_training_when_the_command_was_stopped_goes_on(repository, undisturbed):
@@ -348,7 +332,7 @@ def test_in_pieces_of_so_many_minutes_every_notebook_is_run_to_its_end_once(repo
         write_notebook(repository, name, "import time\ntime.sleep(6)")
     codes, said = [], ""
     while 0 not in codes and len(codes) < 9:
-        code, _, said_now = run(repository, *SCRIPTS, "--minutes", "0.15")
+        code, _, said_now = run(repository, "--minutes", "0.15")
         codes, said = [*codes, code], said + said_now
     assert codes[0] == 130
     assert codes[-1] == 0
@@ -363,7 +347,7 @@ def test_in_pieces_of_so_many_minutes_every_notebook_is_run_to_its_end_once(repo
 def test_of_two_sizes_that_want_the_same_model_one_trains_it_and_the_other_waits(repository, undisturbed):
     write_notebook(repository, "01_second", TRAINS)
     (repository / "configs" / "other.yaml").write_text(f"{SIZE}trees: 7\n")
-    both = [start(repository, *SCRIPTS, size=size) for size in ("smoke", "other")]
+    both = [start(repository, size=size) for size in ("smoke", "other")]
     assert [end(process)[0] for process in both] == [0, 0]
     assert model(repository) == undisturbed
     (folder,) = (repository / "runs" / "models").iterdir()
@@ -402,9 +386,9 @@ def test_without_network_and_public_data_the_whole_works(repository, tmp_path):
 def test_public_data_that_are_not_there_stop_only_the_notebook_that_wants_them(repository):
     write_notebook(repository, "00_first", PRINTS)
     write_notebook(repository, "01_second", "from dtglib.data.corpora import load\nload('ud-english', 'train')")
-    code, _, said = run(repository, *SCRIPTS, DTG_DATA="/nowhere")
+    code, _, said = run(repository, DTG_DATA="/nowhere")
     assert code == 2
-    assert re.match(r"dtglib: 01_second\.py, line \d+, cell 2: UserError: .*/nowhere", said)
+    assert re.match(r"dtglib: 01_second\.ipynb, cell 2: UserError: .*/nowhere", said)
     assert "DTG_DATA" in said
     assert ran(repository) == ["00_first"]
 
@@ -412,26 +396,29 @@ def test_public_data_that_are_not_there_stop_only_the_notebook_that_wants_them(r
 # ---- What is kept is damaged
 
 
+def compute() -> list:
+    """A model, a parser and scores, computed or found in this repository."""
+    with with_one_thread():
+        folder = trained(read_size("smoke"))
+        parser = trained_parser("weak", read_size("smoke"))
+        return scores_of(folder, load("../corpus", "dev").sentences, parser, 3)
+
+
 @pytest.fixture(scope="module")
-def finished(corpus, tmp_path_factory) -> Path:
-    """A repository with a model, a parser and scores."""
+def finished(corpus, tmp_path_factory) -> tuple[Path, list]:
+    """A repository with a model, a parser and scores, and these scores."""
     folder = fill(tmp_path_factory.mktemp("finished"), corpus)
-    write_notebook(folder, "00_first", TRAINS, SCORES)
-    assert reproduce_in(folder) == 0
-    return folder
+    with contextlib.chdir(folder / "notebooks"):
+        return folder, compute()
 
 
 @pytest.fixture(scope="module")
-def stopped(finished, tmp_path_factory) -> Path:
-    """The same, stopped while it trains the model: of its checkpoints one in the middle is kept."""
+def stopped(finished, tmp_path_factory) -> tuple[Path, list]:
+    """The same, stopped while it trains the model, and the scores as they should become."""
     folder = tmp_path_factory.mktemp("stopped") / "repository"
-    shutil.copytree(finished, folder)
+    shutil.copytree(finished[0], folder)
     shutil.rmtree(folder / "runs")
-
-    def stop() -> bool:
-        raise KeyboardInterrupt
-
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, contextlib.chdir(folder / "notebooks"):
         save, saved = dtglib.training.loop.save_checkpoint, itertools.count(1)
 
         def save_and_stop(*arguments) -> None:
@@ -440,13 +427,9 @@ def stopped(finished, tmp_path_factory) -> Path:
                 raise KeyboardInterrupt
 
         patch.setattr(dtglib.training.loop, "save_checkpoint", save_and_stop)
-        assert reproduce_in(folder) == 130
-    return folder
-
-
-def reproduce_in(repository: Path, *options: str) -> int:
-    with contextlib.chdir(repository):
-        return main(["reproduce", "--size", "smoke", *SCRIPTS, *options])
+        with pytest.raises(KeyboardInterrupt):
+            compute()
+    return folder, finished[1]
 
 
 def flipped(content: bytes) -> bytes:
@@ -469,7 +452,7 @@ DAMAGES = {
 FINISHED = [
     *("models/*/model.safetensors", "models/*/model.yaml", "models/*/vocabulary.json"),
     *("models/*/record.json", "models/*/config.yaml", "models/*/metrics.jsonl"),
-    *("parsers/*/parser.safetensors", "parsers/*/parser.json", "scores/*/rows.jsonl", "smoke/00_first/record.json"),
+    *("parsers/*/parser.safetensors", "parsers/*/parser.json", "scores/*/rows.jsonl"),
 ]
 STOPPED = ["checkpoint.safetensors", "record.json", "config.yaml", "metrics.jsonl"]
 FILES = [*(("finished", name) for name in FINISHED), *(("stopped", f"models/*/{name}") for name in STOPPED)]
@@ -479,20 +462,17 @@ FAST = [(*file, damage) for file, damage in zip(FILES, itertools.cycle(DAMAGES),
 
 
 @pytest.mark.parametrize(("state", "name", "damage"), [*FAST, *slow(case for case in EVERY if case not in FAST)])
-def test_what_is_damaged_is_named_or_made_again(state, name, damage, request, finished, tmp_path, capsys):
+def test_a_damaged_file_is_named_or_made_again(state, name, damage, request, tmp_path):
+    made, scores = request.getfixturevalue(state)
     repository = tmp_path / "repository"
-    shutil.copytree(request.getfixturevalue(state), repository)
+    shutil.copytree(made, repository)
     (path,) = (repository / "runs").glob(name)
     path.write_bytes(DAMAGES[damage](path.read_bytes()))
     if not name.startswith("scores"):
-        # What is known already would spare it from being read.
+        # Known scores would spare it from being read.
         shutil.rmtree(repository / "runs" / "scores", ignore_errors=True)
-    capsys.readouterr()
-    code = reproduce_in(repository, "--again")
-    said = capsys.readouterr().err
-    if code == 2:
-        assert str(path.parent) in said
-    else:
-        assert (code, said) == (0, "")
-        result = "runs/smoke/00_first/00_first.txt"
-        assert (repository / result).read_text() == (finished / result).read_text()
+    with contextlib.chdir(repository / "notebooks"):
+        try:
+            assert compute() == scores, path
+        except UserError as error:
+            assert str(path.parent) in str(error)

@@ -78,20 +78,18 @@ def _reproduce_options(sub: argparse.ArgumentParser) -> None:
     _add_size(sub)
     _add_paper(sub)
     sub.add_argument("--again", action="store_true", help="run all notebooks, even those that are up to date")
-    sub.add_argument("--scripts", action="store_true", help="run the .py halves, which need no Jupyter")
     sub.add_argument("--minutes", type=float, metavar="N", help="stop after so many; the same command then goes on")
 
 
 def reproduce(options: argparse.Namespace) -> None:
     """Run the notebooks in their order."""
-    from dtglib.runs.execute import PAPERMILL, SCRIPTS
     from dtglib.runs.reproduce import reproduce
 
-    if not options.scripts and not find_spec("papermill"):
-        raise UserError("papermill is not installed; with --scripts the .py halves of the notebooks are run instead")
+    if not find_spec("papermill"):
+        raise UserError("papermill is not installed: run `pip install 'dtglib[notebooks]'`")
     if options.minutes is not None and not 1 / 60 <= options.minutes <= A_YEAR:
         raise UserError(f"--minutes: must be from a second's to a year's, not {options.minutes:g}")
-    reproduce(options.size, options.paper, options.again, SCRIPTS if options.scripts else PAPERMILL, options.minutes)
+    reproduce(options.size, options.paper, options.again, options.minutes)
 
 
 COMMANDS = [

@@ -1,39 +1,39 @@
-"""A pool of processes that works through the jobs of a size, before its notebooks are run.
+"""A pool of processes that works through the jobs of a paper, before its notebooks are run.
 
-    work_through(jobs_of("mini", "dtg"), ("mini", "dtg"), folder)    prints a line for each finished job, with its time
+    work_through(jobs_of("mini", "dtg"), folder)        prints a line for each finished job, with its time
 
-The jobs write their results to disk themselves (runs/cache.py). A worker receives the name of a job and answers
-"done" or "failed"; what it prints goes into a log in the folder. A job that fails is reported, and the jobs that need
-it are left out: the notebook that needs their results computes them, or shows the error.
+The jobs write their results to disk themselves (runs/cache.py); their output goes into folder/jobs/. A job that
+fails is reported, and the jobs that need it are left out: the notebook that needs their results computes them, or shows
+the error. So it is with all that are left, if a process dies for lack of memory.
 
-Small models gain little from a second thread, and searches among trees even less. So on a CPU there is one worker per
+Small models gain little from a second thread, and searches among trees even less. So on a CPU there is one process per
 thread. With a GPU there is no pool, because all jobs would wait for the GPU.
 """
 
 import contextlib
+import multiprocessing
 import os
-import selectors
-import subprocess
+import signal
 import sys
+import threading
 import time
+import traceback
 from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from tqdm import tqdm
 
+from dtglib.basics.code import require_unchanged
 from dtglib.basics.files import explain_disk_errors
-from dtglib.basics.package_files import PACKAGE
-from dtglib.basics.progress import is_quiet
+from dtglib.basics.progress import is_quiet, quiet
+from dtglib.runs.jobs import Job
 from dtglib.runs.execute import SECONDS_TO_SAVE
 
-# Not imported at run time, because it takes two seconds; annotations that name it are therefore not checked.
-if TYPE_CHECKING:
-    from dtglib.runs.jobs import Job
-
-MOST = 4  # workers: each holds a corpus and a model, a gigabyte or two where the model is small
-DONE, FAILED = "done", "failed"
+MOST_WORKERS = 4  # each holds a corpus and a model, a gigabyte or two where the model is small
 
 
 def is_possible() -> bool:
@@ -41,103 +41,77 @@ def is_possible() -> bool:
     return torch.get_num_threads() > 1 and not torch.cuda.is_available()
 
 
-def work_through(jobs: "Sequence[Job]", asked: tuple[str, str], folder: Path) -> list[str]:
-    """Do all jobs of a size and a paper in a pool; returns the names of those that were not done."""
+def work_through(jobs: Sequence[Job], folder: Path) -> list[str]:
+    """Do all jobs in a pool; returns the names of those that were not done."""
     threads = torch.get_num_threads()
-    count = min(threads, MOST, len(jobs))
+    count = min(threads, MOST_WORKERS, len(jobs))
     if not is_possible() or count < 2:
         return [job.name for job in jobs]
-    with _pool(count, threads // count, asked, folder) as workers:
-        return _Schedule(jobs, workers).work()
-
-
-class _Worker:
-    """A process of the pool, and its current job."""
-
-    def __init__(self, asked: tuple[str, str], log: Path) -> None:
-        self.log, self.job, self.began, self.is_lost = log, None, 0.0, False
-        # In a session of its own, which Ctrl-C does not reach. It stops when its input ends, even if we are killed.
-        with explain_disk_errors(log), open(log, "wb") as file:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "dtglib.runs.worker", *asked],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=file,
-                env=os.environ | {"PYTHONPATH": f"{PACKAGE.parent}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"},
-                start_new_session=True,
-                text=True,
-            )
-
-    def begin(self, job: "Job") -> None:
-        """Give it a job."""
-        self.job, self.began = job, time.monotonic()
-        with contextlib.suppress(BrokenPipeError):  # it has died; the missing answer will show that
-            print(job.name, file=self.process.stdin, flush=True)
+    with explain_disk_errors(folder):
+        (folder / "jobs").mkdir(parents=True, exist_ok=True)
+    schedule = _Schedule(jobs, folder / "jobs")
+    context = multiprocessing.get_context("spawn")
+    reader, writer = context.Pipe(duplex=False)
+    with _threads(threads // count), ProcessPoolExecutor(count, context, _begin, (reader,)) as workers, writer:
+        try:
+            return schedule.work(workers, count)
+        except KeyboardInterrupt:
+            writer.close()  # interrupts the jobs
+            print("waiting until the other processes have saved their work", flush=True)
+            wait(schedule.running, SECONDS_TO_SAVE)
+            for process in multiprocessing.active_children():
+                process.kill()
+            raise
 
 
 class _Schedule:
-    """The state of all jobs: waiting, with a worker, done or failed."""
+    """The jobs that wait, those that run, and the names of those that are done."""
 
-    def __init__(self, jobs: "Sequence[Job]", workers: Sequence[_Worker]) -> None:
-        self.waiting, self.count, self.workers = list(jobs), len(jobs), workers
+    def __init__(self, jobs: Sequence[Job], logs: Path) -> None:
+        self.jobs, self.logs, self.waiting = jobs, logs, list(jobs)
+        self.running: dict[Future, tuple[Job, float]] = {}  # with the time of their beginning
         self.done: set[str] = set()
-        self.failed: list[str] = []
 
-    def work(self) -> list[str]:
-        """Do all jobs; returns the names of those that could not be done."""
-        answers = selectors.DefaultSelector()
-        for worker in self.workers:
-            answers.register(worker.process.stdout, selectors.EVENT_READ, worker)
+    def work(self, workers: ProcessPoolExecutor, count: int) -> list[str]:
+        """Do all jobs, `count` at a time; returns the names of those that could not be done."""
         layout = "{desc} {n_fmt}/{total_fmt} [{elapsed}<{remaining}]{postfix}"
-        with tqdm(total=self.count, desc="jobs", bar_format=layout, leave=False, disable=is_quiet()) as bar:
-            self._hand_out(bar)
-            while any(worker.job for worker in self.workers):
-                for key, _ in answers.select(timeout=1):
-                    self._take(key.data, key.fileobj.readline().strip(), bar)
-                    if key.data.is_lost:
-                        answers.unregister(key.fileobj)
-                self._hand_out(bar)
-        return [*self.failed, *(job.name for job in self.waiting)]
+        with tqdm(total=len(self.jobs), desc="jobs", bar_format=layout, leave=False, disable=is_quiet()) as bar:
+            try:
+                while self._hand_out(workers, count):
+                    bar.set_postfix_str("; ".join(job.name for job, _ in self.running.values()))
+                    for future in wait(self.running, return_when=FIRST_COMPLETED).done:
+                        self._note(future)
+                    bar.update(len(self.done) - bar.n)
+            except BrokenProcessPool:
+                named = "; ".join(job.name for job, _ in self.running.values())
+                print(f"a process died, most likely for lack of memory, during: {named}; the notebooks do the rest")
+        return [job.name for job in self.jobs if job.name not in self.done]
 
-    def _hand_out(self, bar: tqdm) -> None:
-        """Give every idle worker the first job that it can begin."""
-        for worker in self.workers:
-            ready = next((job for job in self.waiting if self.done.issuperset(job.needs)), None)
-            if ready and not worker.job and not worker.is_lost:
-                self.waiting.remove(ready)
-                worker.begin(ready)
-        bar.set_postfix_str("; ".join(worker.job.name for worker in self.workers if worker.job))
+    def _hand_out(self, workers: ProcessPoolExecutor, count: int) -> bool:
+        """Begin jobs whose needs are done, in the order of the list; False if none runs then."""
+        ready = [job for job in self.waiting if self.done.issuperset(job.needs)]
+        for job in ready[: count - len(self.running)]:
+            self.running[workers.submit(_do, job, self._log(job))] = job, time.monotonic()
+            self.waiting.remove(job)
+        return bool(self.running)
 
-    def _take(self, worker: _Worker, answer: str, bar: tqdm) -> None:
-        """Note a worker's answer, which is empty if the worker has died."""
-        job, worker.job, worker.is_lost = worker.job, None, not answer
-        if job is None:
-            return
-        seconds = tqdm.format_interval(round(time.monotonic() - worker.began))
-        if answer == DONE:
-            self.done.add(job.name)
-            bar.update()
-            tqdm.write(f"[{len(self.done)}/{self.count}] {job.name}: {seconds}", file=sys.stdout)
+    def _note(self, future: Future) -> None:
+        """Report the end of a job."""
+        error = future.exception()
+        if isinstance(error, BrokenProcessPool):
+            raise error
+        job, began = self.running.pop(future)
+        seconds = tqdm.format_interval(round(time.monotonic() - began))
+        if error:
+            line = f"{job.name}: failed after {seconds}: {error!r}; see {self._log(job)}"
         else:
-            self.failed.append(job.name)
-            what = "failed" if answer else "was lost with its process (killed for lack of memory?)"
-            tqdm.write(f"{job.name}: {what} after {seconds}; see {worker.log}", file=sys.stdout)
+            self.done.add(job.name)
+            line = f"[{len(self.done)}/{len(self.jobs)}] {job.name}: {seconds}"
+        tqdm.write(line, file=sys.stdout)
         sys.stdout.flush()
 
-
-@contextlib.contextmanager
-def _pool(count: int, threads: int, asked: tuple[str, str], folder: Path) -> Iterator[list[_Worker]]:
-    """`count` workers within this block, with `threads` threads each."""
-    workers: list[_Worker] = []
-    with explain_disk_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    with _threads(threads):
-        try:
-            for number in range(1, count + 1):
-                workers.append(_Worker(asked, folder / f"worker-{number}.log"))
-            yield workers
-        finally:
-            _end([worker.process for worker in workers])
+    def _log(self, job: Job) -> Path:
+        return self.logs / f"{job.name.replace('/', '-')}.log"
 
 
 @contextlib.contextmanager
@@ -148,32 +122,50 @@ def _threads(count: int) -> Iterator[None]:
     try:
         yield
     finally:
-        os.environ.pop("OMP_NUM_THREADS", None)
+        del os.environ["OMP_NUM_THREADS"]
         if before is not None:
             os.environ["OMP_NUM_THREADS"] = before
 
 
-def _end(started: Sequence[subprocess.Popen]) -> None:
-    """End all processes, after giving them time to save their work."""
-    for process in started:
-        with contextlib.suppress(BrokenPipeError):
-            process.stdin.close()
-    if not all(_ends_soon(process) for process in started):
-        print("waiting until the other processes have saved what they have", flush=True)
-    end = time.monotonic() + SECONDS_TO_SAVE
-    for process in started:
+# ---- In the other processes
+
+ENDING = threading.Event()  # no job begins any more
+BUSY = threading.Lock()  # held during a job
+
+
+def _begin(reader: Connection) -> None:
+    """Prepare a process: its job is interrupted when the other end of the pipe is closed, by us or by our death."""
+
+    def watch() -> None:
+        with contextlib.suppress(EOFError):
+            reader.recv()
+        ENDING.set()
+        os.kill(os.getpid(), signal.SIGINT)
+        multiprocessing.parent_process().join()
+        with BUSY:
+            os._exit(1)
+
+    os.setsid()  # Ctrl-C does not reach this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _do(job: Job, log: Path) -> None:
+    """Do a job; everything that it prints goes to the log."""
+    with open(log, "wb", buffering=0) as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    sys.stdout = sys.stderr  # which is written at once, so that the log is complete even if the process is killed
+    require_unchanged()
+    with BUSY:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            process.wait(max(0.0, end - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        process.stdout.close()
-
-
-def _ends_soon(process: subprocess.Popen) -> bool:
-    """Whether a process ends within three seconds."""
-    try:
-        process.wait(3)
-    except subprocess.TimeoutExpired:
-        return False
-    return True
+            if ENDING.is_set():
+                raise KeyboardInterrupt
+            with quiet():
+                job.run()
+        except Exception:
+            traceback.print_exc()
+            raise
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
