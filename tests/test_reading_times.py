@@ -104,8 +104,10 @@ def test_the_word_before_is_the_one_before_in_the_same_sentence():
     assert complete(found, ["previous length"])["word"].tolist() == [3, 3]
 
 
-def test_gaps_are_an_error_that_says_what_to_do():
-    words = planted(0.5).assign(length=np.nan)
+@pytest.mark.parametrize("rows", [slice(7, 8), slice(None)], ids=["one gap", "nothing else"])
+def test_gaps_are_an_error_that_says_what_to_do(rows):
+    words = planted(0.5).astype({"length": float})
+    words.loc[words.index[rows], "length"] = np.nan
     with pytest.raises(UserError, match=r"the column length, .* has gaps; keep the rows of complete\(words, columns\)"):
         gain(words, "time", LITTLE, MORE)
 

@@ -251,6 +251,12 @@ def test_groups_hold_as_much_as_they_may():
         assert len(prefixes(chosen, [*one, other[0]])) > 500
 
 
+@pytest.mark.parametrize(("less", "expected"), [(0, 1), (1, 2)])
+def test_a_group_may_be_exactly_as_large_as_asked(less, expected):
+    chosen = sequences("dtg", 20)
+    assert len(groups(chosen, len(prefixes(chosen, range(len(chosen)))) - less)) == expected
+
+
 # ---- The trie
 
 
