@@ -219,7 +219,7 @@ class Watch:
 
 def run(root: Path, files: list[str], name: str, seconds: float, folder: str, answer) -> None:
     """In a process of its own: run tests, and send the name of the first that fails, or nothing."""
-    resource.setrlimit(resource.RLIMIT_CPU, (int(2 * seconds), int(2 * seconds)))
+    resource.setrlimit(resource.RLIMIT_CPU, (int(3 * seconds), int(3 * seconds)))
     os.chdir(root)
     watch = Watch(files, name, seconds)
     options = ["-x", "-m", "not slow and not alone", f"--basetemp={folder}/tests", f"--rootdir={root}"]
