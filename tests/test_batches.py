@@ -8,7 +8,7 @@ from toys import FIRST_PIECE, compiled, in_every_system, random_sentences
 
 from dtglib.basics.errors import UserError
 from dtglib.data.vocabulary import END, PAD, ROOT
-from dtglib.sequences.batches import POSITIONS, by_length, in_rows, pack, pad, rows_of
+from dtglib.sequences.batches import HOLD_POSITIONS, by_length, in_rows, pack, pad, rows_of
 from dtglib.sequences.columns import NOTHING, STACK, Compiled
 from dtglib.sequences.structure import Structure, dense, vectors_of
 
@@ -122,7 +122,7 @@ def test_a_packed_sentence_is_the_sentence_alone_with_its_positions_shifted(name
     batch = pack(sequences, NUMBERS, WIDTH)
     for number, (row, inside) in enumerate(places(batch, sequences)):
         for field, column, values in zip(Compiled._fields, batch, sequences.sentence(number), strict=True):
-            shift = np.where(values == NOTHING, 0, inside.start) if field in POSITIONS else 0
+            shift = np.where(values == NOTHING, 0, inside.start) if field in HOLD_POSITIONS else 0
             assert column[row, inside].tolist() == (values + shift).tolist()
 
 
