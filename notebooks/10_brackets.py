@@ -34,7 +34,7 @@ size = "smoke"
 import numpy as np
 import pandas as pd
 
-from dtglib.data.corpora import constituent_corpora, load, ud_treebanks
+from dtglib.data.corpora import load, ud_treebanks
 from dtglib.data.symbols import ARCS
 from dtglib.data.treebank import Sentence, trees_only
 from dtglib.data.vocabulary import Vocabulary
@@ -45,6 +45,7 @@ from dtglib.sequences.describe import show
 from dtglib.sequences.readings import on_a_stack
 from dtgpapers.constituency.describe import show as show_brackets
 from dtgpapers.constituency.family import BracketReading
+from dtgpapers.constituency.gum import constituent_corpora
 
 settings = read_size(size)
 pd.set_option("display.max_colwidth", None)

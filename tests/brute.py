@@ -11,7 +11,7 @@ from functools import cache
 
 from dtglib.data.minilang.derivation import Node
 from dtglib.data.minilang.grammar import Grammar
-from dtglib.data.minilang.lexicon import Entry
+from dtglib.data.minilang.lexicon import WordForm
 
 
 def accepts(grammar: Grammar, words: list[str]) -> bool:
@@ -59,7 +59,7 @@ def _ends(grammar: Grammar, words: tuple[str, ...]):
 def _trees(grammar: Grammar, words: tuple[str, ...]) -> Iterator[Node]:
     ends = _ends(grammar, words)
 
-    def trees(symbol: int, start: int, end: int) -> Iterator[Node | Entry]:
+    def trees(symbol: int, start: int, end: int) -> Iterator[Node | WordForm]:
         if end not in ends(symbol, start):
             return
         if symbol in grammar.words:
@@ -68,7 +68,7 @@ def _trees(grammar: Grammar, words: tuple[str, ...]) -> Iterator[Node]:
             for rule in grammar.expansions[symbol]:
                 yield from (Node(rule.rule, children) for children in rows(rule.symbols, start, end))
 
-    def rows(symbols: tuple[int, ...], start: int, end: int) -> Iterator[tuple[Node | Entry, ...]]:
+    def rows(symbols: tuple[int, ...], start: int, end: int) -> Iterator[tuple[Node | WordForm, ...]]:
         if not symbols:
             yield from [()] if start == end else []
             return

@@ -191,8 +191,29 @@ def test_a_corpus_with_several_splits_wants_one(tmp_path):
         load(tmp_path)
 
 
+def test_the_sections_of_a_penn_treebank_are_its_splits(tmp_path):
+    for section in ("00", "02", "21", "22", "23", "24"):
+        (tmp_path / "wsj" / section).mkdir(parents=True)
+        (tmp_path / "wsj" / section / f"wsj_{section}01.mrg").write_text(f"( (S (NN section{section})) )")
+    assert splits(tmp_path) == ("train", "dev", "test")
+    words = {split: [s.words for s in load(tmp_path, split).sentences] for split in splits(tmp_path)}
+    assert words == {
+        "train": [("section02",), ("section21",)], "dev": [("section22",)], "test": [("section23",)],
+    }  # fmt: skip
+
+
+def test_bracketed_files_are_split_by_their_names(tmp_path):
+    for name in ("mine-train.mrg", "dev.ptb", "constraint.mrg"):
+        (tmp_path / name).write_text(f"(S (NN {name}))")
+    assert splits(tmp_path) == ("train", "dev")
+    assert load(tmp_path, "train").sentences[0].words == ("mine-train.mrg",)
+    assert corpus_checksum(str(tmp_path))
+
+
 def test_a_folder_without_a_treebank_is_named(tmp_path):
-    with pytest.raises(UserError, match="holds no "):
+    with pytest.raises(
+        UserError, match=r"holds no .*conllu, .*and no trees of another known format in files named so or in sections"
+    ):
         load(tmp_path, "train")
 
 

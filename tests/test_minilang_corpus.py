@@ -21,7 +21,7 @@ from dtglib.basics.progress import quiet
 from dtglib.data import minilang
 from dtglib.data.brackets import parse_brackets
 from dtglib.data.minilang import corpus
-from dtglib.data.minilang.derivation import Structure, spell
+from dtglib.data.minilang.derivation import Annotation, spell
 from dtglib.data.minilang.derivation import sentence as as_sentence
 from dtglib.data.minilang.templates import evaluation_sentences
 from dtglib.data.projectivity import is_projective
@@ -185,7 +185,7 @@ def differences(sentence: Sentence) -> tuple[set[str], set[str]]:
 def readings(text: str) -> list[Sentence]:
     """One sentence for each derivation of a text."""
     found = [
-        as_sentence(node, Structure(node), grammar().sandhi, "hand-checked")
+        as_sentence(node, Annotation(node), grammar().sandhi, "hand-checked")
         for node in brute.derivations(grammar(), tokenize(text))
     ]
     assert found, f"not in the language: {text}"

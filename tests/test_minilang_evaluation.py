@@ -8,7 +8,7 @@ import pytest
 from minilang_samples import split
 
 from dtglib.data import minilang
-from dtglib.data.minilang.templates import Paradigm, Suite, evaluation_sentences
+from dtglib.data.minilang.templates import GeneratedParadigm, GeneratedSuite, evaluation_sentences
 from dtglib.data.tokenize import detokenize, tokenize
 
 PARADIGMS = minilang.minimal_pairs()
@@ -58,19 +58,19 @@ def test_there_are_enough_paradigms_over_enough_phenomena():
 
 
 @each_paradigm
-def test_a_paradigm_has_200_different_pairs(paradigm: Paradigm):
+def test_a_paradigm_has_200_different_pairs(paradigm: GeneratedParadigm):
     assert len(set(paradigm.pairs)) == len(paradigm.pairs) == 200
 
 
 @each_paradigm
-def test_every_good_sentence_is_in_the_language_and_no_bad_one(paradigm: Paradigm):
+def test_every_good_sentence_is_in_the_language_and_no_bad_one(paradigm: GeneratedParadigm):
     accepts = minilang.english().accepts
     assert [detokenize(pair.good) for pair in paradigm.pairs if not accepts(pair.good)] == []
     assert [detokenize(pair.bad) for pair in paradigm.pairs if accepts(pair.bad)] == []
 
 
 @each_paradigm
-def test_the_sentences_of_a_pair_differ_in_two_words_at_most_or_in_order_alone(paradigm: Paradigm):
+def test_the_sentences_of_a_pair_differ_in_two_words_at_most_or_in_order_alone(paradigm: GeneratedParadigm):
     for pair in paradigm.pairs:
         good, bad = lower(pair.good), lower(pair.bad)
         assert pair.good != pair.bad
@@ -104,13 +104,13 @@ def test_there_are_enough_suites_and_they_cover_the_six_circuits(data):
 
 
 @each_suite
-def test_a_suite_has_24_different_items(suite: Suite):
+def test_a_suite_has_24_different_items(suite: GeneratedSuite):
     items = {tuple(condition.words for condition in item) for item in suite.items}
     assert len(items) == len(suite.items) >= 24
 
 
 @each_suite
-def test_every_condition_is_in_the_language_or_out_of_it_as_declared(suite: Suite):
+def test_every_condition_is_in_the_language_or_out_of_it_as_declared(suite: GeneratedSuite):
     wrong = [
         (condition.name, detokenize(condition.words))
         for item in suite.items
@@ -121,7 +121,7 @@ def test_every_condition_is_in_the_language_or_out_of_it_as_declared(suite: Suit
 
 
 @each_suite
-def test_every_condition_of_an_item_has_the_same_regions(suite: Suite):
+def test_every_condition_of_an_item_has_the_same_regions(suite: GeneratedSuite):
     for item in suite.items:
         assert [condition.name for condition in item] == [condition.name for condition in suite.items[0]]
         assert {len(condition.regions) for condition in item} == {len(suite.region_names)}
@@ -132,7 +132,7 @@ SURPRISAL = re.compile(r"\((\d+);%([^%]+)%\)")
 
 
 @each_suite
-def test_a_formula_speaks_of_regions_and_conditions_that_exist(suite: Suite):
+def test_a_formula_speaks_of_regions_and_conditions_that_exist(suite: GeneratedSuite):
     regions, conditions = map(set, zip(*SURPRISAL.findall(suite.formula), strict=True))
     assert regions <= {str(number) for number in range(1, len(suite.region_names) + 1)}
     assert conditions <= {condition.name for condition in suite.items[0]}
@@ -140,7 +140,7 @@ def test_a_formula_speaks_of_regions_and_conditions_that_exist(suite: Suite):
 
 
 @each_suite
-def test_a_formula_compares_regions_that_have_words(suite: Suite):
+def test_a_formula_compares_regions_that_have_words(suite: GeneratedSuite):
     for item in suite.items:
         words = {condition.name: condition.regions for condition in item}
         for alternative in SURPRISAL.findall(suite.formula):
@@ -150,7 +150,7 @@ def test_a_formula_compares_regions_that_have_words(suite: Suite):
 
 
 @each_suite
-def test_a_formula_is_a_truth_value_once_surprisals_are_known(suite: Suite):
+def test_a_formula_is_a_truth_value_once_surprisals_are_known(suite: GeneratedSuite):
     known = SURPRISAL.sub("1.5", suite.formula).replace("[", "(").replace("]", ")").replace("&", " and ")
     assert eval(known) in (True, False)
 
@@ -163,7 +163,7 @@ def keys(node) -> object:
 
 
 @each_suite
-def test_a_suite_has_the_keys_of_syntaxgym(suite: Suite, data):
+def test_a_suite_has_the_keys_of_syntaxgym(suite: GeneratedSuite, data):
     theirs = json.loads((data / "sg" / "json" / "number_prep.json").read_text("utf-8"))
     ours = json.loads(suite.as_json())
     assert list(ours) == list(theirs)
@@ -180,7 +180,7 @@ def test_the_meta_of_a_suite_has_the_keys_of_syntaxgym(data):
 
 
 @each_suite
-def test_the_regions_of_a_condition_put_together_are_its_sentence(suite: Suite):
+def test_the_regions_of_a_condition_put_together_are_its_sentence(suite: GeneratedSuite):
     for item, written in zip(suite.items, json.loads(suite.as_json())["items"], strict=True):
         for condition, regions in zip(item, written["conditions"], strict=True):
             text = " ".join(region["content"] for region in regions["regions"])
@@ -191,7 +191,7 @@ def test_the_regions_of_a_condition_put_together_are_its_sentence(suite: Suite):
 
 
 @each_paradigm
-def test_the_text_of_a_pair_gives_its_words_again(paradigm: Paradigm):
+def test_the_text_of_a_pair_gives_its_words_again(paradigm: GeneratedParadigm):
     for pair, line in zip(paradigm.pairs, paradigm.as_json_lines().splitlines(), strict=True):
         written = json.loads(line)
         assert tokenize(written["sentence_good"]) == list(pair.good)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dtglib.data.registry import RECIPES, Entry, digest, read_registry, trees_digest
+from dtglib.data.registry import RECIPES, DataFile, digest, read_registry, trees_digest
 
 OFFICIAL = b"""\
 # newdoc id = weblog
@@ -117,7 +117,7 @@ def test_the_digest_of_trees_sees_every_other_change(other):
 
 
 def test_the_files_used_here_have_the_digests_of_the_registry_and_every_recipe_leaves_them_as_they_are(data):
-    def agrees(entry: Entry) -> bool:
+    def agrees(entry: DataFile) -> bool:
         content = (data / entry.path).read_bytes()
         found = (RECIPES[entry.recipe](content), digest(entry, content), len(content))
         return found == (content, entry.digest, entry.size)

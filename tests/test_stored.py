@@ -208,7 +208,7 @@ def test_raw_text_in_pieces_is_the_text_as_a_whole(tmp_path, monkeypatch):
 
 
 def test_minilang_in_blocks_is_minilang(monkeypatch):
-    monkeypatch.setattr(minilang, "BLOCK", 10)
+    monkeypatch.setattr(minilang, "SENTENCES_PER_BLOCK", 10)
     whole = minilang.split("dev", 27, seed=3)
     blocks = list(minilang.in_blocks("dev", 27, seed=3))
     assert [len(block) for block in blocks] == [10, 10, 7]
@@ -233,7 +233,7 @@ def with_little_memory(monkeypatch) -> None:
     """Ten sentences fit into memory; dev has ten."""
     for module in (streamed, corpora):
         monkeypatch.setattr(module, "MOST_IN_MEMORY", 10)
-    monkeypatch.setattr(minilang, "BLOCK", 16)
+    monkeypatch.setattr(minilang, "SENTENCES_PER_BLOCK", 16)
 
 
 def settings(repository: Path, **other):
@@ -306,7 +306,7 @@ def prepare_with_little_memory(repository: Path) -> None:
     """As one of several processes; the checksum of what it has found goes to a file."""
     for module in (streamed, corpora):
         module.MOST_IN_MEMORY = 10
-    minilang.BLOCK = 16
+    minilang.SENTENCES_PER_BLOCK = 16
     os.chdir(repository)
     with processes() as ours:
         found = prepare(settings(repository, parsed_by="parser-minilang"))

@@ -85,7 +85,7 @@ COMMANDS = [
     ),
     Command(
         "data",
-        "fetch UD English, BLiMP, the SG suites and reading times into $DTG_DATA, checked and resumed",
+        "fetch UD English, BLiMP, the SG suites and reading times into $DTG_DATA, and check them",
         _data_options,
         data,
     ),

@@ -2,10 +2,9 @@
 
     load("minilang", "train")          the embedded corpus
     load("ud-english", "train")        six English UD treebanks as one (`make data` fetches them)
-    load("ud-english-without-childes", "train")    five of them; CHILDES is what children hear and say
+    load("ud-english-without-childes", "train")    five of them, without CHILDES, the speech of and to children
     load("ud-english-enhanced", "train")           EWT and GUM, which come with enhanced graphs
     load("UD_English-GUM", "dev")      one UD treebank in the data folder
-    load("gum-constituents", "train")  the sentences of UD_English-GUM that also have constituents, with both
     load("bllip", "test")              BLLIP-LG from your own copy of LDC2000T43, which $BLLIP names
     load("my-treebank", "train")       a folder that holds *-ud-train.conllu, *-ud-dev.conllu, *-ud-test.conllu; or
                                        train.mrg and the like; or the sections of the Penn Treebank's WSJ, as brackets
@@ -17,7 +16,7 @@ Other papers bring corpora and formats of their own (`Readers`).
 A corpus maps its splits to the functions that read them; a file has the one split "all". `load` returns a Treebank:
 the sentences, and the numbers of those that were left out, by reason. A line "There is a difference" of raw text
 becomes words ("There", "is", "a", "difference") and heads None, and an empty line counts as "empty line". `stream`
-returns the same, but if there are very many sentences, they are not in memory (streamed.py).
+returns the same, but a very large corpus is not held in memory (streamed.py).
 
     >>> load("minilang", "train", sentences=1).sentences[0].text
     'This script which disappeared was smelled by him.'
@@ -38,11 +37,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dtglib.basics.config import require_positive
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, shortened
 from dtglib.basics.files import sha256
 from dtglib.basics.papers import papers
 from dtglib.basics.progress import progress
 from dtglib.data.registry import data_folder, read_registry
+from dtglib.data.sections import BRACKET_SUFFIXES, WSJ_SECTIONS, files_of_parts
 from dtglib.data.streamed import MOST_IN_MEMORY, Streamed, as_many_as_fit, first
 from dtglib.data.tokenize import tokenize
 from dtglib.data.treebank import Block, Sentence, Treebank, TreebankError, conllu_blocks, decode, joined, pieces
@@ -59,11 +59,12 @@ UD_CORPORA = {
     "ud-english-enhanced": UD_ENGLISH[:2],
 }
 
-# The blocks of one split. The argument is `strict`: whether a broken sentence is an error, or left out and counted.
+# Returns the blocks of one split. If its argument `strict` is true, a broken sentence is an error; otherwise it is left
+# out and counted.
 Reader = Callable[[bool], Iterator[Block]]
 
 
-class Corpus(NamedTuple):
+class ListedCorpus(NamedTuple):
     """A line of `dtglib corpora`."""
 
     name: str
@@ -73,19 +74,17 @@ class Corpus(NamedTuple):
 
 
 class Readers(NamedTuple):
-    """The corpora and formats that a paper brings (`corpora` in basics/papers.py).
+    """The corpora and formats that a paper brings (`corpora` in basics/papers.py); `strict` is as for `Reader`."""
 
-    What reads a split or a file is told `strict`: whether a broken sentence is an error, or left out and counted.
-    """
-
-    # Reads a file, by its suffix.
+    # Read a file, by its suffix; the second argument is `strict`.
     suffixes: Mapping[str, Callable[[Path, bool], Treebank]] = {}
     # The files of each split in a folder.
     in_folder: Callable[[Path], Mapping[str, list[Path]]] = lambda folder: {}
-    # The splits of a corpus, given its name and how many sentences of a generated corpus are wanted; None: not its own.
+    # The splits of a corpus by its name, with functions of `strict`; None if the name is unknown. The second argument
+    # is the number of sentences to generate.
     find: Callable[[str, int | None], Mapping[str, Callable[[bool], Treebank]] | None] = lambda name, sentences: None
-    files: Callable[[str], list[Path] | None] = lambda name: None  # that such a corpus is read from
-    listed: Callable[[], list[Corpus]] = list  # those that have a name
+    files: Callable[[str], list[Path] | None] = lambda name: None  # the files of such a corpus
+    listed: Callable[[], list[ListedCorpus]] = list
 
 
 def readers_of_papers() -> list[Readers]:
@@ -95,7 +94,7 @@ def readers_of_papers() -> list[Readers]:
 
 @dataclass(frozen=True)
 class CorpusConfig:
-    """Which corpus, and how many sentences of each part: the first ones, or all of them (None)."""
+    """A corpus, and the number of sentences of each part: the first ones, or all of them (None)."""
 
     corpus: str
     train_sentences: int | None = None
@@ -114,7 +113,7 @@ def load(name: str | Path, split: str | None = None, sentences: int | None = Non
 
 
 def stream(name: str, split: str, sentences: int | None = None) -> Treebank:
-    """The same, but if these are too many sentences for the memory, they are read anew whenever they are needed."""
+    """The same; if it has more than MOST_IN_MEMORY sentences, they are read anew in every pass."""
     if sentences is not None and sentences <= MOST_IN_MEMORY:
         return load(name, split, sentences)
     read = _reader(name, split, sentences)
@@ -123,7 +122,7 @@ def stream(name: str, split: str, sentences: int | None = None) -> Treebank:
 
 
 def _reader(name: str | Path, split: str | None, sentences: int | None) -> Reader:
-    """What reads a split."""
+    """The reader of a split; an unknown split is an error that lists the known ones."""
     readers = find(name, sentences)
     if split is None and len(readers) == 1:
         (split,) = readers
@@ -146,8 +145,7 @@ def part_of(config: CorpusConfig, part: str, read: Callable[..., Treebank] = loa
 
 def splits(name: str | Path) -> tuple[str, ...]:
     """The parts of a corpus: those of train, dev and test that it has (minilang's hold-outs are loaded by name)."""
-    found = find(name)
-    return tuple(split for split in found if split in (*SPLITS, ALL))
+    return tuple(split for split in find(name) if split in (*SPLITS, ALL))
 
 
 def find(name: str | Path, sentences: int | None = None) -> dict[str, Reader]:
@@ -159,8 +157,6 @@ def find(name: str | Path, sentences: int | None = None) -> dict[str, Reader]:
         return {"train": partial(ud_english_train_blocks, name)} | held_out
     if name == "bllip":
         return {split: partial(bllip_blocks, bllip_folder(), split) for split in SPLITS}
-    if name == "gum-constituents":
-        return {split: in_one_block(partial(read_gum_constituents, split)) for split in SPLITS}
     if name in ud_treebanks():
         return splits_of_folder(ud_folder(name))
     for readers in readers_of_papers():
@@ -179,19 +175,19 @@ def find(name: str | Path, sentences: int | None = None) -> dict[str, Reader]:
 
 
 def minilang_splits(sentences: int | None) -> dict[str, Reader]:
-    """The splits and hold-outs of the embedded corpus; no sentence of it can be broken, so `strict` has no effect."""
+    """The splits and hold-outs of the embedded corpus; none of its sentences is broken, so `strict` has no effect."""
     from dtglib.data import minilang  # imported here, because it reads a grammar, which takes time
 
     def blocks(split: str, strict: bool) -> Iterator[Block]:
         is_large = minilang.size_of(split, sentences) > MOST_IN_MEMORY
-        found = minilang.in_blocks(split, sentences) if is_large else [minilang.split(split, sentences)]
-        return (partial(Treebank, block, Counter()) for block in found)
+        drawn = minilang.in_blocks(split, sentences) if is_large else [minilang.split(split, sentences)]
+        return (partial(Treebank, block, Counter()) for block in drawn)
 
     return {split: partial(blocks, split) for split in minilang.SPLITS}
 
 
 def in_one_block(read: Callable[[bool], Treebank]) -> Reader:
-    """The blocks of what is always read as a whole."""
+    """A reader of one block, which is the whole split."""
     return lambda strict: iter([partial(read, strict)])
 
 
@@ -230,14 +226,6 @@ def ud_english_train_blocks(corpus: str, strict: bool) -> Iterator[Block]:
         yield partial(without, held_out, block, "also in dev or test")
 
 
-def read_gum_constituents(split: str, strict: bool) -> Treebank:
-    """A split of UD_English-GUM with the constituents of its sentences."""
-    from dtglib.data.constituents import with_constituents  # imported here, because NLTK takes a second to import
-
-    treebank = joined(files_blocks(files_of_split(ud_folder("UD_English-GUM"), split), strict))
-    return with_constituents(treebank, data_folder() / "gum_const", strict)
-
-
 def without(held_out: Collection[tuple[str, ...]], block: Block, reason: str) -> Treebank:
     """Leave out, and count, the sentences whose words are in `held_out` in the same order and spelling."""
     treebank = block()
@@ -258,21 +246,20 @@ def files_of_split(folder: Path, split: str, suffix: str = ".conllu") -> list[Pa
 
 
 def splits_of_folder(folder: Path) -> dict[str, Reader]:
-    """The splits for which the folder holds files."""
-    found = {split: files_of_split(folder, split) for split in SPLITS}
-    for readers in readers_of_papers():
-        if not any(found.values()):
-            found = readers.in_folder(folder)
-    if not any(found.values()):
-        from dtglib.data.constituents import penn_files  # imported here, because NLTK takes a second to import
-
-        found = penn_files(folder)
-    if not any(found.values()):
-        raise UserError(
-            f"{folder}: this folder holds no *-ud-train.conllu, *-ud-dev.conllu or *-ud-test.conllu, and no trees of "
-            f"another known format in files named so or in sections 00 to 24"
-        )
-    return {split: partial(files_blocks, paths) for split, paths in found.items() if paths}
+    """The splits of a folder, in the first known format of which it has files."""
+    formats = (
+        lambda folder: {split: files_of_split(folder, split) for split in SPLITS},
+        *(readers.in_folder for readers in readers_of_papers()),
+        lambda folder: files_of_parts(folder, BRACKET_SUFFIXES, WSJ_SECTIONS),
+    )
+    for files_in in formats:
+        readers = {split: partial(files_blocks, paths) for split, paths in files_in(folder).items() if paths}
+        if readers:
+            return readers
+    raise UserError(
+        f"{folder}: this folder holds no *-ud-train.conllu, *-ud-dev.conllu or *-ud-test.conllu, and no trees of "
+        f"another known format in files named so or in sections 00 to 24"
+    )
 
 
 def files_blocks(paths: Iterable[Path], strict: bool) -> Iterator[Block]:
@@ -281,20 +268,20 @@ def files_blocks(paths: Iterable[Path], strict: bool) -> Iterator[Block]:
 
 
 def file_blocks(path: Path, strict: bool) -> Iterator[Block]:
-    """The blocks of a file in the format that its suffix names; those of some formats are whole files."""
+    """The blocks of a file in the format that its suffix names; a file of some formats is one block."""
     suffix = path.suffix.lower()
     for readers in readers_of_papers():
         if suffix in readers.suffixes:
             return iter([partial(readers.suffixes[suffix], path, strict)])
     if suffix.startswith(".conll"):
         return conllu_blocks(path, strict)
-    if suffix in (".mrg", ".ptb", ".brackets"):
+    if suffix in BRACKET_SUFFIXES:
         return iter([partial(read_brackets, path, strict)])
     return (partial(read_lines, path, strict, *piece) for piece in pieces(path, b"\n"))
 
 
 def read_brackets(path: Path, strict: bool) -> Treebank:
-    """Read bracketed trees."""
+    """All bracketed trees of a file."""
     from dtglib.data import brackets  # imported here, because NLTK takes a second to import
 
     return brackets.read_brackets(path, strict)
@@ -350,8 +337,7 @@ def bllip_blocks(folder: Path, split: str, strict: bool = True) -> Iterator[Bloc
     """The sections of a split of BLLIP-LG in a copy of LDC2000T43: bracketed trees, heads None."""
     files = bllip_files(folder)
     if missing := [section for section in BLLIP_SECTIONS[split] if section not in files]:
-        some = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
-        raise UserError(f"bllip: {folder} lacks {len(missing)} of the sections of {split}: {some}")
+        raise UserError(f"bllip: {folder} lacks {len(missing)} of the sections of {split}: {shortened(missing)}")
     limit = BLLIP_TREES_PER_SECTION[split]
     for section in progress(BLLIP_SECTIONS[split], f"BLLIP {split}", "section"):
         yield partial(first_trees, files[section], limit, strict)
@@ -375,15 +361,15 @@ def by_number(path: Path) -> list[str | int]:
 
 def first_trees(paths: Iterable[Path], limit: int | None, strict: bool) -> Treebank:
     """The first `limit` sentences of these files; files beyond them are not opened."""
-    whole = Treebank([], Counter())
+    sentences: list[Sentence] = []
+    excluded: Counter[str] = Counter()
     for path in paths:
-        if len(whole.sentences) == limit:
+        if len(sentences) == limit:
             break
         part = read_brackets(path, strict)
-        wanted = None if limit is None else limit - len(whole.sentences)
-        whole.sentences.extend(part.sentences[:wanted])
-        whole.excluded.update(part.excluded)
-    return whole
+        sentences.extend(part.sentences[: None if limit is None else limit - len(sentences)])
+        excluded.update(part.excluded)
+    return Treebank(sentences, excluded)
 
 
 # --- checksums ---------------------------------------------------------------------------------------------------
@@ -398,15 +384,13 @@ def corpus_files(name: str) -> list[Path]:
         return [path for treebank in UD_CORPORA[name] for path in sorted(ud_folder(treebank).glob("*.conllu"))]
     if name == "bllip":
         return [path for files in bllip_files(bllip_folder()).values() for path in files]
-    if name == "gum-constituents":
-        return [*corpus_files("UD_English-GUM"), *sorted((data_folder() / "gum_const").glob("*.ptb"))]
     for readers in readers_of_papers():
         if (files := readers.files(name)) is not None:
             return files
     path = ud_folder(name) if name in ud_treebanks() else Path(name)
     if not path.is_dir():
         return [path]
-    return sorted(path.glob("*.conllu")) or sorted(found for found in path.rglob("*") if found.is_file())
+    return sorted(path.glob("*.conllu")) or sorted(file for file in path.rglob("*") if file.is_file())
 
 
 def corpus_checksum(name: str) -> str:
@@ -419,32 +403,24 @@ def corpus_checksum(name: str) -> str:
 # --- the list of corpora -----------------------------------------------------------------------------------------
 
 
-def corpora() -> list[Corpus]:
+def corpora() -> list[ListedCorpus]:
     """The corpora that can be loaded by name."""
     missing = [name for name in UD_ENGLISH if not ud_folder(name).is_dir()]
-    found = f"not found; {how_to_get_data()}" if missing else str(ud_folder())
+    folder = f"not found; {how_to_get_data()}" if missing else str(ud_folder())
     bllip = os.environ.get("BLLIP") or "set BLLIP to your copy of LDC2000T43"
     return [
-        Corpus("minilang", "a controlled fragment of English, generated", "MIT", "embedded in dtglib"),
-        Corpus("ud-english", "EWT, GUM, CHILDES, ParTUT, LinES and Atis as one", "see the treebanks", found),
-        Corpus("bllip", "Wall Street Journal 1987-89, parsed (LDC2000T43)", "LDC User Agreement", bllip),
+        ListedCorpus("minilang", "a controlled fragment of English, generated", "MIT", "embedded in dtglib"),
+        ListedCorpus("ud-english", "EWT, GUM, CHILDES, ParTUT, LinES and Atis as one", "see the treebanks", folder),
+        ListedCorpus("bllip", "Wall Street Journal 1987-89, parsed (LDC2000T43)", "LDC User Agreement", bllip),
         *map(ud_corpus, ud_treebanks()),
-        Corpus("ud-english-without-childes", "the other five of ud-english as one", "see the treebanks", found),
-        Corpus("ud-english-enhanced", "EWT and GUM as one, with enhanced graphs", "see the treebanks", found),
-        *constituent_corpora(),
+        ListedCorpus("ud-english-without-childes", "ud-english without CHILDES", "see the treebanks", folder),
+        ListedCorpus("ud-english-enhanced", "EWT and GUM as one, with enhanced graphs", "see the treebanks", folder),
         *(corpus for readers in readers_of_papers() for corpus in readers.listed()),
     ]
 
 
-def constituent_corpora() -> list[Corpus]:
-    """GUM with constituents, if its files are in the data folder."""
-    folder = data_folder() / "gum_const"
-    what, licence = "sentences of UD English GUM with constituents, too", "CC BY 4.0; texts by genre"
-    return [Corpus("gum-constituents", what, licence, str(folder))] if folder.is_dir() else []
-
-
-def ud_corpus(name: str) -> Corpus:
-    """A treebank in the data folder; its licence comes from the registry, or a pointer to LICENSE.txt stands there."""
+def ud_corpus(name: str) -> ListedCorpus:
+    """A treebank in the data folder; without a licence in the registry, the line points to its LICENSE.txt."""
     licences = {Path(entry.path).parent.name: entry.licence for entry in read_registry()["ud-english"]}
     what = f"{name.removeprefix('UD_').replace('-', ' ')}, Universal Dependencies"
-    return Corpus(name, what, licences.get(name, "see its LICENSE.txt"), str(ud_folder(name)))
+    return ListedCorpus(name, what, licences.get(name, "see its LICENSE.txt"), str(ud_folder(name)))

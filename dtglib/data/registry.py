@@ -8,7 +8,7 @@
 Two of its columns need an explanation.
 
 The *recipe* converts the official file to our form. Test suites are kept unchanged, BLiMP keeps seven fields of each
-pair, treebanks lose the comments that this package does not read. A recipe is a pure and idempotent function.
+pair, treebanks lose the comments that this package does not read. A recipe leaves its own result unchanged.
 
 The *digest* is a checksum of the result. `sha256:` is the checksum of its bytes, and `size` their number. `trees:`
 covers only the trees: some treebanks exist in two orders, with other comments and features, and both are right. In
@@ -37,8 +37,8 @@ REGISTRY = Path(__file__).with_name("registry.json")
 BASE_URL = "https://raw.githubusercontent.com"
 
 
-class Entry(NamedTuple):
-    """One line of the registry."""
+class DataFile(NamedTuple):
+    """A file of the registry."""
 
     path: str  # below the data folder
     url: str
@@ -51,13 +51,13 @@ class Entry(NamedTuple):
 def data_folder() -> Path:
     """The folder of the public data: `$DTG_DATA`, or `data/`.
 
-    A relative path is relative to the repository, if we are in one, so that it means the same in notebooks/.
+    Inside a repository, a relative path is relative to it, so that notebooks/ have the same folder.
     """
     return (find_repository() or Path()) / (os.environ.get("DTG_DATA") or "data")
 
 
 def checksums() -> dict[str, str]:
-    """A checksum, for records of runs, of each collection whose files all exist; made from the registry's digests."""
+    """A checksum of each collection whose files all exist, for records of runs; made from the registry's digests."""
     return {
         name: hashlib.sha256("\n".join(entry.digest for entry in entries).encode()).hexdigest()
         for name, entries in read_registry().items()
@@ -65,11 +65,11 @@ def checksums() -> dict[str, str]:
     }
 
 
-def read_registry(path: Path = REGISTRY, base_url: str = BASE_URL) -> dict[str, list[Entry]]:
+def read_registry(path: Path = REGISTRY, base_url: str = BASE_URL) -> dict[str, list[DataFile]]:
     """The files of each collection."""
     return {
         name: [
-            Entry(
+            DataFile(
                 path=f"{source['to']}/{file['name']}",
                 url=f"{base_url}/{source['repository']}/{source['commit']}/{source['from']}{file['name']}",
                 recipe=file["recipe"],
@@ -126,7 +126,7 @@ RECIPES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-# --- digests: is it the right file? ------------------------------------------------------------------------------
+# --- digests: to recognise the right file ---------------------------------------------------------------------------
 
 
 def trees_digest(conllu: bytes) -> str:
@@ -144,12 +144,12 @@ DIGESTS: dict[str, Callable[[bytes], str]] = {
 }
 
 
-def digest(entry: Entry, content: bytes) -> str:
+def digest(entry: DataFile, content: bytes) -> str:
     """The digest of `content`, of the kind that the registry has for this file."""
     kind = entry.digest.partition(":")[0]
     return f"{kind}:{DIGESTS[kind](content)}"
 
 
-def is_right(entry: Entry, path: Path) -> bool:
-    """Whether `path` holds the file that the registry describes."""
+def is_right(entry: DataFile, path: Path) -> bool:
+    """True if `path` holds the file that the registry describes."""
     return path.is_file() and digest(entry, path.read_bytes()) == entry.digest

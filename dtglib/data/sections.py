@@ -8,16 +8,19 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+BRACKET_SUFFIXES = (".mrg", ".ptb", ".brackets")
+WSJ_SECTIONS = {"train": range(2, 22), "dev": (22,), "test": (23,)}  # as usual in constituency parsing
+
 
 def files_of_parts(
     folder: Path, suffixes: Sequence[str], sections: Mapping[str, Collection[int]]
 ) -> dict[str, list[Path]]:
-    """The files with these suffixes of each part that has some; `sections` are the numbers of each part."""
+    """The files with these suffixes, by part; a part without files is missing. `sections` are the numbers of a part."""
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in suffixes and path.is_file())
-    found = {}
+    parts = {}
     for part, numbers in sections.items():
         named = [path for path in files if re.search(rf"(^|[^a-z]){part}([^a-z]|$)", path.stem.lower())]
         in_sections = [path for path in files if path.parent.name in {f"{number:02}" for number in numbers}]
         if named or in_sections:
-            found[part] = named or in_sections
-    return found
+            parts[part] = named or in_sections
+    return parts

@@ -4,9 +4,9 @@
     for sentence in treebank.sentences: ...               some thousands of them are in memory at a time
     by_blocks(treebank, load_parser, {"parser": "strong"})  blocks are changed as they are read
 
-Whether sentences are streamed follows from their number alone: up to `MOST_IN_MEMORY` they are a list. Vocabularies and
-the compiled sequences of training (training/examples.py) are made of either. Whatever needs all sentences at once asks
-for them `in_memory`, however many they are; to ask a stream for its length or for a sentence by its number is an error.
+The number of sentences alone decides: up to `MOST_IN_MEMORY` of them are a list. Vocabularies and the compiled
+sequences of training (training/examples.py) are made of either. Code that needs all sentences at once calls
+`in_memory`. The length of a stream, and a sentence by its number, are errors.
 
     >>> from collections import Counter
     >>> there = Sentence(("There", "is", "a", "difference"))
@@ -17,7 +17,7 @@ for them `in_memory`, however many they are; to ask a stream for its length or f
     5
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -28,24 +28,22 @@ from dtglib.data.treebank import Block, Sentence, Treebank, joined
 
 MOST_IN_MEMORY = 100_000  # sentences; with all columns of a CoNLL-U file they take some 0.8 GB
 
+# Called at the beginning of every pass, it returns the function that changes the blocks.
+Beginning = Callable[[], Callable[[Treebank], Treebank]]
+
 
 @dataclass(frozen=True)
-class Streamed:
+class Streamed(Sequence[Sentence]):
     """Sentences in blocks; a block is read when it is called."""
 
     name: str  # of the corpus and its split
     blocks: Callable[[], Iterator[Block]]
-    # Where to put what is made of the sentences and does not fit into memory either, and what all that depends on.
+    # The folder for what is made of the sentences and does not fit into memory either, and what all that depends on.
     folder: Path | None = None
     identity: Mapping[str, Any] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Sentence]:
         return (sentence for block in self.blocks() for sentence in block().sentences)
-
-    def mapped(self, begin: "Beginning", how: Mapping[str, Any]) -> "Streamed":
-        """The same with every block changed, when it is read; `how` becomes a part of its identity."""
-        blocks = partial(_changed_blocks, begin, self.blocks)
-        return replace(self, blocks=blocks, identity={**self.identity, **how})
 
     def __len__(self) -> NoReturn:
         self._refuse()
@@ -60,24 +58,18 @@ class Streamed:
         )
 
 
-# Called at the beginning of every pass, it returns the function that changes the blocks.
-Beginning = Callable[[], Callable[[Treebank], Treebank]]
-
-
-def _changed_blocks(begin: Beginning, blocks: Callable[[], Iterator[Block]]) -> Iterator[Block]:
-    change = begin()
-    return (partial(_changed, change, block) for block in blocks())
-
-
-def _changed(change: Callable[[Treebank], Treebank], block: Block) -> Treebank:
-    return change(block())
-
-
 def by_blocks(treebank: Treebank, begin: Beginning, how: Mapping[str, Any]) -> Treebank:
-    """The treebank changed: now, or block by block when it is read; `how` says by what."""
-    if isinstance(treebank.sentences, Streamed):
-        return treebank._replace(sentences=treebank.sentences.mapped(begin, how))
-    return begin()(treebank)
+    """The treebank changed: now or, if it is streamed, block by block as it is read; `how` joins its identity."""
+    streamed = treebank.sentences
+    if not isinstance(streamed, Streamed):
+        return begin()(treebank)
+    changed = replace(streamed, blocks=partial(_changed, begin, streamed.blocks), identity={**streamed.identity, **how})
+    return treebank._replace(sentences=changed)
+
+
+def _changed(begin: Beginning, blocks: Callable[[], Iterator[Block]]) -> Iterator[Block]:
+    change = begin()
+    return (lambda block=block: change(block()) for block in blocks())
 
 
 def in_memory(treebank: Treebank) -> Treebank:
@@ -93,7 +85,7 @@ def as_many_as_fit(blocks: Iterable[Block]) -> Treebank | None:
         count += len(read[-1].sentences)
         if count > MOST_IN_MEMORY:
             return None
-    return joined(partial(Treebank, *one) for one in read)
+    return joined(partial(Treebank, *treebank) for treebank in read)
 
 
 def first(count: int, blocks: Iterable[Block]) -> Iterator[Block]:

@@ -73,22 +73,25 @@ class Sentence:
 
 
 class Treebank(NamedTuple):
-    sentences: list[Sentence]  # of a corpus that is too large for memory: see streamed.py
-    excluded: Counter[str]  # reason -> how many sentences were left out for it
+    """Sentences, and the numbers of those left out. A corpus that is too large for memory is `Streamed`."""
+
+    sentences: Sequence[Sentence]
+    excluded: Counter[str]  # by reason
 
 
-# Consecutive sentences of a corpus, which are read when it is called.
+# Reads consecutive sentences of a corpus.
 Block = Callable[[], Treebank]
 
 
 def joined(blocks: Iterable[Block]) -> Treebank:
-    """Read all blocks, and join them into one treebank."""
-    whole = Treebank([], Counter())
+    """The sentences of all blocks as one treebank in memory."""
+    sentences: list[Sentence] = []
+    excluded: Counter[str] = Counter()
     for block in blocks:
-        sentences, excluded = block()
-        whole.sentences.extend(sentences)
-        whole.excluded.update(excluded)
-    return whole
+        treebank = block()
+        sentences.extend(treebank.sentences)
+        excluded.update(treebank.excluded)
+    return Treebank(sentences, excluded)
 
 
 def read_conllu(path: str | Path, strict: bool = True) -> Treebank:

@@ -17,6 +17,7 @@ PAPER = Paper(
     families=("dtgpapers.constituency.families:FAMILIES",),
     compared=("plm", "txl-trees", "tg", "pushdown"),
     notebooks="1",
+    corpora="dtgpapers.constituency.gum:READERS",
     parsers="dtgpapers.constituency.span_parser:PARSERS",
     structures="dtgpapers.constituency.describe:STRUCTURES",
     orders="dtgpapers.constituency.tables:ORDERS",

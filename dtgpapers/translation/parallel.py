@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dtglib.basics.errors import UserError, require
-from dtglib.data.corpora import Corpus, Readers, corpus_files
+from dtglib.data.corpora import ListedCorpus, Readers, corpus_files
 from dtglib.data.registry import data_folder
 from dtglib.data.tokenize import tokenize
 from dtglib.data.treebank import Sentence, Treebank, TreebankError, Words, decode, read_bytes
@@ -186,11 +186,13 @@ def files_of_pairs(name: str) -> list[Path] | None:
     return [Path(f"{text}.{language}") for language in languages]
 
 
-def corpora_of_pairs() -> list[Corpus]:
+def corpora_of_pairs() -> list[ListedCorpus]:
     """The corpora in two languages; multi30k if its files are in the data folder."""
-    minilang = Corpus("minilang:de-en", "minilang with German sources; en-de: in German", "MIT", "embedded in dtglib")
+    minilang = ListedCorpus(
+        "minilang:de-en", "minilang with German sources; en-de: in German", "MIT", "embedded in dtglib"
+    )
     what, folder = "captions of pictures with German sources; en-de: in German", multi30k_folder()
-    multi30k = Corpus("multi30k:de-en", what, "see its README", str(folder))
+    multi30k = ListedCorpus("multi30k:de-en", what, "see its README", str(folder))
     return [minilang, multi30k] if folder.is_dir() else [minilang]
 
 

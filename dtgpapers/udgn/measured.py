@@ -36,7 +36,7 @@ LABELS = 16  # the most frequent ones; eight of them, in the paper of UDGN
 IN_NOTEBOOK = ("parts", "amount of data")  # the questions whose variants the notebook trains; records have all of them
 
 
-def read_test(settings: Settings) -> list[Sentence]:
+def read_test(settings: Settings) -> Sequence[Sentence]:
     """All test sentences: trees are cheap to find."""
     return part_of(settings.corpus, "test").sentences
 

@@ -1,10 +1,10 @@
 """The corpus of minilang: train, dev and test, and the hold-outs, whose constructions occur in none of these three.
 
-Sentences are drawn from the grammar by its weights. The sentence itself decides which split it belongs to, so two
-splits never share a sentence, whatever their sizes and seeds:
+Sentences are drawn from the grammar by its weights. The split of a sentence follows from the sentence itself, so two
+splits never share one, whatever their sizes and seeds:
 
     a sentence of the minimal pairs or suites      in no split
-    a sentence that shows a hold-out               the split of that hold-out (holdouts.yaml); in none if it shows two
+    a sentence that shows a hold-out               the split of that hold-out (holdouts.yaml); no split if it shows two
     all others                                     train, dev or test, by a checksum of the words (80, 10 and 10 %)
 
 Within a split a short sentence may come twice, as in any text. The same split and seed give the same sentences on
@@ -19,11 +19,11 @@ every machine. Sentences are cached between processes (basics/cache_folder.py).
 
 import contextlib
 import gc
-import marshal
+import pickle
 import random
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import islice
 from typing import NamedTuple
@@ -33,17 +33,16 @@ from tqdm import tqdm
 from dtglib.basics.cache_folder import read_cached, write_cached
 from dtglib.basics.errors import UserError
 from dtglib.basics.progress import progress
-from dtglib.data.conllu import Edge
-from dtglib.data.minilang.derivation import MOST_WORDS, Node, Structure, TooLong, leaves, sampler, sentence, spell
+from dtglib.data.minilang.derivation import MOST_WORDS, Annotation, Node, TooLong, leaves, sampler, sentence, spell
 from dtglib.data.minilang.grammar import read_language, read_source
-from dtglib.data.minilang.lexicon import Entry
+from dtglib.data.minilang.lexicon import WordForm
 from dtglib.data.minilang.templates import evaluation_sentences
 from dtglib.data.treebank import Sentence
 
 # The default number of sentences of each split.
 SPLITS = {"train": 20_000, "dev": 1_000, "test": 1_000, "attractor": 500, "depth": 500, "combination": 500}
 BY_CHECKSUM = ["train"] * 8 + ["dev", "test"]
-BLOCK = 2**14  # sentences that are in memory together if a split is read in blocks
+SENTENCES_PER_BLOCK = 2**14  # if a split is read in blocks
 
 
 def split(name: str, sentences: int | None = None, seed: int = 0) -> list[Sentence]:
@@ -53,17 +52,16 @@ def split(name: str, sentences: int | None = None, seed: int = 0) -> list[Senten
 
 def in_blocks(name: str, sentences: int | None = None, seed: int = 0) -> Iterator[list[Sentence]]:
     """The same sentences in blocks, of which this process keeps none."""
-    left, stream = size_of(name, sentences), _new_stream(name, seed)
-    while left:
-        block = first_sentences(stream, min(left, BLOCK))
+    stream = _new_stream(name, seed)
+    for left in range(size_of(name, sentences), 0, -SENTENCES_PER_BLOCK):
+        block = first_sentences(stream, min(left, SENTENCES_PER_BLOCK))
         stream.so_far = stream.sentences[len(block) :], stream.state
         stream.dropped += len(block)
-        left -= len(block)
         yield block
 
 
 def size_of(name: str, sentences: int | None) -> int:
-    """How many sentences of a split are wanted; an unknown split is an error."""
+    """The number of sentences of a split, by default that of SPLITS; an unknown split is an error."""
     if name not in SPLITS:
         raise UserError(f"minilang has no split {name!r}; it has {', '.join(SPLITS)}")
     return SPLITS[name] if sentences is None else sentences
@@ -83,16 +81,16 @@ class Stream:
         return self.so_far[0]
 
     @property
-    def drawn(self) -> int:
-        return self.dropped + len(self.sentences)
-
-    @property
     def state(self) -> tuple:
         return self.so_far[1]
 
+    @property
+    def drawn(self) -> int:
+        return self.dropped + len(self.sentences)
+
 
 def first_sentences(stream: Stream, count: int) -> list[Sentence]:
-    """The first sentences of a stream that are not dropped; more are drawn if it does not have so many yet."""
+    """The first sentences of a stream that are not dropped; missing ones are drawn."""
     total = known = stream.drawn
     while total < stream.dropped + count:
         total += block_after(total)
@@ -113,20 +111,32 @@ def _new_stream(split: str, seed: int) -> Stream:
 
 
 def block_after(known: int) -> int:
-    """The size of the next block: how many sentences are drawn, and cached, together."""
+    """The size of the block after `known` sentences: so many are drawn, and cached, together."""
     return min(max(known, 8), 512)
 
 
 def _add_block(stream: Stream, bar: tqdm) -> None:
-    """Add the next block of a stream: from the cache if it is there, otherwise newly drawn."""
+    """Add the next block of a stream, from the cache if it is there."""
     name = f"minilang/{stream.name}-{stream.drawn}"
-    block = read_cached(name)
-    if block is None:
-        with _no_collection():
-            block = _as_bytes(*stream.draw(stream, bar))
-        write_cached(name, block)
-    sentences, state = _from_bytes(block)
+    cached = read_cached(name)
+    with _no_collection():
+        block = pickle.loads(cached) if cached else stream.draw(stream, bar)
+    if not cached:
+        write_cached(name, pickle.dumps(block))
+    sentences, state = block
     stream.so_far = stream.sentences + sentences, state  # one assignment, which no interruption can split
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Without garbage collection, which would take three quarters of the time of reading, and a quarter of drawing."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _draw(split: str, stream: Stream, bar: tqdm) -> tuple[list[Sentence], tuple]:
@@ -146,7 +156,7 @@ class Drawn(NamedTuple):
     """A derivation, and the arcs of its sentence."""
 
     derivation: Node
-    structure: Structure
+    annotation: Annotation
 
 
 def dice_of(split: str, seed: int) -> random.Random:
@@ -155,7 +165,7 @@ def dice_of(split: str, seed: int) -> random.Random:
 
 
 def derivations(split: str, chance: random.Random) -> Iterator[Drawn]:
-    """Draw the derivations that belong to a split, without end. A language is read off them by the caller."""
+    """Draw the derivations that belong to a split, without end."""
     grammar, barred, shown = read_language(), evaluation_sentences(), holdouts()
     draw = sampler(grammar)
     while True:
@@ -168,53 +178,20 @@ def derivations(split: str, chance: random.Random) -> Iterator[Drawn]:
         # The cheap test comes first: most sentences that are drawn for dev belong to train.
         if (split not in shown and home != split) or words in barred:
             continue
-        structure = Structure(derivation)
-        shows = [holdout for holdout, is_shown in shown.items() if is_shown(derivation, structure)]
+        annotation = Annotation(derivation)
+        shows = [holdout for holdout, is_shown in shown.items() if is_shown(derivation, annotation)]
         if shows == ([split] if split in shown else []):
-            yield Drawn(derivation, structure)
-
-
-# Blocks are stored with marshal, which is the fastest to read; a block is only ever read by the version of Python that
-# wrote it. Marshal can store tuples, but not the class Edge.
-FIELDS = [field.name for field in fields(Sentence)]
-GRAPH = FIELDS.index("enhanced")
-
-
-def _as_bytes(sentences: list[Sentence], state: tuple) -> bytes:
-    rows = [[getattr(sentence, name) for name in FIELDS] for sentence in sentences]
-    for row in rows:
-        row[GRAPH] = [[tuple(edge) for edge in edges] for edges in row[GRAPH]]
-    return marshal.dumps((state, rows))
-
-
-def _from_bytes(block: bytes) -> tuple[list[Sentence], tuple]:
-    with _no_collection():
-        state, rows = marshal.loads(block)
-        for row in rows:
-            row[GRAPH] = tuple([tuple([Edge(*edge) for edge in edges]) for edges in row[GRAPH]])
-        return [Sentence(*row) for row in rows], state
-
-
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """Without garbage collection, which would take three quarters of the time of reading, and a quarter of drawing."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
+            yield Drawn(derivation, annotation)
 
 
 # The hold-outs, each defined by a predicate on a derivation and its arcs.
 
-Question = Callable[[Node, Structure], bool]
+Predicate = Callable[[Node, Annotation], bool]
 
 
 @cache
-def holdouts() -> dict[str, Question]:
-    """For each hold-out, by name, the predicate that says whether a sentence shows it."""
+def holdouts() -> dict[str, Predicate]:
+    """The predicate of each hold-out, by name: true if a sentence shows it."""
     source = read_source("holdouts")
     clauses, deepest = frozenset(source["depth"]["clauses"]), int(source["depth"]["from"])
     combination = source["combination"]
@@ -222,62 +199,62 @@ def holdouts() -> dict[str, Question]:
     objects = {(item["verb"], item["object"]) for item in combination["objects"]}
     attributes = {(item["noun"], item["attribute"]) for item in combination["attributes"]}
     return {
-        "attractor": lambda _, structure: has_attractor(structure),
-        "depth": lambda _, structure: embedding_depth(structure, clauses) >= deepest,
-        "combination": lambda node, structure: (
+        "attractor": lambda _, annotation: has_attractor(annotation),
+        "depth": lambda _, annotation: embedding_depth(annotation, clauses) >= deepest,
+        "combination": lambda node, annotation: (
             has_word_in_frame(node, words)
-            or not objects.isdisjoint(verbs_with_objects(structure))
-            or not attributes.isdisjoint(nouns_with_attributes(structure))
+            or not objects.isdisjoint(verbs_with_objects(annotation))
+            or not attributes.isdisjoint(nouns_with_attributes(annotation))
         ),
     }
 
 
-def has_attractor(structure: Structure) -> bool:
-    """Whether a nominal with the opposite number stands between a subject and the verb that agrees with it."""
-    for subject, edges in enumerate(structure.graph, start=1):
+def has_attractor(annotation: Annotation) -> bool:
+    """True if a nominal with the opposite number stands between a subject and the verb that agrees with it."""
+    for subject, edges in enumerate(annotation.graph, start=1):
         for edge in edges:
-            verb = _agreeing(structure, int(edge.head)) if edge.label in ("nsubj", "nsubj:pass") else None
+            verb = _agreeing(annotation, int(edge.head)) if edge.label in ("nsubj", "nsubj:pass") else None
             if verb is None:
                 continue
-            number = _number(structure.entries[verb - 1])
+            number = _number(annotation.entries[verb - 1])
             between = range(min(subject, verb) + 1, max(subject, verb))
             # In "The book and the map remain", the map is a part of the subject, not an attractor.
-            others = [w for w in between if (structure.heads[w], structure.labels[w]) != (subject, "conj")]
-            if any(_is_nominal_of_other_number(structure.entries[w - 1], number) for w in others):
+            others = [w for w in between if (annotation.heads[w], annotation.labels[w]) != (subject, "conj")]
+            if any(_is_nominal_of_other_number(annotation.entries[w - 1], number) for w in others):
                 return True
     return False
 
 
-def _agreeing(structure: Structure, predicate: int) -> int | None:
+def _agreeing(annotation: Annotation, predicate: int) -> int | None:
     """The word of a predicate that is marked for number (`are` in "are sleeping"), or None ("slept")."""
-    auxiliaries = [w for w, label in enumerate(structure.labels) if label in ("aux", "aux:pass", "cop")]
-    finite = [w for w in auxiliaries if structure.heads[w] == predicate][:1] or [predicate]
-    return finite[0] if _number(structure.entries[finite[0] - 1]) else None
+    auxiliaries = [w for w, label in enumerate(annotation.labels) if label in ("aux", "aux:pass", "cop")]
+    finite = [w for w in auxiliaries if annotation.heads[w] == predicate][:1] or [predicate]
+    return finite[0] if _number(annotation.entries[finite[0] - 1]) else None
 
 
-def _is_nominal_of_other_number(entry: Entry, number: str | None) -> bool:
+def _is_nominal_of_other_number(entry: WordForm, number: str | None) -> bool:
     return entry.pos in ("NOUN", "PROPN", "PRON") and _number(entry) not in (None, number)
 
 
-def _number(entry: Entry) -> str | None:
+def _number(entry: WordForm) -> str | None:
     values = entry.features.get("num", ())
     return next(iter(values)) if len(values) == 1 else None
 
 
-def embedding_depth(structure: Structure, clauses: frozenset[str]) -> int:
+def embedding_depth(annotation: Annotation, clauses: frozenset[str]) -> int:
     """The number of clauses that are nested in one another, without the main clause."""
     deepest = 0
-    for word in range(1, len(structure.heads)):
+    for word in range(1, len(annotation.heads)):
         depth = 0
         while word:
-            depth += structure.labels[word] in clauses
-            word = structure.heads[word]
+            depth += annotation.labels[word] in clauses
+            word = annotation.heads[word]
         deepest = max(deepest, depth)
     return deepest
 
 
 def has_word_in_frame(node: Node, words: dict[str, dict[str, str]]) -> bool:
-    """Whether a word heads a rule, or is in a frame, in which it never occurs in the training data."""
+    """True if a word heads a rule, or is in a frame, in which it never occurs in the training data."""
     return any(
         rule in words[entry.lemma].get("rules", "").split() or words[entry.lemma].get("frame") in _frame(entry)
         for rule, entry in rules_with_heads(node)
@@ -285,44 +262,44 @@ def has_word_in_frame(node: Node, words: dict[str, dict[str, str]]) -> bool:
     )
 
 
-def rules_with_heads(node: Node) -> list[tuple[str, Entry]]:
+def rules_with_heads(node: Node) -> list[tuple[str, WordForm]]:
     """The names of all rules of a derivation, each with its head word; parents come after their children."""
-    found: list[tuple[str, Entry]] = []
+    heads_of_rules: list[tuple[str, WordForm]] = []
 
-    def head_of(node: Node | Entry) -> Entry | None:
-        if isinstance(node, Entry):
+    def head_of(node: Node | WordForm) -> WordForm | None:
+        if isinstance(node, WordForm):
             return node
         heads = {child.label: head_of(part) for child, part in zip(node.rule.children, node.children, strict=True)}
         if "^" in heads:
-            found.append((node.rule.name, heads["^"]))
+            heads_of_rules.append((node.rule.name, heads["^"]))
         return heads.get("^")
 
     head_of(node)
-    return found
+    return heads_of_rules
 
 
-def _frame(entry: Entry) -> frozenset[str]:
+def _frame(entry: WordForm) -> frozenset[str]:
     return entry.features.get("frame", frozenset())
 
 
-def verbs_with_objects(structure: Structure) -> set[tuple[str, str]]:
-    """The pairs of a verb and its object as lemmas, near or far, active or passive."""
-    found = set()
-    for word, edges in enumerate(structure.graph, start=1):
+def verbs_with_objects(annotation: Annotation) -> set[tuple[str, str]]:
+    """The lemmas of each verb and its object, also in passives and at a distance."""
+    pairs = set()
+    for word, edges in enumerate(annotation.graph, start=1):
         for edge in edges:
             head, dependent = int(edge.head), word
-            if edge.label == "acl" and structure.entries[word - 1].tag == "VBN":
+            if edge.label == "acl" and annotation.entries[word - 1].tag == "VBN":
                 head, dependent = word, head  # "the apple eaten by the dog"
             elif edge.label not in ("obj", "nsubj:pass", "nsubj:pass:xsubj"):
                 continue
-            found.add((structure.entries[head - 1].lemma, structure.entries[dependent - 1].lemma))
-    return found
+            pairs.add((annotation.entries[head - 1].lemma, annotation.entries[dependent - 1].lemma))
+    return pairs
 
 
-def nouns_with_attributes(structure: Structure) -> set[tuple[str, str]]:
-    """The pairs of a noun and an adjective before it, as lemmas."""
+def nouns_with_attributes(annotation: Annotation) -> set[tuple[str, str]]:
+    """The lemmas of each noun and an adjective before it."""
     return {
-        (structure.entries[head - 1].lemma, structure.entries[word - 1].lemma)
-        for word, (head, label) in enumerate(zip(structure.heads, structure.labels, strict=True))
+        (annotation.entries[head - 1].lemma, annotation.entries[word - 1].lemma)
+        for word, (head, label) in enumerate(zip(annotation.heads, annotation.labels, strict=True))
         if label == "amod"
     }

@@ -21,7 +21,7 @@ long-distance dependencies all follow from that.
     >>> from dtglib.data.minilang.grammar import read_language
     >>> grammar = read_language()
     >>> derivation = sampler(grammar)(random.Random(7))
-    >>> drawn = sentence(derivation, Structure(derivation), grammar.sandhi, "drawn-1")
+    >>> drawn = sentence(derivation, Annotation(derivation), grammar.sandhi, "drawn-1")
     >>> drawn.text, drawn.heads
     ('He gives the expensive poem to some quiet waitress.', (2, 0, 5, 5, 2, 9, 9, 9, 2, 2))
 """
@@ -36,7 +36,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from dtglib.data.minilang.grammar import Child, Grammar, Rule
-from dtglib.data.minilang.lexicon import Entry
+from dtglib.data.minilang.lexicon import WordForm
 from dtglib.data.tokenize import detokenize
 from dtglib.data.treebank import Edge, Sentence, sentence_from_rows
 
@@ -48,21 +48,21 @@ class Node(NamedTuple):
     """A rule of the grammar, with a further node or a word for each symbol of its right-hand side."""
 
     rule: Rule
-    children: "tuple[Node | Entry, ...]"
+    children: "tuple[Node | WordForm, ...]"
 
 
 class TooLong(Exception):
     """The sentence that is being drawn has more words than allowed."""
 
 
-def sampler(grammar: Grammar) -> Callable[..., Node | Entry]:
+def sampler(grammar: Grammar) -> Callable[..., Node | WordForm]:
     """Make a function that draws a derivation by the grammar's weights: `draw(random, symbol=0, most_words=40)`."""
     steps = {symbol: list(accumulate(weights)) for symbol, weights in grammar.weights.items()}
 
-    def draw(random: random.Random, symbol: int = 0, most_words: int = MOST_WORDS) -> Node | Entry:
+    def draw(random: random.Random, symbol: int = 0, most_words: int = MOST_WORDS) -> Node | WordForm:
         left = most_words
 
-        def expand(symbol: int) -> Node | Entry:
+        def expand(symbol: int) -> Node | WordForm:
             nonlocal left
             if symbol in grammar.words:
                 left -= 1
@@ -79,9 +79,9 @@ def sampler(grammar: Grammar) -> Callable[..., Node | Entry]:
     return draw
 
 
-def leaves(node: Node | Entry) -> list[Entry]:
+def leaves(node: Node | WordForm) -> list[WordForm]:
     """The words of a derivation, as entries of the lexicon."""
-    if isinstance(node, Entry):
+    if isinstance(node, WordForm):
         return [node]
     return [entry for child in node.children for entry in leaves(child)]
 
@@ -122,7 +122,7 @@ class Phrase(NamedTuple):
     relative: Relative | None = None
 
 
-class Structure:
+class Annotation:
     """The arcs of one sentence, computed by folding its derivation. Words are numbered from 1, 0 is ROOT."""
 
     def __init__(self, node: Node):
@@ -134,8 +134,8 @@ class Structure:
         self._next = 0
         self._fold(node)
 
-    def _fold(self, node: Node | Entry) -> Phrase:
-        if isinstance(node, Entry):
+    def _fold(self, node: Node | WordForm) -> Phrase:
+        if isinstance(node, WordForm):
             self._next += 1
             return Phrase(self._next)
         rule = node.rule
@@ -258,12 +258,12 @@ def _of_infinitive(place: Place) -> Place:
 KEEPS_BRACKET = {"conj", "aux", "aux:pass", "cop", "mark", "+"}
 
 
-def brackets(node: Node | Entry, words: tuple[str, ...]) -> str:
+def brackets(node: Node | WordForm, words: tuple[str, ...]) -> str:
     """The derivation as a tree in the style of the Penn Treebank, on one line."""
     tokens = iter(words)
 
-    def show(node: Node | Entry, label: str, inside: str) -> str:
-        if isinstance(node, Entry):
+    def show(node: Node | WordForm, label: str, inside: str) -> str:
+        if isinstance(node, WordForm):
             text = f"({node.tag} {next(tokens)})"
         else:
             children = zip(node.rule.children, node.children, strict=True)
@@ -273,7 +273,7 @@ def brackets(node: Node | Entry, words: tuple[str, ...]) -> str:
             parts = []
             for child, part in children:
                 around = wrappers if child.label == wrapped else []
-                label_of_part = " ".join([*around, child.bracket if isinstance(part, Entry) else part.rule.bracket])
+                label_of_part = " ".join([*around, child.bracket if isinstance(part, WordForm) else part.rule.bracket])
                 parts.append(show(part, label_of_part, own if child.label == "^" and not apart else ""))
             text = " ".join(parts)
         for name in reversed(label.split()):
@@ -284,19 +284,19 @@ def brackets(node: Node | Entry, words: tuple[str, ...]) -> str:
     return show(node, node.rule.bracket, "")
 
 
-def sentence(node: Node, structure: Structure, sandhi: dict[str, list[str]], identifier: str) -> Sentence:
-    """The sentence of a derivation with its whole annotation; `structure` has the arcs."""
-    words = spell([entry.word for entry in structure.entries], sandhi)
+def sentence(node: Node, annotation: Annotation, sandhi: dict[str, list[str]], identifier: str) -> Sentence:
+    """The sentence of a derivation with its whole annotation; `annotation` has the arcs."""
+    words = spell([entry.word for entry in annotation.entries], sandhi)
     text = detokenize(words)
     rows, place = [], 0
-    for i, (word, edges) in enumerate(zip(words, structure.graph, strict=True), start=1):
+    for i, (word, edges) in enumerate(zip(words, annotation.graph, strict=True), start=1):
         place += len(word)
         glued = i < len(words) and text[place] != " "
         place += not glued
-        entry = structure.entries[i - 1]
+        entry = annotation.entries[i - 1]
         morphology = (entry.lemma, entry.pos, entry.tag, entry.feats)
         deps = "|".join(f"{edge.head}:{edge.label}" for edge in edges)
-        head, label = str(structure.heads[i]), structure.labels[i]
+        head, label = str(annotation.heads[i]), annotation.labels[i]
         rows.append((str(i), word, *morphology, head, label, deps, "SpaceAfter=No" if glued else "_"))
     comments = (f"# sent_id = {identifier}", f"# text = {text}")
     return replace(sentence_from_rows(rows, comments), brackets=brackets(node, words))

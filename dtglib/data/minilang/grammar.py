@@ -28,7 +28,7 @@ from typing import NamedTuple
 import yaml
 
 from dtglib.basics.errors import require
-from dtglib.data.minilang.lexicon import Entry, read_lexicon
+from dtglib.data.minilang.lexicon import WordForm, read_lexicon
 
 # The key of the right-hand sides that are read here, those of English, and of those of German (german/transfer.py).
 SIDE = "en"
@@ -90,7 +90,7 @@ class Grammar:
     symbols: list[Symbol] = field(default_factory=list)
     expansions: dict[int, list[Ground]] = field(default_factory=dict)  # phrases
     weights: dict[int, list[float]] = field(default_factory=dict)
-    words: dict[int, list[Entry]] = field(default_factory=dict)  # classes of words
+    words: dict[int, list[WordForm]] = field(default_factory=dict)  # classes of words
 
 
 @functools.cache
@@ -224,7 +224,7 @@ class _Grounding:
             self.symbols.append(symbol)
         return self.numbers[symbol]
 
-    def _matching(self, category: str, values: tuple[frozenset[str], ...]) -> list[Entry]:
+    def _matching(self, category: str, values: tuple[frozenset[str], ...]) -> list[WordForm]:
         """The words of a class that admit these features."""
         entries, masks = self.entries[category], self._masks(category)
         mask = (1 << len(entries)) - 1
@@ -279,7 +279,7 @@ class _Grounding:
         )
 
 
-def _admitted(entry: Entry, pattern: Pattern) -> frozenset[str]:
+def _admitted(entry: WordForm, pattern: Pattern) -> frozenset[str]:
     return entry.features.get(pattern.feature, pattern.allowed)
 
 

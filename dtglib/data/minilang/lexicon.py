@@ -21,7 +21,7 @@ from dtglib.basics.errors import UserError
 Features = dict[str, frozenset[str]]
 
 
-class Entry(NamedTuple):
+class WordForm(NamedTuple):
     """One word form in one reading."""
 
     word: str
@@ -32,7 +32,7 @@ class Entry(NamedTuple):
     features: Features
 
 
-def read_lexicon(source: dict) -> dict[str, list[Entry]]:
+def read_lexicon(source: dict) -> dict[str, list[WordForm]]:
     """All word forms by class (N, V, Det, ...)."""
     lexicon = defaultdict(list)
     for group in source["nouns"]:
@@ -41,13 +41,13 @@ def read_lexicon(source: dict) -> dict[str, list[Entry]]:
             plural = source["irregular"]["nouns"].get(lemma) or _inflect(lemma, source["morphology"]["plural"])
             for word, num, tag, feats in ((lemma, "sg", "NN", "Number=Sing"), (plural, "pl", "NNS", "Number=Plur")):
                 features = {"num": frozenset([num]), "kind": kinds}
-                lexicon["N"].append(Entry(word, lemma, "NOUN", tag, feats, features))
+                lexicon["N"].append(WordForm(word, lemma, "NOUN", tag, feats, features))
     for group in source["places"]:
         singular = {"num": frozenset(["sg"])}
-        lexicon["Place"] += [Entry(word, word, "NOUN", "NN", "Number=Sing", singular) for word in _lemmas(group)]
+        lexicon["Place"] += [WordForm(word, word, "NOUN", "NN", "Number=Sing", singular) for word in _lemmas(group)]
     for group in source["names"]:
         kinds = {"kind": frozenset([group["kind"]]), "num": frozenset(["sg"])}
-        lexicon["Name"] += [Entry(word, word, "PROPN", "NNP", "Number=Sing", kinds) for word in _lemmas(group)]
+        lexicon["Name"] += [WordForm(word, word, "PROPN", "NNP", "Number=Sing", kinds) for word in _lemmas(group)]
     for group in source["verbs"]:
         for lemma in _lemmas(group):
             lexicon["V"] += _verb_forms(lemma, group, source)
@@ -57,7 +57,7 @@ def read_lexicon(source: dict) -> dict[str, list[Entry]]:
         features = {"class": frozenset([group["class"]]), "of": frozenset(group.get("of", "m f a").split())}
         if group["class"] != "attr":
             del features["of"]
-        lexicon["Adj"] += [Entry(word, word, "ADJ", "JJ", "Degree=Pos", features) for word in _lemmas(group)]
+        lexicon["Adj"] += [WordForm(word, word, "ADJ", "JJ", "Degree=Pos", features) for word in _lemmas(group)]
     for name, group in source["small"].items():
         lexicon[name] += [_small_entry(line, group) for line in group["words"]]
     return dict(lexicon)
@@ -85,7 +85,7 @@ VERB_FORMS = (
 )
 
 
-def _verb_forms(lemma: str, group: dict, source: dict) -> Iterator[Entry]:
+def _verb_forms(lemma: str, group: dict, source: dict) -> Iterator[WordForm]:
     spelling = source["morphology"]
     past, part, *ing = source["irregular"]["verbs"].get(lemma) or [
         _inflect(lemma, spelling["past"]),
@@ -112,10 +112,10 @@ def _verb_forms(lemma: str, group: dict, source: dict) -> Iterator[Entry]:
         if form == group.get("no") or (group["frame"] == "attr" and form != "part"):
             continue
         features = {**selects, "form": frozenset([form])} | ({"num": frozenset([num])} if num else {})
-        yield Entry(forms.get((form, num), lemma), lemma, "VERB", tag, feats, features)
+        yield WordForm(forms.get((form, num), lemma), lemma, "VERB", tag, feats, features)
 
 
-def _auxiliary_forms(forms: dict[str, str]) -> Iterator[Entry]:
+def _auxiliary_forms(forms: dict[str, str]) -> Iterator[WordForm]:
     pos = forms.get("pos", "AUX")
     for key, word in forms.items():
         if key == "pos":
@@ -127,13 +127,13 @@ def _auxiliary_forms(forms: dict[str, str]) -> Iterator[Entry]:
         if form == "pres" and not num:
             tag, feats = "VBP", "Mood=Ind|Tense=Pres|VerbForm=Fin"
         features = {"form": frozenset([form])} | ({"num": frozenset([num])} if num else {})
-        yield Entry(word, forms["base"] if "base" in forms else forms["pres pl"], pos, tag, feats, features)
+        yield WordForm(word, forms["base"] if "base" in forms else forms["pres pl"], pos, tag, feats, features)
 
 
-def _small_entry(line: str, group: dict) -> Entry:
+def _small_entry(line: str, group: dict) -> WordForm:
     word, *pairs = line.split()
     given = dict(pair.split("=", 1) for pair in pairs)
     lemma, tag, pos = (given.pop(key, group.get(key, word)) for key in ("lemma", "tag", "pos"))
     feats = given.pop("feats", group.get("feats", "_"))
     features = {name: frozenset(values.split("|")) for name, values in given.items()}
-    return Entry(word, lemma, pos, tag, feats, features)
+    return WordForm(word, lemma, pos, tag, feats, features)

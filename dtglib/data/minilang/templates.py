@@ -28,7 +28,7 @@ from typing import NamedTuple
 from dtglib.basics.errors import UserError, require
 from dtglib.data.minilang.derivation import spell
 from dtglib.data.minilang.grammar import read_source
-from dtglib.data.minilang.lexicon import Entry, Features, read_lexicon
+from dtglib.data.minilang.lexicon import Features, WordForm, read_lexicon
 from dtglib.data.tokenize import detokenize
 
 PAIRS_A_PARADIGM = 200
@@ -38,7 +38,7 @@ ITEMS_A_SUITE = 24
 REFERENCE = re.compile(r"\{(\w+)((?: \w+=\w+)*)\}")
 
 
-class Pair(NamedTuple):
+class MinimalPair(NamedTuple):
     """A minimal pair; both sentences have the words of a treebank."""
 
     good: tuple[str, ...]
@@ -58,11 +58,11 @@ class Condition(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Paradigm:
+class GeneratedParadigm:
     uid: str
     field: str
     term: str
-    pairs: list[Pair]
+    pairs: list[MinimalPair]
 
     def as_json_lines(self) -> str:
         """The pairs in BLiMP's format, one pair per line."""
@@ -82,7 +82,7 @@ class Paradigm:
 
 
 @dataclass(frozen=True)
-class Suite:
+class GeneratedSuite:
     name: str
     circuit: str
     region_names: tuple[str, ...]
@@ -117,20 +117,20 @@ class Suite:
 
 
 @functools.cache
-def minimal_pairs() -> list[Paradigm]:
+def minimal_pairs() -> list[GeneratedParadigm]:
     """All paradigms, each with 200 different pairs."""
     source = read_source("pairs")
     fill = _Filler(read_source("lexicon"), source["opposite"])
     paradigms = []
     for spec in source["pairs"]:
         drawn = fill.items(spec["uid"], spec, {"good": spec["good"], "bad": spec["bad"]}, PAIRS_A_PARADIGM)
-        pairs = [Pair(fill.spell(item["good"]), fill.spell(item["bad"])) for item in drawn]
-        paradigms.append(Paradigm(spec["uid"], spec["field"], spec["term"], pairs))
+        pairs = [MinimalPair(fill.spell(item["good"]), fill.spell(item["bad"])) for item in drawn]
+        paradigms.append(GeneratedParadigm(spec["uid"], spec["field"], spec["term"], pairs))
     return paradigms
 
 
 @functools.cache
-def suites() -> list[Suite]:
+def suites() -> list[GeneratedSuite]:
     """All test suites, each with 24 different items."""
     source = read_source("suites")
     fill = _Filler(read_source("lexicon"), source["opposite"])
@@ -140,7 +140,7 @@ def suites() -> list[Suite]:
         items = [
             [fill.condition(name, text, name not in spec.get("out", [])) for name, text in i.items()] for i in drawn
         ]
-        made.append(Suite(spec["suite"], spec["circuit"], tuple(spec["regions"]), spec["formula"], items))
+        made.append(GeneratedSuite(spec["suite"], spec["circuit"], tuple(spec["regions"]), spec["formula"], items))
     return made
 
 
@@ -216,7 +216,7 @@ class _Filler:
                 choices[lemma] = spelled
         return choices
 
-    def _matching(self, pattern: str) -> list[Entry]:
+    def _matching(self, pattern: str) -> list[WordForm]:
         category, brackets, lemmas = re.fullmatch(r"(\w+)(?:\[(.*)\])?(?::(.+))?", pattern).groups()
         features = _features((brackets or "").replace(",", " "))
         among = lemmas.split("|") if lemmas else None
@@ -246,5 +246,5 @@ def _features(text: str) -> Features:
     return {name: frozenset(values.split("|")) for name, values in pairs}
 
 
-def _fits(entry: Entry, features: Features) -> bool:
+def _fits(entry: WordForm, features: Features) -> bool:
     return all(values & entry.features.get(name, values) for name, values in features.items())

@@ -27,7 +27,7 @@ from typing import NamedTuple
 from dtglib.basics.errors import UserError
 from dtglib.data.minilang.derivation import spell
 from dtglib.data.minilang.grammar import read_source
-from dtglib.data.minilang.lexicon import Entry, read_lexicon
+from dtglib.data.minilang.lexicon import WordForm, read_lexicon
 from dtgpapers.translation.german import nominal_rules as nominal
 from dtgpapers.translation.german import predicate_rules
 from dtgpapers.translation.german import verbal_rules as verbal
@@ -42,7 +42,7 @@ ITEMS = 200
 Words = tuple[str, ...]
 
 
-class Item(NamedTuple):
+class ChallengeItem(NamedTuple):
     """A German sentence with its translation, its counterpart in the plain order, and what a translation must keep."""
 
     german: Words
@@ -56,7 +56,7 @@ class Item(NamedTuple):
         return {**{name: " ".join(words) for name, words in zip(self._fields, self[:4], strict=False)}, **self.truth}
 
 
-class Side(NamedTuple):
+class PhrasePair(NamedTuple):
     """A part of a sentence in both languages."""
 
     english: Words
@@ -64,9 +64,9 @@ class Side(NamedTuple):
 
 
 @cache
-def challenge_sets() -> dict[str, list[Item]]:
+def challenge_sets() -> dict[str, list[ChallengeItem]]:
     """All sets by name."""
-    makers: dict[str, Callable[[_Chooser], Item | None]] = {
+    makers: dict[str, Callable[[_Chooser], ChallengeItem | None]] = {
         "particle": particle,
         "reflexive": reflexive,
         "preposition": preposition,
@@ -82,9 +82,9 @@ def challenge_words() -> frozenset[Words]:
     return frozenset(words for item in items for words in item[:4])
 
 
-def _items(name: str, make: "Callable[[_Chooser], Item | None]") -> list[Item]:
+def _items(name: str, make: "Callable[[_Chooser], ChallengeItem | None]") -> list[ChallengeItem]:
     choose = _Chooser(random.Random(f"minilang challenge {name}"))
-    found: dict[Words, Item] = {}
+    found: dict[Words, ChallengeItem] = {}
     for _ in range(100 * ITEMS):
         item = make(choose)
         if item is not None:
@@ -95,14 +95,14 @@ def _items(name: str, make: "Callable[[_Chooser], Item | None]") -> list[Item]:
 
 
 @cache
-def _english() -> tuple[dict[str, list[Entry]], dict[str, list[str]]]:
+def _english() -> tuple[dict[str, list[WordForm]], dict[str, list[str]]]:
     """The English words by category, and how some are spelled before others."""
     source = read_source("lexicon")
     return read_lexicon(source), source["sandhi"]
 
 
 @cache
-def _fitting(category: str, features: tuple[tuple[str, str], ...]) -> list[Entry]:
+def _fitting(category: str, features: tuple[tuple[str, str], ...]) -> list[WordForm]:
     """The words of a category that admit these features."""
     return [
         entry
@@ -118,12 +118,12 @@ class _Chooser:
         self.chance = chance
         self.entries, self.sandhi = _english()
 
-    def word(self, category: str, **features: str) -> Entry:
+    def word(self, category: str, **features: str) -> WordForm:
         """A word of a category that admits these features."""
         fitting = _fitting(category, tuple(features.items()))
         return fitting[int(self.chance.random() * len(fitting))]
 
-    def form(self, entry: Entry, **features: str) -> Entry:
+    def form(self, entry: WordForm, **features: str) -> WordForm:
         """Another form of a verb in the same frame."""
         same = ("frame", "with", "obj", "subj")
         return next(
@@ -132,18 +132,18 @@ class _Chooser:
             if other.lemma == entry.lemma and all(other.features.get(n) == entry.features.get(n) for n in same)
         )
 
-    def the(self, category: str, lemma: str) -> Entry:
+    def the(self, category: str, lemma: str) -> WordForm:
         """A word of a category by its lemma."""
         return next(entry for entry in self.entries[category] if entry.lemma == lemma)
 
-    def noun_phrase(self, kind: str, adjective: bool = False) -> tuple[Side, Entry]:
+    def noun_phrase(self, kind: str, adjective: bool = False) -> tuple[PhrasePair, WordForm]:
         """ "the (old) dog", and the noun."""
         noun, the = self.word("N", kind=kind, num="sg"), self.word("The")
         old = self.word("Adj", **{"class": "attr", "of": kind}) if adjective else None
         english = (the.word, *((old.word,) if old else ()), noun.word)
-        return Side(english, lambda: nominal.determined(the, nominal.noun(noun, old))), noun
+        return PhrasePair(english, lambda: nominal.determined(the, nominal.noun(noun, old))), noun
 
-    def place(self, depth: int = 1) -> Side:
+    def place(self, depth: int = 1) -> PhrasePair:
         """ "in the garden", or, two deep, "in the garden behind the castle"."""
         preposition, the, noun = self.word("InPlace"), self.word("The"), self.word("Place")
         inner = self.place(depth - 1) if depth > 1 else None
@@ -153,14 +153,14 @@ class _Chooser:
             phrase = nominal.place(the, noun)
             return nominal.at_place(preposition, nominal.modified(phrase, inner.build()) if inner else phrase)
 
-        return Side(english, build)
+        return PhrasePair(english, build)
 
-    def places(self) -> list[Side]:
+    def places(self) -> list[PhrasePair]:
         """No place, or one that is up to two deep."""
         depth = int(self.chance.random() * 3)
         return [self.place(depth)] if depth else []
 
-    def kind_of(self, verb: Entry, feature: str) -> str:
+    def kind_of(self, verb: WordForm, feature: str) -> str:
         """A kind of noun that a verb takes."""
         kinds = sorted(verb.features[feature] - {"none", "who", "what"})
         return kinds[int(self.chance.random() * len(kinds))]
@@ -175,13 +175,13 @@ def german(clause: Clause) -> Words:
     return tuple(token.form for token in in_sentence(clause))
 
 
-def with_places(phrase: VerbPhrase, places: Sequence[Side]) -> VerbPhrase:
+def with_places(phrase: VerbPhrase, places: Sequence[PhrasePair]) -> VerbPhrase:
     """Add adjuncts to a predicate."""
     phrase.adjuncts += [place.build() for place in places]
     return phrase
 
 
-def particle(choose: _Chooser) -> Item | None:
+def particle(choose: _Chooser) -> ChallengeItem | None:
     """A separated particle; in the future it is not separated."""
     verb = choose.word("V", frame="prt", form="pres", num="sg")
     base, will = choose.form(verb, form="base"), choose.the("Modal", "will")
@@ -191,13 +191,13 @@ def particle(choose: _Chooser) -> Item | None:
     (selected,) = verb.features["with"]
     where = [place.english for place in places]
 
-    def clause(entry: Entry) -> Clause:
+    def clause(entry: WordForm) -> Clause:
         return Clause(with_places(verbal.objects(entry, thing.build()), places), subject.build())
 
     future = clause(base)
     predicate_rules.modal(will, future.phrase)
     found, finite = german(clause(verb)), target.finite("pres", "sg")
-    return Item(
+    return ChallengeItem(
         found,
         choose.english(subject.english, [verb.word], thing.english, [selected], *where),
         german(future),
@@ -212,7 +212,7 @@ def particle(choose: _Chooser) -> Item | None:
     )
 
 
-def reflexive(choose: _Chooser) -> Item | None:
+def reflexive(choose: _Chooser) -> ChallengeItem | None:
     """A reflexive object, or another object."""
     verb = choose.word("V", frame="tr", form="past")
     kinds = sorted(verb.features["obj"] & verb.features["subj"] & {"m", "f", "a"})
@@ -231,7 +231,7 @@ def reflexive(choose: _Chooser) -> Item | None:
         return german(Clause(with_places(verbal.objects(verb, thing), places), subject.build()))
 
     found = sentence(Nominal("reflexive"))
-    return Item(
+    return ChallengeItem(
         found,
         choose.english(subject.english, [verb.word, self_.word], *where),
         sentence(other.build()),
@@ -240,7 +240,7 @@ def reflexive(choose: _Chooser) -> Item | None:
     )
 
 
-def preposition(choose: _Chooser) -> Item | None:
+def preposition(choose: _Chooser) -> ChallengeItem | None:
     """A preposition far from the verb that demands it, or next to it."""
     verb = choose.word("V", frame="prep", form="past")
     target = lexicon().verb(verb)
@@ -251,13 +251,13 @@ def preposition(choose: _Chooser) -> Item | None:
     place, (selected,) = choose.place(1 + int(choose.chance.random() * 2)), verb.features["with"]
     argument = (verb.word, selected, *thing.english)
 
-    def clause(places: list[Side]) -> Clause:
+    def clause(places: list[PhrasePair]) -> Clause:
         return Clause(with_places(verbal.objects(verb, thing.build()), places), subject.build())
 
     found, finite = german(clause([place])), target.finite("past", "sg")
     if target.preposition not in found:
         return None  # it has taken in the article: "ans Mädchen"
-    return Item(
+    return ChallengeItem(
         found,
         choose.english(subject.english, argument, place.english),
         german(clause([])),
@@ -272,10 +272,10 @@ def preposition(choose: _Chooser) -> Item | None:
     )
 
 
-def _object_first(marked: str) -> Callable[[_Chooser], Item | None]:
+def _object_first(marked: str) -> Callable[[_Chooser], ChallengeItem | None]:
     """A maker of sentences whose object comes first; `marked` says whose form shows the case."""
 
-    def make(choose: _Chooser) -> Item | None:
+    def make(choose: _Chooser) -> ChallengeItem | None:
         verb = choose.word("V", frame="tr", form="pres", num="sg")
         if lexicon().verb(verb).case != "acc":
             return None
@@ -293,6 +293,6 @@ def _object_first(marked: str) -> Callable[[_Chooser], Item | None]:
         object_first(turned)
         english = choose.english(subject.english, [verb.word], thing.english)
         truth = {"verb": verb.word, "subject": actor.word, "object": noun.word, "marked": marked}
-        return Item(german(turned), english, german(clause()), english, truth)
+        return ChallengeItem(german(turned), english, german(clause()), english, truth)
 
     return make

@@ -4,7 +4,7 @@ An operation gets the German phrases of the children that `de:` lists, or the en
 is a word. `noun amod=old ^=dog` gives the phrase "alter Hund", which `determined a` makes "ein alter Hund".
 """
 
-from dtglib.data.minilang.lexicon import Entry
+from dtglib.data.minilang.lexicon import WordForm
 from dtgpapers.translation.german.clause import Clause
 from dtgpapers.translation.german.morphology import Noun
 from dtgpapers.translation.german.nominal import Nominal, Prepositional, Token
@@ -27,30 +27,30 @@ def same(child: object) -> object:
     return child
 
 
-def noun(word: Entry, attribute: Entry | None = None) -> Nominal:
+def noun(word: WordForm, attribute: WordForm | None = None) -> Nominal:
     """A noun, with an adjective or a participle before it."""
     german: Noun = lexicon().nouns[word.lemma]
     number = "pl" if "pl" in word.features["num"] else "sg"
     return Nominal("noun", number, german.gender, noun=german, adjectives=(_attribute(attribute),) if attribute else ())
 
 
-def _attribute(word: Entry) -> str:
+def _attribute(word: WordForm) -> str:
     if word.pos == "VERB":
         return lexicon().verb(word).participle
     return lexicon().other["adjectives"][word.lemma]
 
 
-def determined(word: Entry, phrase: Nominal) -> Nominal:
+def determined(word: WordForm, phrase: Nominal) -> Nominal:
     """A phrase with an article or another determiner."""
     german = lexicon().other["determiners"][word.word]
     phrase.determiner = "irgendein" if german == "einige" and phrase.number == "sg" else german
     return phrase
 
 
-def counted(number: Entry | tuple[Entry, Entry], phrase: Nominal) -> Nominal:
+def counted(number: WordForm | tuple[WordForm, WordForm], phrase: Nominal) -> Nominal:
     """ "zwei Hunde", "höchstens zwei Hunde"."""
     tables = lexicon().other
-    if isinstance(number, Entry):
+    if isinstance(number, WordForm):
         phrase.counted = (tables["numbers"][number.word],)
     else:
         bound, number = number
@@ -63,42 +63,42 @@ def pair(first: object, second: object) -> tuple[object, object]:
     return first, second
 
 
-def owned(owner: Entry, phrase: Nominal) -> Nominal:
+def owned(owner: WordForm, phrase: Nominal) -> Nominal:
     """ "Johns Buch"."""
     phrase.owner = owner.word
     return phrase
 
 
-def name(word: Entry) -> Nominal:
+def name(word: WordForm) -> Nominal:
     """A name, which is the same in both languages."""
     (kind,) = word.features["kind"]
     return Nominal("name", "sg", kind, word.word)
 
 
-def pronoun(word: Entry) -> Nominal:
+def pronoun(word: WordForm) -> Nominal:
     """A personal pronoun; English words have no gender to agree with, so that `it` is `es`."""
     if "pl" in word.features["num"]:
         return Nominal("pronoun", "pl")
     return Nominal("pronoun", "sg", {"he": "m", "she": "f", "it": "n"}[word.lemma])
 
 
-def expletive(_: Entry) -> Nominal:
+def expletive(_: WordForm) -> Nominal:
     """The `es` of "es gibt" and "es ist klar, dass"."""
     return Nominal("expletive")
 
 
-def reflexive(_: Entry) -> Nominal:
+def reflexive(_: WordForm) -> Nominal:
     """`sich` has neither number nor gender."""
     return Nominal("reflexive")
 
 
-def indefinite(word: Entry) -> Nominal:
+def indefinite(word: WordForm) -> Nominal:
     """`jemand` and its like."""
     person = word.word in ("someone", "everyone", "nobody", "anyone")
     return Nominal("indefinite", "sg", "m" if person else "n", INDEFINITE[word.word])
 
 
-def quantity(word: Entry) -> Nominal:
+def quantity(word: WordForm) -> Nominal:
     """The rest of an elliptical object: "und John sah drei"."""
     tables = lexicon().other
     return Nominal("quantity", "pl", word=tables["numbers"].get(word.word) or tables["determiners"][word.word])
@@ -111,7 +111,7 @@ def both(phrase: Nominal, other: Nominal) -> Nominal:
     return phrase
 
 
-def focused(word: Entry, phrase: Nominal) -> Nominal:
+def focused(word: WordForm, phrase: Nominal) -> Nominal:
     """ "nur der Hund"."""
     phrase.focus = lexicon().other["focus"][word.word]
     return phrase
@@ -123,12 +123,12 @@ def modified(phrase: Nominal, modifier: Prepositional) -> Nominal:
     return phrase
 
 
-def place(determiner: Entry, word: Entry) -> Nominal:
+def place(determiner: WordForm, word: WordForm) -> Nominal:
     """ "der Garten"."""
     return determined(determiner, noun(word))
 
 
-def at_place(preposition: Entry, phrase: Nominal) -> Prepositional:
+def at_place(preposition: WordForm, phrase: Nominal) -> Prepositional:
     """ "im Garten", "auf dem Markt"."""
     word = lexicon().other["prepositions"][preposition.word]
     if word == "in":
@@ -138,7 +138,7 @@ def at_place(preposition: Entry, phrase: Nominal) -> Prepositional:
     return Prepositional(word, "dat", phrase)
 
 
-def beside(preposition: Entry, phrase: Nominal) -> Prepositional:
+def beside(preposition: WordForm, phrase: Nominal) -> Prepositional:
     """ "neben dem Hund"."""
     return Prepositional(lexicon().other["prepositions"][preposition.word], "dat", phrase)
 
@@ -183,7 +183,7 @@ def clause(subject: Nominal, phrase: VerbPhrase) -> Clause:
     return Clause(phrase, subject)
 
 
-def subordinate(word: Entry, inner: Clause) -> Clause:
+def subordinate(word: WordForm, inner: Clause) -> Clause:
     """ "weil der Hund schläft"; "when" is `als` for what happened once, and `wenn` for the present."""
     form = lexicon().other["conjunctions"][word.word]
     if form == "als" and inner.phrase.tense != "past":
@@ -210,7 +210,7 @@ def followed(main: Clause, inner: Clause) -> Clause:
     return main
 
 
-def conjunct(word: Entry, inner: Clause) -> tuple[Token, Clause]:
+def conjunct(word: WordForm, inner: Clause) -> tuple[Token, Clause]:
     """A conjunction and a main clause."""
     form = lexicon().other["conjunctions"][word.word]
     return Token(form, form, "CCONJ"), inner
@@ -223,7 +223,7 @@ def coordinated(main: Clause, other: tuple[Token, Clause]) -> Clause:
     return main
 
 
-def question(word: Entry, inner: Clause) -> Clause:
+def question(word: WordForm, inner: Clause) -> Clause:
     """ "ob der Hund schläft", "warum der Hund schläft"."""
     tables = lexicon().other
     if word.word in tables["questions"]:
@@ -234,11 +234,11 @@ def question(word: Entry, inner: Clause) -> Clause:
     return inner
 
 
-def who(_: Entry) -> Nominal:
+def who(_: WordForm) -> Nominal:
     return Nominal("who", "sg", "m")
 
 
-def what(_: Entry) -> Nominal:
+def what(_: WordForm) -> Nominal:
     return Nominal("what", "sg", "n")
 
 

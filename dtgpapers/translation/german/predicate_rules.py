@@ -5,7 +5,7 @@ Mary has never slept         Mary hat nie geschlafen
 What he did was sleep        was er tat, war, zu schlafen
 """
 
-from dtglib.data.minilang.lexicon import Entry
+from dtglib.data.minilang.lexicon import WordForm
 from dtgpapers.translation.german.clause import Clause
 from dtgpapers.translation.german.morphology import Verb
 from dtgpapers.translation.german.nominal import Nominal, Prepositional, Token
@@ -37,7 +37,7 @@ def predicate(part: "Nominal | Prepositional | VerbPhrase") -> VerbPhrase:
     return phrase
 
 
-def adjective(word: Entry, degree: Entry | None = None) -> VerbPhrase:
+def adjective(word: WordForm, degree: WordForm | None = None) -> VerbPhrase:
     """ "ist sehr alt"."""
     form = lexicon().other["adjectives"][word.lemma]
     head = Token(form, form, "ADJ")
@@ -49,12 +49,12 @@ def adjective(word: Entry, degree: Entry | None = None) -> VerbPhrase:
     return phrase
 
 
-def adjective_raising(word: Entry, inner: VerbPhrase) -> VerbPhrase:
+def adjective_raising(word: WordForm, inner: VerbPhrase) -> VerbPhrase:
     """ "lacht wahrscheinlich"."""
     return with_upper(Instead("ADV", lexicon().other["raising"][word.lemma]), inner, None)
 
 
-def adjective_control(word: Entry, inner: VerbPhrase) -> VerbPhrase:
+def adjective_control(word: WordForm, inner: VerbPhrase) -> VerbPhrase:
     """ "ist bereit, zu lachen"; for some adjectives German has a verb."""
     if inner.subject_case != "nom":
         raise NoCounterpartError("an infinitive whose subject would be a dative")
@@ -64,7 +64,7 @@ def adjective_control(word: Entry, inner: VerbPhrase) -> VerbPhrase:
     return phrase
 
 
-def tough(word: Entry, inner: VerbPhrase) -> VerbPhrase:
+def tough(word: WordForm, inner: VerbPhrase) -> VerbPhrase:
     """ "ist leicht zu lesen": German has this for direct objects only."""
     missing = inner.gap
     if missing is None or missing.owner is not inner or missing.case != "acc" or missing.preposition:
@@ -77,14 +77,14 @@ def tough(word: Entry, inner: VerbPhrase) -> VerbPhrase:
     return phrase
 
 
-def existential(word: Entry, filler: Nominal) -> VerbPhrase:
+def existential(word: WordForm, filler: Nominal) -> VerbPhrase:
     """ "es gibt einen Hund"."""
     phrase = phrase_of(lexicon().plain_verb("geben"), tense_of(word))
     phrase.arguments = [Argument("obj", "acc", filler)]
     return phrase
 
 
-def extraposition(be: Entry, word: Entry, inner: Clause) -> VerbPhrase:
+def extraposition(be: WordForm, word: WordForm, inner: Clause) -> VerbPhrase:
     """ "es ist klar, dass John lacht"."""
     phrase = tensed(be, adjective(word))
     phrase.clause, inner.label = inner, "csubj"
@@ -94,7 +94,7 @@ def extraposition(be: Entry, word: Entry, inner: Clause) -> VerbPhrase:
 # Tense, negation, adverbs.
 
 
-def tensed(auxiliary: Entry, phrase: VerbPhrase) -> VerbPhrase:
+def tensed(auxiliary: WordForm, phrase: VerbPhrase) -> VerbPhrase:
     """A predicate in the tense of `be` or `do`."""
     phrase.tense = tense_of(auxiliary)
     if phrase.conjunct:
@@ -102,7 +102,7 @@ def tensed(auxiliary: Entry, phrase: VerbPhrase) -> VerbPhrase:
     return phrase
 
 
-def modal(auxiliary: Entry, phrase: VerbPhrase) -> VerbPhrase:
+def modal(auxiliary: WordForm, phrase: VerbPhrase) -> VerbPhrase:
     """A modal verb, or the future."""
     target, tense = lexicon().modals[auxiliary.lemma]
     if isinstance(target, Instead):
@@ -111,14 +111,14 @@ def modal(auxiliary: Entry, phrase: VerbPhrase) -> VerbPhrase:
     return with_auxiliary(phrase, target.name, "inf")
 
 
-def modal_not(auxiliary: Entry, phrase: VerbPhrase) -> VerbPhrase:
+def modal_not(auxiliary: WordForm, phrase: VerbPhrase) -> VerbPhrase:
     """With `nicht`; what one must not do, one is not allowed to ("darf nicht"), and "mag nicht" is not "may not"."""
     negative = f"{auxiliary.lemma} not"
     word = auxiliary._replace(lemma=negative) if negative in lexicon().modals else auxiliary
     return modal(word, negated(phrase))
 
 
-def perfect(have: Entry, phrase: VerbPhrase) -> VerbPhrase:
+def perfect(have: WordForm, phrase: VerbPhrase) -> VerbPhrase:
     """The perfect with `haben` or `sein`; that of `wollen` is its past, as is usual."""
     phrase.tense = tense_of(have)
     if phrase.links[-1].verb.name == "wollen" and phrase.links[-1].demands:
@@ -140,7 +140,7 @@ def perfect(have: Entry, phrase: VerbPhrase) -> VerbPhrase:
     return phrase
 
 
-def progressive(be: Entry, phrase: VerbPhrase) -> VerbPhrase:
+def progressive(be: WordForm, phrase: VerbPhrase) -> VerbPhrase:
     """ "schläft gerade"."""
     phrase.tense = tense_of(be)
     phrase.adverbs.append(("time", Token("gerade", "gerade", "ADV")))
@@ -165,7 +165,7 @@ def _require_reach(phrase: VerbPhrase) -> None:
         raise NoCounterpartError("a negation or frequency of coordinated verbs")
 
 
-def adverb(phrase: VerbPhrase, word: Entry) -> VerbPhrase:
+def adverb(phrase: VerbPhrase, word: WordForm) -> VerbPhrase:
     """With an adverb, whose group decides about its place."""
     group, form = lexicon().adverbs[word.word]
     if group in ("frequency", "never"):
@@ -196,25 +196,25 @@ def coordinated_verbs(phrase: VerbPhrase, other: VerbPhrase) -> VerbPhrase:
 # Clefts.
 
 
-def cleft(be: Entry, phrase: Nominal, relative: Clause) -> Clause:
+def cleft(be: WordForm, phrase: Nominal, relative: Clause) -> Clause:
     """ "es war John, der lachte"; the verb agrees with the phrase."""
     related(phrase, relative)
     return Clause(tensed(be, predicate(phrase)), Nominal("expletive"), number=phrase.number)
 
 
-def pseudo_cleft(free: Clause, be: Entry, phrase: Nominal) -> Clause:
+def pseudo_cleft(free: Clause, be: WordForm, phrase: Nominal) -> Clause:
     """ "was der Junge kaufte, war das Auto"."""
     return Clause(tensed(be, predicate(phrase)), fronted=free)
 
 
-def pseudo_cleft_of_verb(free: Clause, be: Entry, inner: VerbPhrase) -> Clause:
+def pseudo_cleft_of_verb(free: Clause, be: WordForm, inner: VerbPhrase) -> Clause:
     """ "was der Junge tat, war, das Auto zu kaufen"."""
     phrase = tensed(be, _copular(inner.head))
     phrase.infinitive = inner
     return Clause(phrase, fronted=free)
 
 
-def did(subject: Nominal, _: Entry) -> Clause:
+def did(subject: Nominal, _: WordForm) -> Clause:
     """ "was der Junge tat"."""
     phrase = phrase_of(lexicon().plain_verb("tun"), "past")
     phrase.gap = Gap(phrase, "obj", "acc")

@@ -21,9 +21,9 @@ from collections.abc import Callable
 from typing import Any
 
 from dtglib.basics.errors import require
-from dtglib.data.minilang.derivation import Node, Structure
+from dtglib.data.minilang.derivation import Annotation, Node
 from dtglib.data.minilang.grammar import read_source
-from dtglib.data.minilang.lexicon import Entry
+from dtglib.data.minilang.lexicon import WordForm
 from dtgpapers.translation.german import nominal_rules, predicate_rules, verbal_rules
 from dtgpapers.translation.german.clause import Clause
 from dtgpapers.translation.german.nominal import Token
@@ -37,9 +37,9 @@ Operation = Callable[..., Any]
 Expression = tuple[Operation, tuple[Any, ...]]
 
 
-def translate(derivation: Node, structure: Structure, order: Callable[[Clause], None] | None = None) -> list[Token]:
+def translate(derivation: Node, annotation: Annotation, order: Callable[[Clause], None] | None = None) -> list[Token]:
     """The words of the German sentence, with their heads; `order` may choose what stands before the finite verb."""
-    clause = fold(derivation, structure)
+    clause = fold(derivation, annotation)
     (order or vary)(clause)
     return in_sentence(clause)
 
@@ -59,14 +59,14 @@ def in_sentence(clause: Clause) -> list[Token]:
 # ---- The fold
 
 
-def fold(derivation: Node, structure: Structure) -> Clause:
+def fold(derivation: Node, annotation: Annotation) -> Clause:
     """The main clause of a derivation."""
-    expressions, feminine = rules(), female_nouns(structure)
+    expressions, feminine = rules(), female_nouns(annotation)
     place = 0
 
-    def value(node: Node | Entry) -> Any:
+    def value(node: Node | WordForm) -> Any:
         nonlocal place
-        if isinstance(node, Entry):
+        if isinstance(node, WordForm):
             place += 1
             return node._replace(lemma=f"{node.lemma} f") if place in feminine else node
         children = [value(child) for child in node.children]
@@ -81,24 +81,24 @@ def evaluate(expression: Expression, children: list[Any]) -> Any:
     return operation(*[children[a] if isinstance(a, int) else evaluate(a, children) for a in arguments])
 
 
-def female_nouns(structure: Structure) -> set[int]:
+def female_nouns(annotation: Annotation) -> set[int]:
     """The places of nouns like `doctor` that are women: `herself` has them as its subject, or "Mary is a doctor"."""
     found: set[int] = set()
-    for place, entry in enumerate(structure.entries, start=1):
+    for place, entry in enumerate(annotation.entries, start=1):
         if entry.word == "herself":
-            found.update(subject for subject, _ in subjects_of(structure, structure.heads[place]))
-        elif structure.labels[place] == "cop" and structure.entries[structure.heads[place] - 1].pos == "NOUN":
-            noun = structure.heads[place]
-            if any(set(entry.features.get("kind", ())) == {"f"} for _, entry in subjects_of(structure, noun)):
+            found.update(subject for subject, _ in subjects_of(annotation, annotation.heads[place]))
+        elif annotation.labels[place] == "cop" and annotation.entries[annotation.heads[place] - 1].pos == "NOUN":
+            noun = annotation.heads[place]
+            if any(set(entry.features.get("kind", ())) == {"f"} for _, entry in subjects_of(annotation, noun)):
                 found.add(noun)
-    return {place for place in found if f"{structure.entries[place - 1].lemma} f" in lexicon().nouns}
+    return {place for place in found if f"{annotation.entries[place - 1].lemma} f" in lexicon().nouns}
 
 
-def subjects_of(structure: Structure, verb: int) -> list[tuple[int, Entry]]:
+def subjects_of(annotation: Annotation, verb: int) -> list[tuple[int, WordForm]]:
     """The subjects of a verb in the enhanced graph."""
     return [
-        (word, structure.entries[word - 1])
-        for word, edges in enumerate(structure.graph, start=1)
+        (word, annotation.entries[word - 1])
+        for word, edges in enumerate(annotation.graph, start=1)
         if any(int(edge.head) == verb and edge.label.startswith("nsubj") for edge in edges)
     ]
 

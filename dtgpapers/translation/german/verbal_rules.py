@@ -10,7 +10,7 @@ Where German says it in another way, the phrase is built so from the beginning:
     the boy who Mary thinks John saw     der Junge, von dem Mary denkt, dass John ihn sah
 """
 
-from dtglib.data.minilang.lexicon import Entry
+from dtglib.data.minilang.lexicon import WordForm
 from dtgpapers.translation.german.clause import Clause
 from dtgpapers.translation.german.morphology import Verb
 from dtgpapers.translation.german.nominal import Nominal, Prepositional, Token
@@ -24,7 +24,7 @@ def phrase_of(verb: Verb, tense: str | None) -> VerbPhrase:
     return VerbPhrase(head, [Link(verb, head)], tense, verb.reflexive)
 
 
-def tense_of(word: Entry) -> str | None:
+def tense_of(word: WordForm) -> str | None:
     """The tense of a finite English form; None for the others."""
     return next((form for form in ("pres", "past") if form in word.features["form"]), None)
 
@@ -38,7 +38,7 @@ def with_auxiliary(
     return phrase
 
 
-def verb(word: Entry) -> VerbPhrase:
+def verb(word: WordForm) -> VerbPhrase:
     """A verb without objects."""
     return phrase_of(lexicon().verb(word), tense_of(word))
 
@@ -48,14 +48,14 @@ def _object(phrase: VerbPhrase, target: Verb, filler: Nominal) -> None:
     phrase.arguments.append(Argument(label, target.case, filler, target.preposition))
 
 
-def objects(word: Entry, filler: Nominal) -> VerbPhrase:
+def objects(word: WordForm, filler: Nominal) -> VerbPhrase:
     """A verb with its object, in the case or with the preposition that it demands."""
     phrase = verb(word)
     _object(phrase, lexicon().verb(word), filler)
     return phrase
 
 
-def gap(word: Entry) -> VerbPhrase:
+def gap(word: WordForm) -> VerbPhrase:
     """A verb whose object is missing."""
     phrase, target = verb(word), lexicon().verb(word)
     label = "obl" if target.preposition else "obj" if target.case == "acc" else "obl:arg"
@@ -63,21 +63,21 @@ def gap(word: Entry) -> VerbPhrase:
     return phrase
 
 
-def ditransitive(word: Entry, recipient: Nominal, thing: Nominal) -> VerbPhrase:
+def ditransitive(word: WordForm, recipient: Nominal, thing: Nominal) -> VerbPhrase:
     """A verb with two objects; the recipient is a dative, as English has it or with `to`."""
     phrase = verb(word)
     phrase.arguments = [Argument("iobj", "dat", recipient), Argument("obj", "acc", thing)]
     return phrase
 
 
-def thing_gap(word: Entry, recipient: Nominal) -> VerbPhrase:
+def thing_gap(word: WordForm, recipient: Nominal) -> VerbPhrase:
     """A verb with two objects, the thing missing."""
     phrase = gap(word)
     phrase.arguments = [Argument("iobj", "dat", recipient)]
     return phrase
 
 
-def recipient_gap(word: Entry, thing: Nominal) -> VerbPhrase:
+def recipient_gap(word: WordForm, thing: Nominal) -> VerbPhrase:
     """A verb with two objects, the recipient missing."""
     phrase = verb(word)
     phrase.arguments = [Argument("obj", "acc", thing)]
@@ -88,7 +88,7 @@ def recipient_gap(word: Entry, thing: Nominal) -> VerbPhrase:
 # Clauses and infinitives as complements.
 
 
-def complement(word: Entry, inner: Clause) -> VerbPhrase:
+def complement(word: WordForm, inner: Clause) -> VerbPhrase:
     """A verb with a clause. No phrase leaves a German clause: `von` stands for it above, a pronoun inside."""
     phrase = verb(word)
     return _with_clause(phrase, inner)
@@ -105,7 +105,7 @@ def _with_clause(phrase: VerbPhrase, inner: Clause) -> VerbPhrase:
     return phrase
 
 
-def complement_without_subject(word: Entry, inner: VerbPhrase) -> VerbPhrase:
+def complement_without_subject(word: WordForm, inner: VerbPhrase) -> VerbPhrase:
     """ "who John thinks slept": the subject of the clause is a pronoun."""
     pronoun = Nominal("pronoun")
     phrase = verb(word)
@@ -114,7 +114,7 @@ def complement_without_subject(word: Entry, inner: VerbPhrase) -> VerbPhrase:
     return phrase
 
 
-def control(word: Entry, inner: VerbPhrase) -> VerbPhrase:
+def control(word: WordForm, inner: VerbPhrase) -> VerbPhrase:
     """A verb with an infinitive whose subject is its own."""
     target = lexicon().verb(word)
     if isinstance(target, Instead):
@@ -152,7 +152,7 @@ def add_infinitive(phrase: VerbPhrase, inner: VerbPhrase, after_comma: bool = Tr
     phrase.after_comma = after_comma and inner.gap is None
 
 
-def object_control(word: Entry, filler: Nominal, inner: VerbPhrase) -> VerbPhrase:
+def object_control(word: WordForm, filler: Nominal, inner: VerbPhrase) -> VerbPhrase:
     """A verb with an object, which is the subject of the infinitive."""
     if inner.subject_case != "nom":
         raise NoCounterpartError("an infinitive whose subject would be a dative")
@@ -161,7 +161,7 @@ def object_control(word: Entry, filler: Nominal, inner: VerbPhrase) -> VerbPhras
     return phrase
 
 
-def object_raising(word: Entry, filler: Nominal, inner: VerbPhrase) -> VerbPhrase:
+def object_raising(word: WordForm, filler: Nominal, inner: VerbPhrase) -> VerbPhrase:
     """ "expects John to laugh": a clause with `dass`."""
     return _with_clause(verb(word), Clause(inner, filler, Token("dass", "dass", "SCONJ")))
 
@@ -169,7 +169,7 @@ def object_raising(word: Entry, filler: Nominal, inner: VerbPhrase) -> VerbPhras
 # Passives.
 
 
-def passive(word: Entry) -> VerbPhrase:
+def passive(word: WordForm) -> VerbPhrase:
     """ "wurde gesehen"; a dative object stays a dative."""
     phrase, target = phrase_of(lexicon().verb(word), None), lexicon().verb(word)
     if target.reflexive or target.preposition:
@@ -179,14 +179,14 @@ def passive(word: Entry) -> VerbPhrase:
     return with_auxiliary(phrase, "werden", "part", "aux:pass", "sein")
 
 
-def agent(word: Entry, filler: Nominal) -> VerbPhrase:
+def agent(word: WordForm, filler: Nominal) -> VerbPhrase:
     """ "wurde von dem Hund gesehen"."""
     phrase = passive(word)
     phrase.adjuncts.append(Prepositional("von", "dat", filler, "obl:agent"))
     return phrase
 
 
-def recipient_passive(word: Entry, thing: Nominal) -> VerbPhrase:
+def recipient_passive(word: WordForm, thing: Nominal) -> VerbPhrase:
     """ "bekam ein Buch geschenkt"."""
     phrase = phrase_of(lexicon().verb(word), None)
     phrase.arguments = [Argument("obj", "acc", thing)]
@@ -194,14 +194,14 @@ def recipient_passive(word: Entry, thing: Nominal) -> VerbPhrase:
     return with_auxiliary(phrase, "bekommen", "part", "aux:pass")
 
 
-def dative_passive(word: Entry, recipient: Nominal) -> VerbPhrase:
+def dative_passive(word: WordForm, recipient: Nominal) -> VerbPhrase:
     """ "wurde John geschenkt"."""
     phrase = passive(word)
     phrase.arguments = [Argument("iobj", "dat", recipient)]
     return phrase
 
 
-def control_passive(word: Entry, inner: VerbPhrase) -> VerbPhrase:
+def control_passive(word: WordForm, inner: VerbPhrase) -> VerbPhrase:
     """ "wurde gezwungen, zu lachen"."""
     if inner.subject_case != "nom":
         raise NoCounterpartError("an infinitive whose subject would be a dative")

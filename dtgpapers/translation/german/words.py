@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from dtglib.basics.errors import require
-from dtglib.data.minilang.lexicon import Entry
+from dtglib.data.minilang.lexicon import WordForm
 from dtgpapers.translation.german.morphology import CASES, Noun, Verb
 
 
@@ -32,7 +32,7 @@ class Lexicon(NamedTuple):
     adverbs: dict[str, tuple[str, str]]  # the group, which decides about the place, and the word
     other: dict[str, Any]  # the remaining tables of the file
 
-    def verb(self, entry: Entry) -> Verb | Instead:
+    def verb(self, entry: WordForm) -> Verb | Instead:
         """The German verb for an English one in its frame."""
         (frame,) = entry.features["frame"]
         (selected,) = entry.features["with"]

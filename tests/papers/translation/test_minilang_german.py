@@ -10,12 +10,14 @@ from functools import cache
 
 import brute
 import pytest
+from german_forms import forms
+from german_recogniser import accepts
 from minilang_samples import grammar
 
 from dtglib.basics.errors import UserError
 from dtglib.basics.progress import quiet
 from dtglib.data import minilang
-from dtglib.data.minilang.derivation import Structure
+from dtglib.data.minilang.derivation import Annotation
 from dtglib.data.minilang.grammar import read_source
 from dtglib.data.minilang.lexicon import read_lexicon
 from dtglib.data.projectivity import is_projective, projectivize
@@ -25,8 +27,6 @@ from dtgpapers.translation.bilingual import Pair, sentence_pairs, was_lifted
 from dtgpapers.translation.bilingual import german_sentence as as_sentence
 from dtgpapers.translation.german import transfer
 from dtgpapers.translation.german.challenge import challenge_sets
-from dtgpapers.translation.german.forms import forms
-from dtgpapers.translation.german.recogniser import accepts
 from dtgpapers.translation.german.transfer import object_first, subject_first, translate
 from dtgpapers.translation.german.verb_phrase import NoCounterpartError
 
@@ -181,7 +181,7 @@ def cases(table: str, *marks: pytest.MarkDecorator) -> list:
 def german(text: str, order=subject_first) -> set[str]:
     """The translations of an English sentence, one for each derivation."""
     found = {
-        as_sentence(translate(node, Structure(node), order), "").text
+        as_sentence(translate(node, Annotation(node), order), "").text
         for node in brute.derivations(grammar(), tokenize(text))
     }
     assert found, f"not in the language: {text}"
@@ -216,7 +216,7 @@ def test_what_would_be_said_of_another_part_of_the_sentence_is_left_out(english)
     assert derivations
     for node in derivations:
         with pytest.raises(NoCounterpartError):
-            translate(node, Structure(node), subject_first)
+            translate(node, Annotation(node), subject_first)
 
 
 def test_a_negation_below_such_an_adverb_stays():
@@ -241,7 +241,7 @@ TREES = """
 def test_a_sentence_has_this_tree(row):
     english, heads, labels = (cell.strip() for cell in row.split("|"))
     for node in brute.derivations(grammar(), tokenize(english)):
-        sentence = as_sentence(translate(node, Structure(node), subject_first), "")
+        sentence = as_sentence(translate(node, Annotation(node), subject_first), "")
         before = [int(edges[0].head) for edges in sentence.enhanced]
         assert before == list(map(int, heads.split()))
         assert sentence.labels == tuple(labels.split())
@@ -251,7 +251,7 @@ def test_a_sentence_has_this_tree(row):
 def test_a_word_that_belongs_to_a_lower_verb_makes_a_tree_that_is_not_projective():
     """ "der Hund, den Mary zu sehen versuchte": `den` depends on `sehen`, and `Mary` between them on `versuchte`."""
     for node in brute.derivations(grammar(), tokenize("The dog that Mary tried to see is old.")):
-        sentence = as_sentence(translate(node, Structure(node)), "")
+        sentence = as_sentence(translate(node, Annotation(node)), "")
         assert was_lifted(sentence) and is_projective(sentence.heads)
 
 

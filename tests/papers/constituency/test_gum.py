@@ -1,4 +1,4 @@
-"""Treebanks of constituents: GUM's beside its dependencies, and a Penn Treebank of one's own."""
+"""GUM with constituents beside its dependencies; constituents as steps and as spans."""
 
 import pytest
 
@@ -81,44 +81,18 @@ GUM_LABELS = {
 }
 
 
-def test_the_sections_of_a_penn_treebank_are_its_splits(tmp_path):
-    for section in ("00", "02", "21", "22", "23", "24"):
-        (tmp_path / "wsj" / section).mkdir(parents=True)
-        (tmp_path / "wsj" / section / f"wsj_{section}01.mrg").write_text(f"( (S (NN section{section})) )")
-    assert splits(tmp_path) == ("train", "dev", "test")
-    words = {split: [s.words for s in load(tmp_path, split).sentences] for split in splits(tmp_path)}
-    assert words == {
-        "train": [("section02",), ("section21",)], "dev": [("section22",)], "test": [("section23",)],
-    }  # fmt: skip
-
-
-def test_bracketed_files_are_split_by_their_names(tmp_path):
-    for name in ("mine-train.mrg", "dev.ptb", "constraint.mrg"):
-        (tmp_path / name).write_text(f"(S (NN {name}))")
-    assert splits(tmp_path) == ("train", "dev")
-    assert load(tmp_path, "train").sentences[0].words == ("mine-train.mrg",)
-    assert corpus_checksum(str(tmp_path))
-
-
-def test_a_folder_of_neither_is_named(tmp_path):
-    with pytest.raises(
-        UserError, match=r"holds no .*conllu, .*and no bracketed trees or CoNLL-X in files named so or in sections"
-    ):
-        load(tmp_path, "train")
-
-
 # ---- Constituents as steps and as spans
 
 
 def steps_from(spans: list[tuple[int, int, str]], words: tuple[str, ...]) -> list[tuple[str, str]]:
     """The steps that spans stand for: what begins at a word is opened before it, what ends there closed after it."""
-    found = []
+    steps = []
     for place, word in enumerate(words):
         begins = [label for first, _, label in spans if first == place]
-        found += [("open", label) for chain in begins for label in chain.split("+")]
-        found.append(("word", word))
-        found += [("close", "") for _, last, chain in spans if last == place + 1 for _ in chain.split("+")]
-    return found
+        steps += [("open", label) for chain in begins for label in chain.split("+")]
+        steps.append(("word", word))
+        steps += [("close", "") for _, last, chain in spans if last == place + 1 for _ in chain.split("+")]
+    return steps
 
 
 def test_spans_and_steps_are_the_same_tree():

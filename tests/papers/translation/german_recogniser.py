@@ -17,9 +17,9 @@ the left, so that every object is known to belong to a verb:
 import functools
 from collections.abc import Iterator, Sequence
 
-from dtgpapers.translation.german.forms import Agreement, forms
-from dtgpapers.translation.german.noun_reader import PREPOSITIONS
-from dtgpapers.translation.german.verb_reader import COMPOUNDS, Group, VerbReader
+from german_forms import Agreement, forms
+from german_nouns import PREPOSITIONS
+from german_verbs import COMPOUNDS, Group, VerbReader
 
 Table = dict[str, set[Agreement]]
 

@@ -10,7 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from dtgpapers.translation.german.forms import Agreement, forms
+from german_forms import Agreement, forms
+
 from dtgpapers.translation.german.words import lexicon
 
 

@@ -10,8 +10,9 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from dtgpapers.translation.german.forms import Reading, forms
-from dtgpapers.translation.german.noun_reader import PREPOSITIONS, NounReader
+from german_forms import Reading, forms
+from german_nouns import PREPOSITIONS, NounReader
+
 from dtgpapers.translation.german.words import Instead, lexicon
 
 # The places of the middle of a clause, from left to right.
