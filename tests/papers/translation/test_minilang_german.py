@@ -31,7 +31,8 @@ from dtgpapers.translation.german.transfer import object_first, subject_first, t
 from dtgpapers.translation.german.verb_phrase import NoCounterpartError
 
 # SHA-256 of the German text of the first pairs of train, and of the challenge sets. After a change of the grammar or of
-# the German words they differ; renew them, in the same commit, with: python tests/test_minilang_german.py
+# the German words they differ; renew them, in the same commit, with:
+# PYTHONPATH=tests python tests/papers/translation/test_minilang_german.py
 CHECKSUMS = {
     "pairs": "6db58b8c474f9beadf2f2cc427b1d3e560c978056a78e370a0eb8a251d757e8b",
     "challenge": "d040e7cd45fbabe4e47f7a5a94171f2173f48d34dbc6953f8d3c0d650f7ec17a",
@@ -348,7 +349,11 @@ def test_the_same_bytes_come_on_every_machine():
 
 @pytest.mark.slow
 def test_the_bytes_do_not_depend_on_the_hash_seed_of_the_process(tmp_path):
-    environment = os.environ | {"PYTHONHASHSEED": "4711", "XDG_CACHE_HOME": str(tmp_path)}
+    environment = os.environ | {
+        "PYTHONHASHSEED": "4711",
+        "XDG_CACHE_HOME": str(tmp_path),
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
     run = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, check=True)
     assert run.stdout == report()
 
