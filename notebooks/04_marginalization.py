@@ -34,6 +34,7 @@ import numpy as np
 import pandas as pd
 
 from dtglib.data.treebank import Sentence
+from dtglib.evaluate import reports
 from dtglib.evaluate.likelihood import all_trees, score_trees
 from dtglib.evaluate.rerank import reranked
 from dtglib.families.base import family, load_model, titles
@@ -133,7 +134,7 @@ scores = {
     )
     for model in NAMES
 }
-table = pd.DataFrame([{"model": NAMES[model], **measured.perplexity_row(scores[model])} for model in NAMES])
+table = pd.DataFrame([{"model": NAMES[model], **reports.perplexity_row(scores[model])} for model in NAMES])
 table.set_index("model").round(2)
 
 # %% [markdown]
@@ -180,7 +181,7 @@ reranking("weak").map(in_percent)
 some = measured.studied(settings["dtg"])
 studies = {name: measured.tightness_of(models["dtg"], some, parsers[name], 10 * trees, seed) for name in parsers}
 curves = {
-    f"{way}, {name} parser": (counts, [measured.missing(rows, way, count).at_least for count in counts])
+    f"{way}, {name} parser": (counts, [reports.missing(rows, way, count).at_least for count in counts])
     for name, rows in studies.items()
     for way in ("best", "sample")
 }
@@ -189,10 +190,10 @@ plot.draw_growth(curves, ("nothing", 0, 0, 0), "trees", "missing at least, nats 
 # %%
 rows = []
 for name, study in studies.items():
-    for against, some_rows in measured.by_truth(study).items():
+    for against, some_rows in reports.by_truth(study).items():
         for way in ("best", "sample") if some_rows else ():
             for count in (1, 10, trees, 10 * trees):
-                lacks = measured.missing(some_rows, way, count)
+                lacks = reports.missing(some_rows, way, count)
                 about = {"parser": name, "against": against, "sentences": len(some_rows), "trees are": way, "K": count}
                 rows.append({**about, **lacks._asdict()})
 pd.DataFrame(rows).set_index(["parser", "against", "sentences", "trees are", "K"]).round(5)
@@ -208,7 +209,7 @@ pd.DataFrame(
         {"parser": name, "against": against, "sentences": len(some_rows)}
         | {what: np.mean([row[what] for row in some_rows]) for what in ("words", "entropy", "unseen", "outside")}
         for name, study in studies.items()
-        for against, some_rows in measured.by_truth(study).items()
+        for against, some_rows in reports.by_truth(study).items()
         if some_rows
     ]
 ).set_index(["parser", "against"]).round(3)

@@ -41,16 +41,10 @@ from dtglib.basics.record import read_record
 from dtglib.basics.released import folder_named
 from dtglib.data.reading import MEASURES, read_reading, reading_file, written_words
 from dtglib.decode.beam import Widths
+from dtglib.evaluate.reading_gains import SURPRISAL, compared_in, gains_of, inner_words
 from dtglib.pictures import plot
 from dtglib.pictures.intervals import Columns, draw_intervals
-from dtglib.runs.reading_gains import (
-    SURPRISAL,
-    compared_in,
-    gains_of,
-    inner_words,
-    reading_table,
-    some_sentences,
-)
+from dtglib.runs.reading import some_sentences, table_of_models
 
 pd.set_option("display.width", 200, "display.max_columns", None)
 OURS = {"dtg-ud": "DTG", "txl-trans-ud": "TXL (trans)", "txl-tokens-ud": "TXL (tokens)"}
@@ -165,7 +159,7 @@ words = None
 if is_here:
     corpus = some_sentences(read_reading(), COUNT)
     folders = {title: folder_named(name) for name, title in OURS.items()}
-    words = inner_words(reading_table(corpus, folders, Widths(30, 30, within=8.0)))
+    words = inner_words(table_of_models(corpus, folders, Widths(30, 30, within=8.0)))
     print(len(corpus.sentences), "sentences,", len(words), "words that are measured")
 else:
     print("the reading corpus is not at hand, and this part is left out: `make data` fetches it")

@@ -37,6 +37,7 @@ import numpy as np
 import pandas as pd
 
 from dtglib.decode.beam import search
+from dtglib.evaluate import reports
 from dtglib.evaluate.suites import read_suites
 from dtglib.evaluate.surprisal import UNITS, surprisals
 from dtglib.families.base import compared, family, load_model, titles
@@ -151,9 +152,9 @@ for name in names:
     by_beam = None if kind.likelihood.is_exact else beam_scores(folders[name], sentences, widths)
     is_searched = kind.likelihood.needs_search
     scores = by_beam if is_searched else measured.scores_of(folders[name], sentences, parser, trees, seed=seed)
-    found = measured.perplexity_row(scores)
+    found = reports.perplexity_row(scores)
     row = {"model": names[name], **{key: found[key] for key in ("per word", "per word, low", "per word, high")}}
-    rows.append(row | ({"by beam": measured.perplexity_row(by_beam)["per word"]} if by_beam else {}))
+    rows.append(row | ({"by beam": reports.perplexity_row(by_beam)["per word"]} if by_beam else {}))
 pd.DataFrame(rows).set_index("model").round(2)
 
 # %% [markdown]

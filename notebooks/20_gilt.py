@@ -38,6 +38,7 @@ import numpy as np
 import pandas as pd
 
 from dtglib.decode.beam import search
+from dtglib.evaluate import reports
 from dtglib.evaluate.suites import read_suites
 from dtglib.evaluate.surprisal import UNITS, surprisals
 from dtglib.families.base import compared, family, load_model
@@ -194,7 +195,7 @@ rows = []
 for name, folder in folders.items():
     by_search = family(name).likelihood.needs_search
     scores = beam_scores(folder, sentences, widths) if by_search else measured.scores_of(folder, sentences)
-    found = measured.perplexity_row(scores)
+    found = reports.perplexity_row(scores)
     rows.append({"model": names[name], **{key: found[key] for key in ("per word", "per word, low", "per word, high")}})
 pd.DataFrame(rows).set_index("model").round(2)
 

@@ -45,6 +45,7 @@ from dtglib.decode.beam import SentenceResult, Widths, search
 from dtglib.decode.sampling import generate
 from dtglib.evaluate.attachment import attached, is_no_punctuation
 from dtglib.evaluate.likelihood import score_trees
+from dtglib.evaluate.reports import parsing_row
 from dtglib.evaluate.surprisal import moments
 from dtglib.evaluate.tightness import tightness
 from dtglib.families.base import build, family, family_of, load_model
@@ -52,7 +53,6 @@ from dtglib.network.output import Factored, Single, Whole, classes_of
 from dtglib.network.prepared import prepared
 from dtglib.network.transformer import Transformer, TransformerConfig, batch_of
 from dtglib.parsing.projective import OverTrees
-from dtglib.runs.syntax_scores import parsing_row
 from dtglib.sequences.batches import pad
 from dtglib.sequences.columns import NOTHING
 from dtglib.sequences.compile import compile_trees

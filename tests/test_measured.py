@@ -19,21 +19,13 @@ from dtglib.data.treebank import Sentence
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.likelihood import score_many
 from dtglib.evaluate.perplexity import by_trees, exactly, interval_per_word, perplexity
+from dtglib.evaluate.reports import Missing, by_truth, missing, perplexity_row
 from dtglib.evaluate.tightness import tightness
 from dtglib.families.base import build, load_model
 from dtglib.network.transformer import TransformerConfig
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS, propose
-from dtglib.runs.sentence_scores import (
-    COUNTS,
-    Missing,
-    by_truth,
-    missing,
-    perplexity_row,
-    scores_of,
-    spread,
-    tightness_of,
-)
+from dtglib.runs.sentence_scores import COUNTS, scores_of, spread, tightness_of
 from dtglib.runs.sentence_scores import test_sentences as sentences_to_test
 from dtglib.runs.settings import read_settings
 

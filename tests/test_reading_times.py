@@ -10,9 +10,8 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.record import read_record
 from dtglib.data.reading import FREQUENCY, MEASURES, OTHERS, read_reading
 from dtglib.decode.beam import Widths
-from dtglib.evaluate.reading_times import complete, folds_of, gain, log_likelihoods, previous, with_previous
-from dtglib.runs import reading_gains
-from dtglib.runs.reading_gains import (
+from dtglib.evaluate import reading_gains
+from dtglib.evaluate.reading_gains import (
     BASELINE,
     Compared,
     beyond_surprisal,
@@ -20,10 +19,10 @@ from dtglib.runs.reading_gains import (
     differences_of,
     gains_of,
     inner_words,
-    reading_table,
-    record_reading,
-    some_sentences,
 )
+from dtglib.evaluate.reading_times import complete, folds_of, gain, log_likelihoods, previous, with_previous
+from dtglib.runs import reading
+from dtglib.runs.reading import record_reading, some_sentences, table_of_models
 
 # Here some columns say the same as others, which no real ones do.
 pytestmark = pytest.mark.filterwarnings("ignore:The design matrix is rank-deficient")
@@ -143,14 +142,14 @@ def a_corpus(tmp_path, monkeypatch):
             {"surprisal": list(values), "hypotheses": [1] * 6, "depth": [math.nan] * 6} for values in surprisal.values()
         ]
 
-    monkeypatch.setattr(reading_gains, "reading_rows", rows_of)
+    monkeypatch.setattr(reading, "reading_rows", rows_of)
     monkeypatch.setattr(reading_gains, "FEATURES", ("surprisal", "hypotheses", "depth"))
-    monkeypatch.setattr(reading_gains, "checksums", lambda: {"reading": "1a2b"})
+    monkeypatch.setattr(reading, "checksums", lambda: {"reading": "1a2b"})
     return read_reading()
 
 
 def test_a_table_has_what_is_known_of_a_word_and_of_the_word_before(a_corpus, tmp_path):
-    words = reading_table(a_corpus, {"ours": tmp_path}, Widths())
+    words = table_of_models(a_corpus, {"ours": tmp_path}, Widths())
     # It isn't tea, is it now?     The second word has no frequency, so that the third has none of the word before.
     assert len(words) == 20 * 3 and sorted(set(words["word"])) == [4, 5, 6]
     assert set(inner_words(words)["text"]) == {"it"}, "before is a comma, and after it a question mark"
@@ -180,7 +179,7 @@ def test_the_record_has_all_gains_and_the_planted_one_is_the_greatest(a_corpus, 
 
 
 def test_beyond_surprisal_only_what_surprisal_does_not_say_gains(a_corpus, tmp_path):
-    words = reading_table(a_corpus, {"ours": tmp_path}, Widths())
+    words = table_of_models(a_corpus, {"ours": tmp_path}, Widths())
     assert beyond_surprisal(words, ["ours"]).empty
     tenfold = {f"{before}ours, hypotheses": 10 * words[f"{before}ours, surprisal"] for before in ("", "previous ")}
     nothing = beyond_surprisal(words.assign(**tenfold), ["ours"])
@@ -192,7 +191,7 @@ def test_beyond_surprisal_only_what_surprisal_does_not_say_gains(a_corpus, tmp_p
 
 
 def test_differences_are_measured_by_measure(a_corpus, tmp_path):
-    words = reading_table(a_corpus, {"ours": tmp_path}, Widths())
+    words = table_of_models(a_corpus, {"ours": tmp_path}, Widths())
     ours, other = Compared("ours", "surprisal"), Compared("RNN", "surprisal")
     found = differences_of(words, ours, other).set_index("measure")
     gains = gains_of(words, [ours, other], ["N400"]).set_index("model")["nats"]

@@ -12,10 +12,11 @@ from toys import tiny_repository
 from dtglib.basics.errors import UserError
 from dtglib.basics.record import Record, Run, read_record
 from dtglib.data.vocabulary import Vocabulary
+from dtglib.evaluate.reports import perplexity_row
 from dtglib.runs.ablations import QUESTIONS, asked
 from dtglib.runs.recorded import benchmark, benchmark_in_parts
 from dtglib.runs.recording import record_evaluation
-from dtglib.runs.sentence_scores import perplexity_row, scores_of
+from dtglib.runs.sentence_scores import scores_of
 from dtglib.runs.sentence_scores import test_sentences as sentences_to_test
 from dtglib.runs.settings import read_size
 

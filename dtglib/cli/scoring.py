@@ -57,7 +57,7 @@ def score(options: argparse.Namespace) -> None:
     from dtglib.basics.released import RELEASED_FOR
     from dtglib.evaluate.perplexity import perplexity
     from dtglib.families.base import family_of, load_model
-    from dtglib.runs.sentence_scores import as_scores, scoring, shared_scores
+    from dtglib.runs.sentence_scores import scores_of
 
     folder = model_folder(options, options.text)
     model = load_model(folder)
@@ -72,7 +72,7 @@ def score(options: argparse.Namespace) -> None:
         say_that_no_parser_is_asked(options, model.config.model)
         widths = widths_from(options) if likelihood.needs_search else None
     drawn = options.trees, options.method, options.seed
-    scores = as_scores(shared_scores("scores", *scoring(folder, sentences, parser, drawn, widths)))
+    scores = scores_of(folder, sentences, parser, *drawn, widths, is_kept=False)
     total = perplexity(scores)
     name = likelihood.perplexity.replace("-", "_")
     totals = {**total._asdict(), f"{name}_per_piece": total.per_piece, f"{name}_per_word": total.per_word}
@@ -125,14 +125,14 @@ def _surprisal_options(sub: argparse.ArgumentParser) -> None:
 def surprisal(options: argparse.Namespace) -> None:
     """Print the surprisal of each word."""
     from dtglib.evaluate.surprisal import piece_frame, word_frame
-    from dtglib.runs.reading_rows import shared_surprisals
+    from dtglib.runs.reading import surprisals_by
 
     sentences = [sentence.words for sentence in sentences_of(options)]
     if options.picture:
         _check_picture(options, len(sentences))
     folder = model_folder(options, options.text)
     model = searched_model(folder)
-    found = shared_surprisals(folder, sentences, widths_from(options))
+    found = surprisals_by(folder, sentences, widths_from(options))
     _warn_of_deaths(found)
     if options.json:
         rows = [_as_json(one, options.unit) for one in found]

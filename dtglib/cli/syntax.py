@@ -38,8 +38,9 @@ def _suites_options(sub: argparse.ArgumentParser) -> None:
 
 def suites(options: argparse.Namespace) -> None:
     """Test a model on test suites."""
+    from dtglib.evaluate.reports import suites_report
     from dtglib.evaluate.suites import as_tables, read_suites
-    from dtglib.runs.syntax_scores import suite_rows, suites_report
+    from dtglib.runs.syntax_scores import suite_rows
 
     path = _tested(options.path, "sg")
     tested, folder = read_suites(path), model_folder(options, path)
@@ -81,8 +82,9 @@ def _blimp_options(sub: argparse.ArgumentParser) -> None:
 def blimp(options: argparse.Namespace) -> None:
     """Test a model on minimal pairs."""
     from dtglib.evaluate.blimp import read_pairs
+    from dtglib.evaluate.reports import pairs_report
     from dtglib.families.base import family_of, load_model
-    from dtglib.runs.syntax_scores import ByTrees, named, pair_rows, pairs_report, without_parser
+    from dtglib.runs.syntax_scores import ByTrees, named, pair_rows, without_parser
 
     path = _tested(options.path, "blimp")
     paradigms, folder = read_pairs(path, options.fraction), model_folder(options, path)

@@ -69,8 +69,16 @@ class Computed(NamedTuple):
     unit: str = "sentence"
 
 
-def cached_rows(kind: str, name: str, identity: Mapping[str, Any], code: str, computed: Computed) -> list[Row]:
-    """The rows of a result, computed now unless they are in the cache."""
+def cached_rows(
+    kind: str, name: str, identity: Mapping[str, Any], code: str, computed: Computed, is_kept: bool = True
+) -> list[Row]:
+    """The rows of a result, computed now unless they are in the cache.
+
+    Those of a command that keeps nothing (`is_kept` is false) go through the cache only if several processes share them.
+    """
+    with processes() as ours:
+        if not is_kept and ours.count == 1:
+            return rows_now(computed)
     path = folder_of(kind, name, identity, code) / "rows.jsonl"
     return kept_rows(path, {**identity, CODE: code}, computed)
 
@@ -99,12 +107,6 @@ def rows_now(computed: Computed) -> list[Row]:
     blocks = blocks_of(len(computed.costs), computed.at_once)
     rows = (row for block in blocks for _, row in _numbered(block, rows_of))
     return list(progress(rows, computed.what, computed.unit, total=len(computed.costs)))
-
-
-def shared_rows(computed: Computed, cached: Callable[[], list[Row]]) -> list[Row]:
-    """The rows of a command that keeps nothing if one process computes them; several share them through the cache."""
-    with processes() as ours:
-        return rows_now(computed) if ours.count == 1 else cached()
 
 
 def digest_of(content: Any) -> str:

@@ -13,7 +13,7 @@ from dtglib.basics.record import Row
 from dtglib.data.treebank import Sentence, Words, format_conllu, with_tree
 from dtglib.evaluate.attachment import attached, every_word, is_no_punctuation
 from dtglib.parsing.kinds import TreeForm, kinds
-from dtglib.runs.cache import Computed, cached_rows, digest_of, shared_rows
+from dtglib.runs.cache import Computed, cached_rows, digest_of
 from dtglib.parsing.parser import known_as, load_parser
 from dtglib.parsing.propose import AT_ONCE, METHODS, propose
 
@@ -58,12 +58,8 @@ def _shared(
     what: str,
 ) -> list[Row]:
     computed = Computed(list(map(len, sentences)), load, AT_ONCE, what)
-
-    def cached() -> list[Row]:
-        identity = {**about, "parser": known_as(parser), "sentences": digest_of(sentences)}
-        return cached_rows("trees", Path(parser).name, identity, code_of("parsing", load), computed)
-
-    return shared_rows(computed, cached)
+    identity = {**about, "parser": known_as(parser), "sentences": digest_of(sentences)}
+    return cached_rows("trees", Path(parser).name, identity, code_of("parsing", load), computed, is_kept=False)
 
 
 # ---- The form of trees

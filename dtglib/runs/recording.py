@@ -28,6 +28,7 @@ from dtglib.basics.papers import papers
 from dtglib.basics.record import Run, read_record
 from dtglib.data.treebank import Sentence
 from dtglib.data.vocabulary import Vocabulary
+from dtglib.evaluate import reports
 from dtglib.evaluate.rerank import reranked
 from dtglib.runs import sentence_scores
 from dtglib.runs.ablations import ablations, asked
@@ -117,7 +118,7 @@ def _of_sentences(settings: Settings, models: Mapping[str, Path]) -> Iterator[di
     for model, folder in models.items():
         if family(model).likelihood.is_searched and not family(model).likelihood.is_exact:
             by_beam = beam_scores(folder, sentences, widths_of(settings))
-            yield {"part": "perplexity by beam", "model": model, **sentence_scores.perplexity_row(by_beam)}
+            yield {"part": "perplexity by beam", "model": model, **reports.perplexity_row(by_beam)}
 
 
 def _sums_over_heads(kind: Family) -> bool:
@@ -127,13 +128,13 @@ def _sums_over_heads(kind: Family) -> bool:
 def _of_others(settings: Settings, folder: Path, kind: Family, sentences: list[Sentence]) -> dict[str, Any]:
     """The perplexity of a model that does not sum over heads: by the trees of its own kind of parser, or without."""
     if kind.likelihood.needs_search:
-        return {"parser": None} | sentence_scores.perplexity_row(beam_scores(folder, sentences, widths_of(settings)))
+        return {"parser": None} | reports.perplexity_row(beam_scores(folder, sentences, widths_of(settings)))
     parser = proposer_of(kind, settings) if kind.likelihood.sums_over_trees else None
     scores = sentence_scores.scores_of(folder, sentences, parser, settings.evaluation.trees, seed=settings.run.seed)
     used = {"parser": None}
     if parser:
         used = {"parser": Path(parser).name, "nats_per_word_of_parser": _of_proposer(parser)["nats_per_word"]}
-    return used | sentence_scores.perplexity_row(scores)
+    return used | reports.perplexity_row(scores)
 
 
 def _of_syntax(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
@@ -201,18 +202,18 @@ def _of_parser(
         scores = sentence_scores.scores_of(folder, sentences, parser, trees, seed=seed)
         # A labelled tree begins with its heads, one for each word.
         choices[model] = [score.best and score.best[: score.words] for score in scores]
-        yield {"part": "perplexity", "model": model, "parser": name, **sentence_scores.perplexity_row(scores)}
+        yield {"part": "perplexity", "model": model, "parser": name, **reports.perplexity_row(scores)}
     for row in reranked(sentences, favourites(loaded, words), proposed, choices):
         yield {"part": "reranking", "parser": name, **row}
     if "dtg" not in models or Vocabulary.load(models["dtg"]).symbols.labels:
         return
     most = sentence_scores.TREES_IN_STUDY * trees
     study = sentence_scores.tightness_of(models["dtg"], sentence_scores.studied(settings), parser, most, seed)
-    for against, rows in sentence_scores.by_truth(study).items():
+    for against, rows in reports.by_truth(study).items():
         about = {"part": "tightness", "model": "dtg", "parser": name, "against": against, "sentences": len(rows)}
         for way in ("best", "sample"):
             for count in map(int, rows[0][way] if rows else ()):
-                yield {**about, "way": way, "trees": count, **sentence_scores.missing(rows, way, count)._asdict()}
+                yield {**about, "way": way, "trees": count, **reports.missing(rows, way, count)._asdict()}
         if rows:
             yield about | {
                 what: float(np.mean([row[what] for row in rows])) for what in ("entropy", "unseen", "outside")

@@ -24,9 +24,9 @@ from dtglib.data.corpora import part_of
 from dtglib.data.treebank import Sentence
 from dtglib.decode.beam import DEFAULT_WIDTHS, Widths
 from dtglib.evaluate.item_files import Something
-from dtglib.evaluate.perplexity import SentenceScore, interval_per_word, perplexity
+from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.evaluate.tightness import tightness
-from dtglib.runs.cache import Computed, cached_rows, digest_of, shared_rows
+from dtglib.runs.cache import Computed, cached_rows, digest_of
 from dtglib.runs.settings import Settings
 from dtglib.families.base import family, family_name_in, family_of, load_model, module_of
 from dtglib.network.saved import WEIGHTS_FILE
@@ -61,29 +61,19 @@ def studied(settings: Settings) -> list[Sentence]:
 def scores_of(
     model_folder: Path,
     sentences: Sequence[Sentence],
-    parser_folder: Path | str | None = None,
+    parser: Path | str | None = None,
     trees: int = 300,
     method: str = "sample",
     seed: int = 1,
-) -> list[SentenceScore]:
-    """The score of each sentence by a trained model; a model that sums over trees needs a parser to propose them."""
-    inputs, computed = scoring(model_folder, sentences, parser_folder, (trees, method, seed))
-    return as_scores(cached_scores("scores", inputs, computed))
-
-
-def scoring(
-    model_folder: Path,
-    sentences: Sequence[Sentence],
-    parser: Path | str | None,
-    drawn: tuple[int, str, int],
     widths: Widths | None = None,
-) -> tuple["Inputs", Computed]:
-    """How the sentences are scored; `drawn` is the number of trees, the method that chooses them, and its seed.
+    is_kept: bool = True,
+) -> list[SentenceScore]:
+    """The score of each sentence by a trained model.
 
-    The widths are those of a model that is scored by a search.
+    A model that sums over trees needs a parser to propose some: how many, chosen by which method and seed. The widths
+    are those of a model that is scored by a search.
     """
     words = [sentence.words for sentence in sentences]
-    trees, method, seed = drawn
 
     def load() -> Callable[[slice], Iterator[Row]]:
         model = load_model(model_folder, device_at_hand())
@@ -100,15 +90,11 @@ def scoring(
         return rows_of
 
     about = {"what": "log p", "trees": trees, "method": method, "seed": seed, "widths": widths}
-    read = [(sentence.words, sentence.translation) for sentence in sentences]
-    inputs = Inputs(model_folder, parser, about | {"sentences": digest_of(read)})
+    about["sentences"] = digest_of([(sentence.words, sentence.translation) for sentence in sentences])
     is_searched = family(family_name_in(model_folder)).likelihood.needs_search
     at_once = (widths or DEFAULT_WIDTHS).at_once if is_searched else AT_ONCE
-    return inputs, Computed(list(map(len, words)), load, at_once)
-
-
-def as_scores(rows: Sequence[Row]) -> list[SentenceScore]:
-    """The scores that rows of the cache hold."""
+    computed = Computed(list(map(len, words)), load, at_once)
+    rows = cached_scores("scores", Inputs(model_folder, parser, about), computed, is_kept)
     return [SentenceScore(**{**row, "best": row["best"] and tuple(row["best"])}) for row in rows]
 
 
@@ -143,55 +129,6 @@ def tightness_of(
     return cached_scores("tightness", inputs, Computed(list(map(len, words)), load))
 
 
-def perplexity_row(scores: Sequence[SentenceScore]) -> Row:
-    """Perplexities of a test set as a table row; the 95 % interval comes from a bootstrap over the sentences."""
-    total = perplexity(scores)
-    low, high = interval_per_word(scores, np.random.default_rng(1))
-    return {
-        "sentences": total.sentences,
-        "words": total.words,
-        "pieces": total.pieces,
-        "nats": total.nats,
-        "per piece": total.per_piece,
-        "per word": total.per_word,
-        "per word, low": low,
-        "per word, high": high,
-        "trees": float(np.mean([score.trees for score in scores])),
-        "impossible": sum(score.log_prob == -math.inf for score in scores),
-    }
-
-
-class Missing(NamedTuple):
-    """The difference between log p(words) and a bound, in nats per word; ends of sentences count as words."""
-
-    nats: float  # from the exact value, or from its estimate
-    error: float  # of the estimates: half the width of a 95 % interval
-    at_least: float  # from the sum over all trees that were seen, which is no estimate
-
-
-def by_truth(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """The sentences of a study, separated by whether their log p(words) is exact or an estimate."""
-    return {
-        "exact": [row for row in rows if row["exact"] is not None],
-        "estimate": [row for row in rows if row["exact"] is None],
-    }
-
-
-def missing(rows: Sequence[Row], way: str, count: int) -> Missing:
-    """The difference between log p(words) and the bound of `count` trees, over all sentences of a study."""
-    events = sum(row["words"] + 1 for row in rows)
-    lacking, known, variance = [], [], 0.0
-    for row in rows:
-        bound, truth = row[way][str(count)], row["exact"]
-        if truth is None:
-            truth = row["estimate_log_prob"]
-            variance += ((row["estimate_high"] - row["estimate_low"]) / 2) ** 2
-        # The difference is 0 for an impossible sentence; minus infinity less minus infinity would be NaN.
-        lacking.append(0.0 if truth == bound else truth - bound)
-        known.append(0.0 if row["seen"] == bound else row["seen"] - bound)
-    return Missing(math.fsum(lacking) / events, math.sqrt(variance) / events, math.fsum(known) / events)
-
-
 class Inputs(NamedTuple):
     """Everything that rows about a trained model depend on, except the code."""
 
@@ -200,7 +137,7 @@ class Inputs(NamedTuple):
     about: Mapping[str, Any]  # everything else
 
 
-def cached_scores(kind: str, inputs: Inputs, computed: Computed) -> list[Row]:
+def cached_scores(kind: str, inputs: Inputs, computed: Computed, is_kept: bool = True) -> list[Row]:
     """Rows about a trained model, cached; their key includes the code that computes them and that of the family."""
     identity = {
         **inputs.about,
@@ -209,9 +146,4 @@ def cached_scores(kind: str, inputs: Inputs, computed: Computed) -> list[Row]:
     }
     name = family_name_in(inputs.model)
     code = code_of("evaluate", computed.load, module_of(name), family(name).build, family(name).likelihood.scores)
-    return cached_rows("scores", f"{kind}-{inputs.model.resolve().name}", identity, code, computed)
-
-
-def shared_scores(kind: str, inputs: Inputs, computed: Computed) -> list[Row]:
-    """Rows about a trained model for a command that keeps nothing; see `shared_rows`."""
-    return shared_rows(computed, lambda: cached_scores(kind, inputs, computed))
+    return cached_rows("scores", f"{kind}-{inputs.model.resolve().name}", identity, code, computed, is_kept)

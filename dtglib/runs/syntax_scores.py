@@ -26,6 +26,7 @@ from dtglib.evaluate import blimp, suites
 from dtglib.evaluate.attachment import attached, is_no_punctuation
 from dtglib.evaluate.likelihood import score_many
 from dtglib.evaluate.perplexity import SentenceScore
+from dtglib.evaluate.reports import Report, pairs_report, parsing_row, suites_report
 from dtglib.evaluate.surprisal import is_known, of_beginnings
 from dtglib.runs.cache import Computed, digest_of
 from dtglib.runs.sentence_scores import Inputs, cached_scores, test_sentences
@@ -178,68 +179,6 @@ def beam_scores(folder: Path, sentences: Sequence[Sentence], widths: Widths = DE
         )
         for sentence, row in zip(sentences, parses(folder, sentences, widths), strict=True)
     ]
-
-
-def parsing_row(sentences: Sequence[Sentence], rows: Sequence[Row]) -> Row:
-    """Attachment scores against the treebank; all words of a sentence for which no tree was found count as wrong.
-
-    Sentences without a tree in the treebank are left out; if none is left, there are no scores. Labels are compared if
-    the model's arcs have some, and all trees of the treebank.
-    """
-    judged = [(sentence, row) for sentence, row in zip(sentences, rows, strict=True) if sentence.heads is not None]
-    if not judged:
-        return {"sentences": 0}
-    sentences, rows = zip(*judged, strict=True)
-    trees = [(row["tree"] or [OPEN] * len(sentence.words))[: len(sentence.words)] for sentence, row in judged]
-    labels = None
-    if any(row.get("labels") for row in rows) and all(sentence.labels for sentence in sentences):
-        labels = [row["labels"] or [""] * len(sentence.words) for sentence, row in judged]
-    right = attached(sentences, trees, labels=labels)
-    low, high = right.interval(np.random.default_rng(1))
-    return {
-        "sentences": len(rows),
-        "UAS": right.uas,
-        "UAS, low": low,
-        "UAS, high": high,
-        "UAS without punctuation": attached(sentences, trees, is_no_punctuation).uas,
-        **({} if labels is None else {"LAS": right.las}),
-        "without a tree": sum(row["tree"] is None for row in rows),
-    }
-
-
-# Tables by name, and numbers over all rows.
-Report = dict[str, Any]
-
-
-def pairs_report(paradigms: Sequence[blimp.Paradigm], rows: Sequence[Row], vocabulary: Vocabulary) -> Report:
-    """Accuracies by paradigm, phenomenon and field, and their mean over the paradigms.
-
-    A pair is "alike" if its sentences differ only in words that the vocabulary lacks, so that no model can prefer one.
-    """
-    pairs = [pair for paradigm in paradigms for pair in paradigm.pairs]
-    scores = blimp.scores_by_paradigm(paradigms, rows)
-    return {
-        "paradigms": scores,
-        "phenomena": blimp.grouped(scores, "phenomenon"),
-        "fields": blimp.grouped(scores, "field"),
-        "accuracy": blimp.overall(scores),
-        "pairs": len(rows),
-        "ties": sum(row["ties"] for row in scores),
-        "identical": sum(row["identical"] for row in scores),
-        "alike": sum(vocabulary.encode(pair.good).ids == vocabulary.encode(pair.bad).ids for pair in pairs),
-        "failed": sum(row["failed"] for row in scores),
-    }
-
-
-def suites_report(tested: Sequence[suites.Suite], rows: Sequence[Row], vocabulary: Vocabulary) -> Report:
-    """Scores by suite and circuit, and the three averages, ours first."""
-    scores = suites.scores_by_suite(tested, rows, partial(is_known, vocabulary))
-    return {
-        "suites": scores,
-        "predictions": suites.predictions(tested, rows),
-        "circuits": suites.circuits(scores),
-        "averages": suites.averages(scores),
-    }
 
 
 def suites_of(settings: Settings, folder: Path) -> Report:

@@ -1,7 +1,7 @@
-"""What models' surprisals are worth for reading times: the gains of all predictors of all models, and their record.
+"""The gains of models' surprisals for reading times: of all predictors of all models.
 
     corpus = read_reading()
-    words = reading_table(corpus, {"DTG": folder}, Widths(30, 30, within=8.0))
+    words = reading_table(corpus, {"DTG": rows})            rows of words (runs/reading.py)
     inner = inner_words(words)
     gains = gains_of(inner, compared_in(inner, ["DTG"]))    model, predictor, measure, nats, low, high, words, sentences
 
@@ -17,7 +17,6 @@ by that alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -25,24 +24,14 @@ import pandas as pd
 
 from dtglib.basics.errors import require
 from dtglib.basics.progress import progress
-from dtglib.basics.record import Row, Run
-from dtglib.data.reading import MEASURES, OTHERS, ReadingCorpus, read_reading
-from dtglib.data.registry import checksums
-from dtglib.decode.beam import Widths
+from dtglib.basics.record import Row
+from dtglib.data.reading import MEASURES, OTHERS, ReadingCorpus
 from dtglib.evaluate.read_words import FEATURES
 from dtglib.evaluate.reading_times import OF_WORDS, PREVIOUS, complete, gain, previous, with_previous
-from dtglib.runs.reading_rows import reading_rows
-from dtglib.runs.sentence_scores import spread
 
 BASELINE = [*OF_WORDS, "word", *previous(OF_WORDS)]  # "word" is the position
 SURPRISAL = next(iter(FEATURES))
 MARKED = "marked"  # the column that says whether a punctuation mark is written with a word
-
-
-def some_sentences(corpus: ReadingCorpus, count: int | None) -> ReadingCorpus:
-    """The corpus with so many of its sentences (None: all), spread evenly."""
-    kept = dict(spread(list(corpus.sentences.items()), count))
-    return ReadingCorpus(kept, corpus.words[corpus.words["sentence"].isin(list(kept))])
 
 
 def column(model: str, feature: str) -> str:
@@ -50,15 +39,17 @@ def column(model: str, feature: str) -> str:
     return f"{model}, {feature}"
 
 
-def reading_table(corpus: ReadingCorpus, folders: Mapping[str, Path], widths: Widths) -> pd.DataFrame:
-    """The words of the corpus with the columns of models, given by title, and all those of the word before.
+def reading_table(corpus: ReadingCorpus, rows: Mapping[str, Sequence[Row]]) -> pd.DataFrame:
+    """The words of the corpus with the columns of models, and all those of the word before.
+
+    `rows` has the FEATURES of each sentence's words, by the title of the model.
 
     A feature that is the same for all words (how many hypotheses a model without trees has) has no column.
     """
     words = corpus.words.rename(columns={title: column(title, SURPRISAL) for title in OTHERS.values()})
     predictors = [*OF_WORDS, *(column(title, SURPRISAL) for title in OTHERS.values())]
-    for title, folder in folders.items():
-        found = _columns(corpus, reading_rows(folder, list(corpus.sentences.values()), widths))
+    for title, of_model in rows.items():
+        found = _columns(corpus, of_model)
         constant = [name for name in FEATURES if found[name].nunique() <= 1]
         named = {name: column(title, name) for name in FEATURES if name not in constant}
         words = words.merge(found.drop(columns=constant).rename(columns=named), on=["sentence", "word"], how="left")
@@ -154,34 +145,3 @@ def described(words: pd.DataFrame, compared: Sequence[Compared]) -> pd.DataFrame
     columns = [words[one.column] for one in compared]
     rows = zip(compared, columns, strict=True)
     return pd.DataFrame({**one._asdict(), "mean": values.mean(), "std": values.std()} for one, values in rows)
-
-
-def gains_of_models(titled: Mapping[str, Path], widths: Widths) -> pd.DataFrame:
-    """The gains of models, given by title, and of others' models, on the inner words of the whole corpus."""
-    words = inner_words(reading_table(read_reading(), titled, widths))
-    return gains_of(words, compared_in(words, list(titled)))
-
-
-def record_reading(titled: Mapping[str, Path], widths: Widths, out: Path) -> pd.DataFrame:
-    """Read the whole corpus with models, given by title, and write a record of all gains, which are returned.
-
-    A line of the part "gain" is about one predictor and one measure, over the baseline; of the part "beyond surprisal",
-    over the baseline with surprisal; of the part "difference", about the gains of the surprisals of the first model and
-    another one; of the part "predictor", about its mean and spread. They are measured on inner words, and on all.
-    """
-    config = {"models": {title: folder.name for title, folder in titled.items()}, **widths._asdict()}
-    question = "How well do surprisals, and what else models know, predict how people read?"
-    with Run(out, question, config, seeds=[1], data={"reading": checksums()["reading"]}) as run:
-        table = reading_table(read_reading(), titled, widths)
-        first, *others = (Compared(title, SURPRISAL) for title in titled)
-        found = {}
-        for which, choose in WHICH.items():
-            words = choose(table)
-            found[which] = gains_of(words, compared_in(words, list(titled)))
-            parts = [("gain", found[which]), ("beyond surprisal", beyond_surprisal(words, list(titled)))]
-            parts += [("difference", differences_of(words, first, other)) for other in others]
-            parts += [("predictor", described(words, compared_in(words, list(titled))))]
-            for part, rows in parts:
-                for row in rows.to_dict("records"):
-                    run.metric(part=part, which=which, **row)
-    return found["inner words"]

@@ -1,0 +1,131 @@
+"""Rows and tables that sum up scores: perplexities, attachment, minimal pairs, test suites, tightness of bounds."""
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dtglib.basics.record import Row
+from dtglib.data.treebank import Sentence
+from dtglib.data.vocabulary import Vocabulary
+from dtglib.evaluate import blimp, suites
+from dtglib.evaluate.attachment import attached, is_no_punctuation
+from dtglib.evaluate.perplexity import SentenceScore, interval_per_word, perplexity
+from dtglib.evaluate.surprisal import is_known
+from dtglib.transitions.protocol import OPEN
+
+
+def perplexity_row(scores: Sequence[SentenceScore]) -> Row:
+    """Perplexities of a test set as a table row; the 95 % interval comes from a bootstrap over the sentences."""
+    total = perplexity(scores)
+    low, high = interval_per_word(scores, np.random.default_rng(1))
+    return {
+        "sentences": total.sentences,
+        "words": total.words,
+        "pieces": total.pieces,
+        "nats": total.nats,
+        "per piece": total.per_piece,
+        "per word": total.per_word,
+        "per word, low": low,
+        "per word, high": high,
+        "trees": float(np.mean([score.trees for score in scores])),
+        "impossible": sum(score.log_prob == -math.inf for score in scores),
+    }
+
+
+def parsing_row(sentences: Sequence[Sentence], rows: Sequence[Row]) -> Row:
+    """Attachment scores against the treebank; all words of a sentence for which no tree was found count as wrong.
+
+    Sentences without a tree in the treebank are left out; if none is left, there are no scores. Labels are compared if
+    the model's arcs have some, and all trees of the treebank.
+    """
+    judged = [(sentence, row) for sentence, row in zip(sentences, rows, strict=True) if sentence.heads is not None]
+    if not judged:
+        return {"sentences": 0}
+    sentences, rows = zip(*judged, strict=True)
+    trees = [(row["tree"] or [OPEN] * len(sentence.words))[: len(sentence.words)] for sentence, row in judged]
+    labels = None
+    if any(row.get("labels") for row in rows) and all(sentence.labels for sentence in sentences):
+        labels = [row["labels"] or [""] * len(sentence.words) for sentence, row in judged]
+    right = attached(sentences, trees, labels=labels)
+    low, high = right.interval(np.random.default_rng(1))
+    return {
+        "sentences": len(rows),
+        "UAS": right.uas,
+        "UAS, low": low,
+        "UAS, high": high,
+        "UAS without punctuation": attached(sentences, trees, is_no_punctuation).uas,
+        **({} if labels is None else {"LAS": right.las}),
+        "without a tree": sum(row["tree"] is None for row in rows),
+    }
+
+
+# Tables by name, and numbers over all rows.
+Report = dict[str, Any]
+
+
+def pairs_report(paradigms: Sequence[blimp.Paradigm], rows: Sequence[Row], vocabulary: Vocabulary) -> Report:
+    """Accuracies by paradigm, phenomenon and field, and their mean over the paradigms.
+
+    A pair is "alike" if its sentences differ only in words that the vocabulary lacks, so that no model can prefer one.
+    """
+    pairs = [pair for paradigm in paradigms for pair in paradigm.pairs]
+    scores = blimp.scores_by_paradigm(paradigms, rows)
+    return {
+        "paradigms": scores,
+        "phenomena": blimp.grouped(scores, "phenomenon"),
+        "fields": blimp.grouped(scores, "field"),
+        "accuracy": blimp.overall(scores),
+        "pairs": len(rows),
+        "ties": sum(row["ties"] for row in scores),
+        "identical": sum(row["identical"] for row in scores),
+        "alike": sum(vocabulary.encode(pair.good).ids == vocabulary.encode(pair.bad).ids for pair in pairs),
+        "failed": sum(row["failed"] for row in scores),
+    }
+
+
+def suites_report(tested: Sequence[suites.Suite], rows: Sequence[Row], vocabulary: Vocabulary) -> Report:
+    """Scores by suite and circuit, and the three averages, ours first."""
+    scores = suites.scores_by_suite(tested, rows, partial(is_known, vocabulary))
+    return {
+        "suites": scores,
+        "predictions": suites.predictions(tested, rows),
+        "circuits": suites.circuits(scores),
+        "averages": suites.averages(scores),
+    }
+
+
+# ---- How tight bounds are (tightness.py): over the rows of a study, one for each sentence
+
+
+class Missing(NamedTuple):
+    """The difference between log p(words) and a bound, in nats per word; ends of sentences count as words."""
+
+    nats: float  # from the exact value, or from its estimate
+    error: float  # of the estimates: half the width of a 95 % interval
+    at_least: float  # from the sum over all trees that were seen, which is no estimate
+
+
+def by_truth(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """The sentences of a study, separated by whether their log p(words) is exact or an estimate."""
+    return {
+        "exact": [row for row in rows if row["exact"] is not None],
+        "estimate": [row for row in rows if row["exact"] is None],
+    }
+
+
+def missing(rows: Sequence[Row], way: str, count: int) -> Missing:
+    """The difference between log p(words) and the bound of `count` trees, over all sentences of a study."""
+    events = sum(row["words"] + 1 for row in rows)
+    lacking, known, variance = [], [], 0.0
+    for row in rows:
+        bound, truth = row[way][str(count)], row["exact"]
+        if truth is None:
+            truth = row["estimate_log_prob"]
+            variance += ((row["estimate_high"] - row["estimate_low"]) / 2) ** 2
+        # The difference is 0 for an impossible sentence; minus infinity less minus infinity would be NaN.
+        lacking.append(0.0 if truth == bound else truth - bound)
+        known.append(0.0 if row["seen"] == bound else row["seen"] - bound)
+    return Missing(math.fsum(lacking) / events, math.sqrt(variance) / events, math.fsum(known) / events)
