@@ -27,12 +27,12 @@ from dtglib.basics.record import METRICS_FILE, read_record
 from dtglib.basics.released import CARD_FILE, FORMAT, RELEASED_FOR, Card, read_card
 from dtglib.data.corpora import part_of
 from dtglib.evaluate.perplexity import perplexity
+from dtglib.evaluate.tree_forms import form_of
 from dtglib.families.base import family, load_model
 from dtglib.network.saved import WEIGHTS_FILE
 from dtglib.network.weights import write_compact
 from dtglib.parsing import kept as kept_parsers
 from dtglib.parsing.kinds import load_trained
-from dtglib.runs.parser_rows import form_of
 from dtglib.runs.parsers import prepare_parser, read_parser, trained_parser
 from dtglib.runs.prepare import prepare, trained
 from dtglib.runs.sentence_scores import scores_of, test_sentences

@@ -42,14 +42,15 @@ from dtglib.basics.record import read_record
 from dtglib.data.corpora import part_of
 from dtglib.data.treebank import trees_only
 from dtglib.evaluate.attachment import attached
+from dtglib.evaluate.orders import as_text
 from dtglib.families.base import build, load_model
 from dtglib.pictures import plot
 from dtglib.runs.ablations import QUESTIONS, ablations
 from dtglib.runs.parsers import proposers
 from dtglib.runs.prepare import prepare, trained
 from dtglib.runs.settings import read_size
-from dtglib.runs.silver import parsed
-from dtglib.runs.tables import as_text, measured_values
+from dtglib.runs.tables import measured_values
+from dtglib.runs.trees import parsed
 
 pd.set_option("display.width", 160)
 settings = read_size(size)

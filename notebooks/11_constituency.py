@@ -38,6 +38,8 @@ import pandas as pd
 
 from dtglib.decode.beam import search
 from dtglib.evaluate import reports
+from dtglib.evaluate.measures import MODELS
+from dtglib.evaluate.orders import as_text, differences
 from dtglib.evaluate.suites import read_suites
 from dtglib.evaluate.surprisal import UNITS, surprisals
 from dtglib.families.base import compared, family, load_model, titles
@@ -45,12 +47,11 @@ from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS, propose
 from dtglib.pictures import plot
 from dtglib.runs import sentence_scores as measured
-from dtglib.runs.measures import MODELS
 from dtglib.runs.parsers import proposer_of
 from dtglib.runs.prepare import is_released, prepare, read_corpus, trained
 from dtglib.runs.settings import read_size
 from dtglib.runs.syntax_scores import beam_scores, pairs_of, suites_of, widths_of
-from dtglib.runs.tables import as_text, differences, measured_values
+from dtglib.runs.tables import measured_values
 from dtgpapers.constituency.bracketing import CHAIN, spans_of
 from dtgpapers.constituency.f1 import counted
 from dtgpapers.constituency.span_parser import bracketed

@@ -39,6 +39,7 @@ import pandas as pd
 
 from dtglib.decode.beam import search
 from dtglib.evaluate import reports
+from dtglib.evaluate.orders import as_text, in_words, orderings
 from dtglib.evaluate.suites import read_suites
 from dtglib.evaluate.surprisal import UNITS, surprisals
 from dtglib.families.base import compared, family, load_model
@@ -48,7 +49,7 @@ from dtglib.runs.ablations import study
 from dtglib.runs.prepare import is_released, prepare, read_corpus, trained
 from dtglib.runs.settings import read_size
 from dtglib.runs.syntax_scores import beam_scores, pairs_of, suites_of, widths_of
-from dtglib.runs.tables import as_text, beside_the_paper, in_words, measured_values, orderings
+from dtglib.runs.tables import beside_the_paper, measured_values
 from dtgpapers.gilt.describe import as_rows, graph_in, show
 from dtgpapers.gilt.family import READ_BY
 from dtgpapers.gilt.gains import gains, shares_moved

@@ -37,13 +37,14 @@ import numpy as np
 import pandas as pd
 import torch
 
+from dtglib.evaluate.orders import as_text, in_words, orderings
 from dtglib.families.base import compared, load_model
 from dtglib.pictures import plot
 from dtglib.runs.ablations import ablations
 from dtglib.runs.prepare import prepare, read_corpus, trained
 from dtglib.runs.recorded import benchmark
 from dtglib.runs.settings import read_size
-from dtglib.runs.tables import as_text, beside_the_paper, in_words, measured_values, orderings
+from dtglib.runs.tables import beside_the_paper, measured_values
 from dtgpapers.udgn.beliefs import BEFORE, believed
 from dtgpapers.udgn.induction import trivial_rows
 from dtgpapers.udgn.labels import correlations, values_at_arcs, without_subtypes

@@ -41,12 +41,13 @@ import numpy as np
 import pandas as pd
 import torch
 
+from dtglib.evaluate.orders import in_words, orderings
 from dtglib.pictures import plot
 from dtglib.runs.prepare import prepare, read_corpus, trained
 from dtglib.runs.recorded import benchmark
 from dtglib.runs.sentence_scores import spread
 from dtglib.runs.settings import compared_at, read_size
-from dtglib.runs.tables import in_words, measured_values, orderings
+from dtglib.runs.tables import measured_values
 from dtgpapers.translation.bilingual import sentence_pairs, was_lifted
 from dtgpapers.translation.config import TranslationConfig
 from dtgpapers.translation.describe import described

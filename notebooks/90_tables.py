@@ -33,15 +33,9 @@ size = "smoke"
 import pandas as pd
 
 from dtglib.basics.papers import papers
+from dtglib.evaluate.orders import in_words, orderings
 from dtglib.pictures import plot
-from dtglib.runs.tables import (
-    as_markdown,
-    beside_the_paper,
-    circuit_scores,
-    in_words,
-    measured_values,
-    orderings,
-)
+from dtglib.runs.tables import as_markdown, beside_the_paper, circuit_scores, measured_values
 
 pd.set_option("display.width", 200, "display.max_columns", None)
 values = measured_values()

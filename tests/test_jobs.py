@@ -22,8 +22,8 @@ from dtglib.runs.prepare import prepare, read_corpus, trained
 from dtglib.runs.sentence_scores import TREES_IN_STUDY, scores_of, studied, tightness_of
 from dtglib.runs.sentence_scores import test_sentences as sentences_to_test
 from dtglib.runs.settings import read_size
-from dtglib.runs.silver import parsed
 from dtglib.runs.syntax_scores import pairs_of, parsing_of, suites_of
+from dtglib.runs.trees import parsed
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from dtglib.basics.code import RUNNING
 from dtglib.data.treebank import Sentence, Treebank, with_tree
 from dtglib.parsing.parser import known_as
 from dtglib.parsing.projective import best_tree
-from dtglib.runs import silver
+from dtglib.runs import trees
 from dtglib.runs.prepare import read_corpus
 from dtglib.runs.settings import read_settings
-from dtglib.runs.silver import parsed
+from dtglib.runs.trees import parsed
 
 SENTENCES = [
     Sentence(("There", "is", "a", "difference"), (2, 0, 4, 2), ("expl", "root", "det", "nsubj"), id="a"),
@@ -46,7 +46,7 @@ def repository(tmp_path, monkeypatch) -> Path:
     for name in ("notebooks", "configs"):
         (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(silver, "load_parser", lambda name: Parser())
+    monkeypatch.setattr(trees, "load_parser", lambda name: Parser())
     monkeypatch.setattr(Parser, "asked", 0)
     return tmp_path
 
@@ -73,7 +73,7 @@ def test_a_corpus_is_parsed_once_and_another_one_or_by_another_parser_or_other_c
 
 
 def test_what_was_stopped_goes_on(monkeypatch):
-    monkeypatch.setattr(silver, "BATCH", 1)
+    monkeypatch.setattr(trees, "BATCH", 1)
     whole = parsed(Treebank(SENTENCES * 2, Counter()), "one")
 
     class Stopped(Parser):
@@ -82,10 +82,10 @@ def test_what_was_stopped_goes_on(monkeypatch):
                 raise KeyboardInterrupt
             return super().arc_scores(sentences)
 
-    monkeypatch.setattr(silver, "load_parser", lambda name: Stopped())
+    monkeypatch.setattr(trees, "load_parser", lambda name: Stopped())
     with pytest.raises(KeyboardInterrupt):
         parsed(Treebank(SENTENCES * 2, Counter()), "two")
-    monkeypatch.setattr(silver, "load_parser", lambda name: Parser())
+    monkeypatch.setattr(trees, "load_parser", lambda name: Parser())
     assert parsed(Treebank(SENTENCES * 2, Counter()), "two").sentences == whole.sentences
     assert Parser.asked == 8, "two of the four had been kept"
 

@@ -295,7 +295,7 @@ def test_a_parser_is_loaded_once_for_all_blocks(repository, with_little_memory, 
         loaded.append(name)
         return load_parser(name)
 
-    monkeypatch.setattr("dtglib.runs.silver.load_parser", load)
+    monkeypatch.setattr("dtglib.runs.trees.load_parser", load)
     chosen = settings(repository, parsed_by="parser-minilang", dev_sentences=5)
     train = read_corpus(chosen).train
     assert sum(1 for _ in train.sentences) == 40

@@ -28,13 +28,12 @@ from dtglib.evaluate.blimp import Pair, Paradigm, read_pairs
 from dtglib.evaluate.likelihood import all_trees, score_trees, score_words
 from dtglib.evaluate.suites import averages, read_suites, scores_by_suite
 from dtglib.evaluate.surprisal import surprisals
+from dtglib.evaluate.ways import ByBeam, ByTrees
 from dtglib.families.base import load_model
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.projective import best_trees, how_many
 from dtglib.runs.settings import read_settings
 from dtglib.runs.syntax_scores import (
-    ByBeam,
-    ByTrees,
     Directly,
     pair_rows,
     pairs_of,

@@ -9,16 +9,9 @@ from scipy.stats import ttest_rel
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import repository
 from dtglib.basics.record import Run
-from dtglib.runs.measures import MODELS, TUNED, measures
-from dtglib.runs.tables import (
-    as_markdown,
-    beside_the_paper,
-    circuit_scores,
-    in_words,
-    measured_values,
-    orderings,
-    paper,
-)
+from dtglib.evaluate.measures import MODELS, TUNED, measures
+from dtglib.evaluate.orders import in_words, orderings
+from dtglib.runs.tables import as_markdown, beside_the_paper, circuit_scores, measured_values, paper
 from dtgpapers.gilt.family import WORDS
 from dtgpapers.gilt.tables import ORDERS
 

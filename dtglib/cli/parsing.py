@@ -36,8 +36,9 @@ def _parse_options(sub: argparse.ArgumentParser) -> None:
 def parse(options: argparse.Namespace) -> None:
     """Give sentences their best trees."""
     from dtglib.basics.files import write_atomically
+    from dtglib.evaluate.tree_forms import form_of
     from dtglib.parsing.parser import load_parser
-    from dtglib.runs.parser_rows import form_of, parsed_now
+    from dtglib.runs.trees import parsed_now
 
     out = options.out and _checked(Path(options.out), options.text)
     sentences = sentences_of(options)
@@ -78,7 +79,7 @@ def _trees_options(sub: argparse.ArgumentParser) -> None:
 def trees(options: argparse.Namespace) -> None:
     """List the trees that a parser proposes."""
     from dtglib.parsing.parser import load_parser
-    from dtglib.runs.parser_rows import proposed_now
+    from dtglib.runs.trees import proposed_now
 
     sentences = [sentence.words for sentence in sentences_of(options)]
     parser = parser_name(options, options.text)

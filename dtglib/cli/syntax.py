@@ -83,8 +83,9 @@ def blimp(options: argparse.Namespace) -> None:
     """Test a model on minimal pairs."""
     from dtglib.evaluate.blimp import read_pairs
     from dtglib.evaluate.reports import pairs_report
+    from dtglib.evaluate.ways import ByTrees
     from dtglib.families.base import family_of, load_model
-    from dtglib.runs.syntax_scores import ByTrees, named, pair_rows, without_parser
+    from dtglib.runs.syntax_scores import named, pair_rows, without_parser
 
     path = _tested(options.path, "blimp")
     paradigms, folder = read_pairs(path, options.fraction), model_folder(options, path)

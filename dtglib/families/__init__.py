@@ -11,5 +11,5 @@ PAPER = Paper(
     compared=("txl-tokens", "txl-trans", "dtg", "dtg-eager", "dtg-swift"),
     notebooks="09",
     jobs="dtglib.runs.jobs:jobs_of_dtg",
-    orders="dtglib.runs.measures:OF_DTG",
+    orders="dtglib.evaluate.measures:OF_DTG",
 )

@@ -21,7 +21,7 @@ from dtglib.runs.parsers import is_ours, parser_named
 from dtglib.runs.prepare import is_released, prepare, read_corpus, trained
 from dtglib.runs.sentence_scores import TREES_IN_STUDY, scores_of, studied, test_sentences, tightness_of
 from dtglib.runs.settings import Settings, compared_at, read_size
-from dtglib.runs.silver import parsed
+from dtglib.runs.trees import parsed
 from dtglib.runs.syntax_scores import beam_scores, pairs_of, parsing_of, suites_of, widths_of
 from dtglib.families.base import Variant, compared, family, titles
 

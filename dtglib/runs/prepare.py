@@ -28,7 +28,7 @@ from dtglib.runs.large import vocabulary_of, with_folder
 from dtglib.runs.parsers import parser_named
 from dtglib.runs.sentence_scores import spread
 from dtglib.runs.settings import Settings
-from dtglib.runs.silver import parsed_by
+from dtglib.runs.trees import parsed_by
 from dtglib.families.base import module_of
 from dtglib.network.saved import WEIGHTS_FILE
 from dtglib.parsing.parser import known_as

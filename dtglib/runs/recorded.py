@@ -10,7 +10,7 @@ import pandas as pd
 
 from dtglib.basics.files import repository
 from dtglib.basics.record import Record, read_record
-from dtglib.runs.measures import Line
+from dtglib.evaluate.measures import Line
 
 
 def records(folder: Path | None = None, named: str = "*") -> Iterator[Record]:

@@ -27,6 +27,7 @@ from dtglib.evaluate.attachment import attached, is_no_punctuation
 from dtglib.evaluate.likelihood import score_many
 from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.evaluate.reports import Report, pairs_report, parsing_row, suites_report
+from dtglib.evaluate.ways import ByBeam, ByTrees
 from dtglib.evaluate.surprisal import is_known, of_beginnings
 from dtglib.runs.cache import Computed, digest_of
 from dtglib.runs.sentence_scores import Inputs, cached_scores, test_sentences
@@ -37,51 +38,6 @@ from dtglib.parsing.propose import METHODS
 from dtglib.sequences.labelled import labels_of
 from dtglib.training.distributed import device_at_hand
 from dtglib.transitions.protocol import OPEN
-
-
-class ByBeam(NamedTuple):
-    """The sum over the derivations that a beam search keeps, a lower bound."""
-
-    widths: Widths = DEFAULT_WIDTHS
-    parser = None
-
-    @property
-    def at_once(self) -> int:
-        """The number of sentences that are best scored at once."""
-        return self.widths.at_once
-
-    def log_probs(self, model: Searchable) -> Callable[[Sequence[Words]], Iterable[float]]:
-        return lambda sentences: (found.log_prob for found in in_parts(search, model, sentences, self.widths))
-
-
-class ByTrees(NamedTuple):
-    """The sum over the trees that a parser proposes for each sentence, a lower bound."""
-
-    parser: Path | str
-    trees: int = 300
-    method: str = "sample"
-    seed: int = 1
-    at_once = 16
-
-    def log_probs(self, model: nn.Module) -> Callable[[Sequence[Words]], Iterable[float]]:
-        parser = load_parser(self.parser)
-
-        def bounds(sentences: Sequence[Words]) -> list[float]:
-            # Sentences with the same ids get the same trees, so that they are a tie.
-            ids = [model.vocabulary.encode(words).ids for words in sentences]
-            different: dict[tuple[int, ...], Words] = {}
-            for known, words in zip(ids, sentences, strict=True):
-                different.setdefault(known, words)
-            proposed = (
-                METHODS[self.method](trees, self.trees, np.random.default_rng([self.seed, *known]))
-                for known, trees in zip(different, parser.distributions(list(different.values())), strict=True)
-            )
-            trees = (model.reading.trees_of(model.vocabulary, one) for one in proposed)
-            scores = score_many(model, zip(different.values(), trees, strict=True))
-            found = dict(zip(different, (scored.bound for scored in scores), strict=True))
-            return [found[known] for known in ids]
-
-        return bounds
 
 
 class Directly(NamedTuple):

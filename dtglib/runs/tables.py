@@ -2,9 +2,6 @@
 
     values = measured_values()                   all records: a row per system, measure, corpus, size and seed
     beside_the_paper("table2", values)           the paper's number, then ours, a column for each corpus and size
-    orderings(values)                            which system the paper finds better, and whether it is better here
-    orderings(values, paper_named("gilt").part("orders"))     the same for another paper
-    in_words(orderings(values))                  the same as sentences
     as_markdown(values)                          the table of the README: models, and what was measured of them
 
 Models are compared with models, and variants with the variants that answer the same question (ablations.py). A model
@@ -20,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from scipy.stats import ttest_1samp
 
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import repository
 from dtglib.basics.record import Record, read_record
-from dtglib.runs.measures import MODELS, OF_DTG, TUNED, Line, Measure, Order, measures, questions_of_tables
+from dtglib.evaluate.measures import MODELS, TUNED, Line, Measure, measures, questions_of_tables
+from dtglib.evaluate.orders import as_text
 from dtglib.families.base import BASE, families, title_of, titles
 
 KEYS = ["question", "measure", "corpus", "size", "system"]
@@ -116,20 +113,6 @@ def beside_the_paper(table: str, values: pd.DataFrame, folder: Path | None = Non
     )
 
 
-def as_text(of_seeds: pd.Series, digits: int = 1) -> str:
-    """A mean with its standard deviation and the number of seeds.
-
-    >>> as_text(pd.Series([40.0, 42.0, 44.0]))
-    '42.0 ± 2.0 (3 seeds)'
-    >>> as_text(pd.Series([40.0, 40.0, 40.0]))
-    '40.0 (the same with 3 seeds)'
-    """
-    if of_seeds.nunique(dropna=False) == 1:
-        how_many = "one seed" if len(of_seeds) == 1 else f"the same with {len(of_seeds)} seeds"
-        return f"{of_seeds.iloc[0]:.{digits}f} ({how_many})"
-    return f"{of_seeds.mean():.{digits}f} ± {of_seeds.std():.{digits}f} ({len(of_seeds)} seeds)"
-
-
 def circuit_scores(values: pd.DataFrame, folder: Path | None = None) -> pd.DataFrame:
     """Figure 3: mean scores by circuit, model and seed, from the newest record with the public suites."""
     public = values[(values["question"] == MODELS) & (values["measure"] == "SG") & (values["corpus"] != "minilang")]
@@ -140,70 +123,6 @@ def circuit_scores(values: pd.DataFrame, folder: Path | None = None) -> pd.DataF
     suites["score"] *= 100
     suites["model"] = pd.Categorical(suites["model"].map(title_of), titles().values()).remove_unused_categories()
     return suites.groupby(["circuit", "model", "seed"], as_index=False, observed=True)["score"].mean()
-
-
-def orderings(values: pd.DataFrame, said: Sequence[Order] = OF_DTG) -> pd.DataFrame:
-    """For each of a paper's orderings and each corpus, the difference here, and whether the ordering holds."""
-    return pd.DataFrame(
-        {
-            "measure": row["measure"],
-            "the paper says": f"{row['first']} before {row['second']}",
-            "corpus": row["corpus"],
-            "holds": row["by"] > 0,
-            **{key: row[key] for key in ("by", "sd", "seeds", "p")},
-        }
-        for row in differences(values, said).to_dict("records")
-    )
-
-
-def differences(values: pd.DataFrame, asked: Sequence[Order]) -> pd.DataFrame:
-    """By how much the first system is better than the second (or worse, if negative), over the seeds that both have.
-
-    p is from a two-sided paired t test over the seeds; it is missing for one seed, and if all differences are equal.
-    """
-    rows, low = [], {measure.name for measure in measures() if measure.less_is_better}
-    for question, measure, first, second in asked:
-        sign = -1 if measure in low else 1
-        of_measure = values[(values["question"] == question) & (values["measure"] == measure)]
-        for (corpus, size), mine in of_measure.groupby(["corpus", "size"], sort=False):
-            by_seed = mine.pivot_table(index="seed", columns="system", values="value")
-            if first not in by_seed or second not in by_seed:
-                continue
-            won = (sign * (by_seed[first] - by_seed[second])).dropna()
-            if won.empty:
-                continue
-            differ = won.nunique() > 1  # otherwise the t test is undefined
-            rows.append(
-                {
-                    "measure": measure,
-                    "first": first,
-                    "second": second,
-                    "corpus": f"{corpus}, {size}",
-                    "by": won.mean(),
-                    "sd": won.std(),
-                    "seeds": len(won),
-                    "p": float(ttest_1samp(won, 0).pvalue) if differ else None,
-                }
-            )
-    return pd.DataFrame(rows)
-
-
-SIGNIFICANT = 0.05
-
-
-def in_words(rows: pd.DataFrame) -> list[str]:
-    """A sentence for each ordering: whether it holds here, and whether that is significant."""
-    return [_sentence(row) for row in rows.to_dict("records")]
-
-
-def _sentence(row: dict[str, Any]) -> str:
-    verdict = "holds" if row["holds"] else "does not hold"
-    (digits,) = (measure.digits for measure in measures() if measure.name == row["measure"])
-    found = f"{row['measure']}, {row['the paper says']}: {verdict} on {row['corpus']}, by {abs(row['by']):.{digits}f}"
-    if pd.isna(row["p"]):
-        return f"{found}; {'one seed' if row['seeds'] == 1 else 'no spread'}, so it is not tested."
-    chance = "significantly" if row["p"] < SIGNIFICANT else "not significantly"
-    return f"{found}, {chance} over {row['seeds']} seeds (paired t test, p = {row['p']:.3f})."
 
 
 # The columns of the README's table: a measure, the paper's table that has it, and its name there.

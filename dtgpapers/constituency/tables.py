@@ -1,6 +1,6 @@
 """The orders of systems in the paper of DTG that are about TG, whose numbers its authors computed anew."""
 
-from dtglib.runs.measures import MODELS
+from dtglib.evaluate.measures import MODELS
 
 ORDERS = (
     (MODELS, "SG", "DTG", "TG"),

@@ -1,6 +1,6 @@
 """What the tables of the paper of GiLT measure, how to find it in our records, and the orders that the paper finds."""
 
-from dtglib.runs.measures import MODELS, TUNED, Line, Measure
+from dtglib.evaluate.measures import MODELS, TUNED, Line, Measure
 from dtgpapers.gilt.family import WORDS
 from dtgpapers.tuning.measures import OF_TASKS
 

@@ -25,7 +25,7 @@ from dtglib.runs.jobs import Job, jobs_of_seed, jobs_of_training, seeds_of
 from dtglib.runs.parsers import parser_named
 from dtglib.runs.sentence_scores import spread
 from dtglib.runs.settings import Settings, read_size
-from dtglib.runs.silver import parsed
+from dtglib.runs.trees import parsed
 from dtgpapers.translation.apart import sets_apart
 from dtgpapers.translation.challenge_files import ChallengeSet, lowered, public_sets
 from dtgpapers.translation.challenges import by_distance, by_least, challenged, turned_round, with_distances

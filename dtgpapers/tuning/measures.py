@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from dtglib.runs.measures import Line, Measure
+from dtglib.evaluate.measures import Line, Measure
 
 
 def _tuned(task: str, on: str, score: str) -> Callable[[Line], float | None]:

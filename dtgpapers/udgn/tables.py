@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from dtglib.evaluate.measures import MODELS, TUNED, Line, Measure, percent
+from dtglib.evaluate.orders import as_text
 from dtglib.families.base import title_of
-from dtglib.runs.measures import MODELS, TUNED, Line, Measure, percent
 from dtglib.runs.recorded import newest_lines
-from dtglib.runs.tables import as_text, paper
+from dtglib.runs.tables import paper
 
 # Labels of Universal Dependencies that stand for those of the paper, in its order.
 LABELS = {

@@ -18,12 +18,13 @@ from dtglib.basics.papers import paper_named
 from dtglib.basics.record import Run
 from dtglib.cli.main import main
 from dtglib.data.vocabulary import Vocabulary
+from dtglib.evaluate.orders import orderings
 from dtglib.families.base import family_of, load_model
 from dtglib.runs.jobs import jobs_of
 from dtglib.runs.prepare import prepare, read_corpus, trained
 from dtglib.runs.recording import record_evaluation
 from dtglib.runs.settings import compared_at, read_size
-from dtglib.runs.tables import measured_values, orderings
+from dtglib.runs.tables import measured_values
 from dtgpapers.translation import challenges
 from dtgpapers.translation.challenge_files import lowered, public_sets
 from dtgpapers.translation.config import TranslationConfig

@@ -17,13 +17,14 @@ from dtglib.basics.record import Run
 from dtglib.data.corpora import load
 from dtglib.data.treebank import Treebank
 from dtglib.data.vocabulary import Vocabulary
+from dtglib.evaluate.orders import orderings
 from dtglib.families.base import Variant, family, load_model
 from dtglib.runs.ablations import asked, measure, settings_of
 from dtglib.runs.jobs import jobs_of
 from dtglib.runs.prepare import prepare, read_corpus, trained
 from dtglib.runs.recording import record_evaluation
 from dtglib.runs.settings import read_settings, read_size
-from dtglib.runs.tables import beside_the_paper, measured_values, orderings
+from dtglib.runs.tables import beside_the_paper, measured_values
 from dtgpapers.udgn.beliefs import believed, told
 from dtgpapers.udgn.config import MaskedTransformerConfig, UdgnConfig
 from dtgpapers.udgn.decoding import most_probable_heads

@@ -49,6 +49,10 @@ def _none(line: Line) -> None:
     return None
 
 
+def _of_variant(key: str) -> Callable[[Line], float | None]:
+    return lambda line: line.get(key)
+
+
 def percent(key: str) -> Callable[[Line], float | None]:
     """A share in percent, if the line has it."""
     return lambda line: 100 * line[key] if line.get(key) is not None else None
@@ -57,8 +61,10 @@ def percent(key: str) -> Callable[[Line], float | None]:
 PRIMARY = ("mean of 6 circuits of 33 suites", "mean of 6 circuits of 21 suites")  # public, minilang's
 
 MEASURES = (
-    Measure("perplexity", ("BLLIP-LG/PPL",), "a word", _perplexity, lambda line: line.get("per word"), less_is_better=True),
-    Measure("perplexity by beam", (), "a word", _none, lambda line: line.get("per word, by beam"), less_is_better=True),
+    Measure(
+        "perplexity", ("BLLIP-LG/PPL",), "a word", _perplexity, lambda line: line.get("per word"), less_is_better=True
+    ),
+    Measure("perplexity by beam", (), "a word", _none, _of_variant("per word, by beam"), less_is_better=True),
     Measure("BLiMP", ("BLiMP/acc", "BLiMP10pct/acc"), "", _pairs, percent("pairs")),
     Measure("SG", ("SG/score",), "", _suites, percent("suites")),
     Measure("UAS", ("PTB-test/UAS",), "", _reranked),

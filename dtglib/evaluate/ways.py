@@ -1,0 +1,60 @@
+"""Ways to bound log p of sentences from below: by a beam search, or by the trees that a parser proposes."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from torch import nn
+
+from dtglib.data.treebank import Words
+from dtglib.decode.beam import DEFAULT_WIDTHS, Widths, in_parts, search
+from dtglib.decode.stepper import Searchable
+from dtglib.evaluate.likelihood import score_many
+from dtglib.parsing.parser import load_parser
+from dtglib.parsing.propose import METHODS
+
+
+class ByBeam(NamedTuple):
+    """The sum over the derivations that a beam search keeps, a lower bound."""
+
+    widths: Widths = DEFAULT_WIDTHS
+    parser = None
+
+    @property
+    def at_once(self) -> int:
+        """The number of sentences that are best scored at once."""
+        return self.widths.at_once
+
+    def log_probs(self, model: Searchable) -> Callable[[Sequence[Words]], Iterable[float]]:
+        return lambda sentences: (found.log_prob for found in in_parts(search, model, sentences, self.widths))
+
+
+class ByTrees(NamedTuple):
+    """The sum over the trees that a parser proposes for each sentence, a lower bound."""
+
+    parser: Path | str
+    trees: int = 300
+    method: str = "sample"
+    seed: int = 1
+    at_once = 16
+
+    def log_probs(self, model: nn.Module) -> Callable[[Sequence[Words]], Iterable[float]]:
+        parser = load_parser(self.parser)
+
+        def bounds(sentences: Sequence[Words]) -> list[float]:
+            # Sentences with the same ids get the same trees, so that they are a tie.
+            ids = [model.vocabulary.encode(words).ids for words in sentences]
+            different: dict[tuple[int, ...], Words] = {}
+            for known, words in zip(ids, sentences, strict=True):
+                different.setdefault(known, words)
+            proposed = (
+                METHODS[self.method](trees, self.trees, np.random.default_rng([self.seed, *known]))
+                for known, trees in zip(different, parser.distributions(list(different.values())), strict=True)
+            )
+            trees = (model.reading.trees_of(model.vocabulary, one) for one in proposed)
+            scores = score_many(model, zip(different.values(), trees, strict=True))
+            found = dict(zip(different, (scored.bound for scored in scores), strict=True))
+            return [found[known] for known in ids]
+
+        return bounds
