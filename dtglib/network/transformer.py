@@ -299,8 +299,12 @@ class Transformer(Saved):
 
     def log_probs(self, batch: Batch) -> Float[Tensor, " N"]:
         """The log-probability of each target, in nats."""
-        x = self(batch).flatten(0, 1)[batch.predicts]
-        return self.output(x, self.embedding.weight, batch.legal).gather(1, batch.target[:, None])[:, 0]
+        return self.read_off(self(batch), batch)
+
+    def read_off(self, x: Float[Tensor, "B T d"], batch: Batch) -> Float[Tensor, " N"]:
+        """The log-probability of each target, given the output vectors of all positions."""
+        of_targets = x.flatten(0, 1)[batch.predicts]
+        return self.output(of_targets, self.embedding.weight, batch.legal).gather(1, batch.target[:, None])[:, 0]
 
     def loss(self, batch: Batch) -> tuple[Float[Tensor, ""], dict[str, LossPart]]:
         """The sum of all targets' nats. This loss has a single part, with one event per target."""

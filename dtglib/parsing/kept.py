@@ -69,7 +69,6 @@ class KeptParser:
     config: EncoderConfig
     entries: Entries
     network: torch.nn.Module
-    is_compiled = False  # an LSTM would be compiled again for every length
 
     def save(self, folder: str | Path) -> None:
         """Write config, entries and weights into a folder; the weights last, so that a folder with them is whole."""

@@ -42,6 +42,7 @@ from dtglib.basics.record import Run, plain, read_about, read_record
 from dtglib.network.transformer import LossPart
 from dtglib.training.checkpoint import FILE as CHECKPOINT_FILE
 from dtglib.training.checkpoint import REMEDY, differing, read_checkpoint, restore, save_checkpoint
+from dtglib.training.compiled import Compiling, compiled_layers
 from dtglib.training.distributed import Processes, has_bfloat16_units, processes
 from dtglib.training.metrics import Taken, Tally, per_event
 from dtglib.training.prefetch import ahead
@@ -134,13 +135,14 @@ def train(
                 f"{ours.count} processes share the batches of a step, but there are {config.batches_per_step}; "
                 f"set batches_per_step to {ours.count}, or a multiple of it, or let one process train it first"
             )
-        training = _Training(model, course, folder, identity, ours, asked)
-        training.resume()
-        if ours.is_first:
-            _record(training, about or {})
-        else:
-            with quiet():
-                training.go_on(None)
+        with compiled_layers(model) as compiling:
+            training = _Training(model, course, folder, identity, ours, asked, compiling)
+            training.resume()
+            if ours.is_first:
+                _record(training, about or {})
+            else:
+                with quiet():
+                    training.go_on(None)
         ours.wait()  # until the first process has written everything
 
 
@@ -222,8 +224,10 @@ class _Training:
         identity: Mapping[str, Any],
         ours: Processes,
         asked: "_Asked",
+        compiling: Compiling,
     ) -> None:
         self.model, self.course, self.folder, self.ours, self.asked = model, course, folder, ours, asked
+        self.compiling = compiling
         model.to(ours.device)
         config = self.config = course.config
         precision = resolved_precision(config, ours.device)
@@ -234,9 +238,7 @@ class _Training:
         self.size_of_step = sum(sizes) / len(self.steps)
         self.optimizer, self.clipped = config.optimizer(model), config.clipped_together(model)
         self.loss = _Loss(model)
-        is_compiled = ours.device.type == "cuda" and getattr(model, "is_compiled", True)
-        # Not for held-out sentences: compiled without gradients, PyTorch 2.11's sum of a batch was wrong, or infinite.
-        self.shared_loss = ours.share(torch.compile(self.loss) if is_compiled else self.loss)
+        self.shared_loss = ours.share(self.loss)
         self.standing, self.tally, self.saved_at = Standing(), Tally(), time.monotonic()
 
     def resume(self) -> None:
@@ -330,7 +332,7 @@ class _Training:
         came_to = self.tally.line(self.ours)
         if run:
             epoch, rate = self.steps[number - 1].epoch + 1, self._rate(number - 1)
-            run.metric(part="train", step=number, epoch=epoch, learning_rate=rate, **came_to)
+            run.metric(part="train", step=number, epoch=epoch, learning_rate=rate, **came_to, **self.compiling.told)
         self.tally = Tally()  # only now, because its clock starts, and a GPU has just finished the steps above
         parts = {name: value for name, value in came_to.items() if name.startswith("nats_per_")}
         del parts["nats_per_sentence"]

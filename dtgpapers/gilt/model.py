@@ -66,8 +66,6 @@ def mean_of_words(h: Float[Tensor, "P w"], words: Words) -> Float[Tensor, "W w"]
 class Gilt(Transformer):
     """The language model and the scorer."""
 
-    is_compiled = False  # every batch has another number of cells
-
     def __init__(self, config: GiltConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
         self.tables = nn.Parameter(torch.randn(len(config.read), VALUES, config.feature_width))

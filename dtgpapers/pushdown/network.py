@@ -99,7 +99,6 @@ class PushdownModel(Transformer):
     """A language model over words and attachments."""
 
     block, head_class = PushdownBlock, AttachmentHead
-    is_compiled = False  # batches of padded sentences have many shapes
     reading = READING
 
     def __init__(self, config: TransformerConfig, vocabulary: Vocabulary) -> None:

@@ -51,8 +51,6 @@ class Predictions(NamedTuple):
 class Translator(Saved):
     """The whole network."""
 
-    is_compiled = False  # rows come in groups of ever new sizes
-
     def __init__(self, config: TranslationConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
         self.system, self.meanings = SYSTEMS[config.model], Meanings(vocabulary)

@@ -53,8 +53,6 @@ class MaskedBatch(NamedTuple):
 class MaskedModel(Saved, ABC):
     """What these models have in common; a subclass has `vectors`, and begins with its own weights."""
 
-    is_compiled = False  # an LSTM over packed sentences cannot be compiled
-
     def __init__(self, config: MaskedConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
         self.mask = vocabulary.transition(MASK_NAME)

@@ -41,8 +41,6 @@ class PlainBlock(Block):
 class GiltTxl(Transformer):
     """The body; how it answers, its subclasses say."""
 
-    is_compiled = False  # batches of padded prompts have many shapes
-
     def __init__(self, config: TunedConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
         shape = len(config.read), VALUES, config.feature_width

@@ -49,8 +49,6 @@ BODIES: dict[type, type[MaskedModel]] = {
 class Similarity(Saved):
     """A body that reads sentences, and what compares two of them."""
 
-    is_compiled = False
-
     def __init__(self, config: Tuned, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
         self.body = BODIES[type(config)](config, vocabulary)
