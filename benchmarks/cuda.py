@@ -7,7 +7,7 @@
 It is the size of two models: TXL (tokens) and DTG. Correctness comes first: FlexAttention against the dense form,
 bfloat16 against float32, compiled against uncompiled code, in losses and (on CUDA) gradients. Then the ceilings, a copy
 on the device and a large product; then training as train.py does it (packed rows prepared ahead, FlexAttention, fused
-AdamW, bfloat16, compiled), many trees of a sentence as a trie, and a beam search; and how time and memory grow.
+AdamW, bfloat16, compiled layers), many trees of a sentence as a trie, and a beam search; and how time and memory grow.
 
 The sentences are random, but their words agree: the class of a word is that of its head plus one. So there is something
 to learn, and a pair of sentences of which one has a word of a wrong class can be told apart. PyTorch, numba,
@@ -44,7 +44,8 @@ from dtglib.evaluate.likelihood import score_many
 from dtglib.families.base import build, family, family_of
 from dtglib.network.transformer import Batch, Transformer, TransformerConfig, batch_of
 from dtglib.parsing.projective import different_samples
-from dtglib.sequences.structure import dense, flex
+from dtglib.sequences.structure import Flex, Structure, dense, flex
+from dtglib.training.compiled import compiled_graphs, compiled_layers
 from dtglib.training.examples import PACKED, Examples
 from dtglib.training.prefetch import ahead
 from dtglib.training.schedule import TrainConfig, make_optimizer
@@ -77,6 +78,7 @@ TINY = Sizes(
 
 CLASSES, WORDS = 8, 600  # kinds of words that agree, and how many words each has: of one piece each
 WARM_UP = 5  # steps
+COMPILING = 120  # seconds at most for a layer, and as many for the output: what takes longer is measured uncompiled
 
 # BLLIP-LG has 42 million words, a third of which has two pieces in a guess that errs on the slow side. The paper took
 # 35 hours for 4 epochs on an A6000.
@@ -196,7 +198,8 @@ def check(report: _common.Report, model: Transformer, examples: Examples, size: 
     batches = {form: batch_of(packed, form, device, examples.farthest) for form in (dense, flex)}
     exact = {form: found_by(model.log_probs, model, batches[form], torch.float32) for form in batches}
     coarse = {form: found_by(model.log_probs, model, batches[form], torch.bfloat16) for form in batches}
-    compiled = found_by(torch.compile(model.log_probs, backend=compiler(device)), model, batches[flex], torch.bfloat16)
+    with compiled_layers(model, compiler(device), COMPILING) as compiling:
+        compiled = found_by(model.log_probs, model, batches[flex], torch.bfloat16)
     for what, one, other, tolerated in (
         ("flex against dense, float32", exact[flex], exact[dense], 1e-3),
         ("flex against dense, bfloat16", coarse[flex], coarse[dense], 0.1),
@@ -204,7 +207,8 @@ def check(report: _common.Report, model: Transformer, examples: Examples, size: 
         ("bfloat16 against float32, flex", coarse[flex], exact[flex], 0.3),
     ):
         differences = {name: float((one[name] - other[name]).norm() / other[name].norm()) for name in other}
-        report(f"{family_of(model).title}, check: {what}", 1, lambda: None, **differences)
+        beside = compiling.told if one is compiled else {}
+        report(f"{family_of(model).title}, check: {what}", 1, lambda: None, **differences, **beside)
         if not max(differences.values()) < tolerated:
             raise SystemExit(f"{what}: they differ too much, and nothing is measured")
 
@@ -253,20 +257,22 @@ def report_training(
 ) -> None:
     """Steps as train.py takes them, after some to warm up."""
     device = model.embedding.weight.device
-    compiled = torch.compile(model.loss, backend=compiler(device))
+    # On a CPU in the dense form, because FlexAttention does not go backwards there.
+    form, kind = (flex, Flex) if device.type == "cuda" else (dense, Structure)
     optimizer = make_optimizer(model, TrainConfig())
     for group in optimizer.param_groups:
         group["lr"] = 1.5e-4 * group["times"]
-    plan = examples.plan(size.positions, np.random.default_rng(1), device)[: size.steps]
+    plan = PACKED.plan(examples.lengths, size.positions, np.random.default_rng(1))[: size.steps]
     losses, predicted = [], 0
 
     def take(numbers: list[np.ndarray]) -> None:
         nonlocal predicted
         predicted = 0
-        batches = (examples.batch(some, size.positions, device) for some in numbers)
+        placed = (PACKED.place(examples.sequences, some, size.positions) for some in numbers)
+        batches = (batch_of(rows, form, device, examples.farthest) for rows in placed)
         for batch in ahead(batches, device):
             with autocast(device, torch.bfloat16):
-                loss, parts = compiled(batch)
+                loss, parts = model.loss(batch)
             events = parts["transition"].events
             (loss / events).backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 3.0)
@@ -275,33 +281,30 @@ def report_training(
             losses.append(loss.detach() / events)
             predicted += events
 
-    take(plan[:WARM_UP])  # the first batches are those for which code is compiled
-    graphs = compiled_graphs()
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats()
-    work = growth_curves.waited(lambda: take(plan), device)
-    work()
-    useful = sum(int(examples.lengths[numbers].sum()) for numbers in plan)
-    words = sum(len(treebank.sentences[number].words) for numbers in plan for number in numbers)
-    in_bllip = BLLIP_WORDS * (useful / words + MORE_PIECES)
-    floor = _common.operations(model, predicted, useful) / rate
-    report(
-        f"{family_of(model).title}, training: useful positions", useful, work, share=lambda seconds: floor / seconds,
-        hours_for_bllip=lambda seconds: EPOCHS * in_bllip * seconds / useful / 3600,
-        recompilations=compiled_graphs() - graphs,
-        peak_gibibytes=torch.cuda.max_memory_allocated() / 2**30 if device.type == "cuda" else math.nan,
-        first_loss=losses[0].item(), last_loss=losses[-1].item(),
-    )  # fmt: skip
+    with compiled_layers(model, compiler(device), COMPILING, kind) as compiling:
+        take(plan[:WARM_UP])  # the first batch is that for which code is compiled
+        graphs = compiled_graphs()
+        if device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats()
+        work = growth_curves.waited(lambda: take(plan), device)
+        work()
+        useful = sum(int(examples.lengths[numbers].sum()) for numbers in plan)
+        words = sum(len(treebank.sentences[number].words) for numbers in plan for number in numbers)
+        in_bllip = BLLIP_WORDS * (useful / words + MORE_PIECES)
+        floor = _common.operations(model, predicted, useful) / rate
+        how = "training" if compiling.in_time else "training, uncompiled"
+        report(
+            f"{family_of(model).title}, {how}: useful positions", useful, work, share=lambda seconds: floor / seconds,
+            hours_for_bllip=lambda seconds: EPOCHS * in_bllip * seconds / useful / 3600,
+            **compiling.told, recompilations=compiled_graphs() - graphs,
+            peak_gibibytes=torch.cuda.max_memory_allocated() / 2**30 if device.type == "cuda" else math.nan,
+            first_loss=losses[0].item(), last_loss=losses[-1].item(),
+        )  # fmt: skip
 
 
 def compiler(device: torch.device) -> str:
     """On a CPU only that graphs are found: FlexAttention could not go backwards there anyway."""
     return "inductor" if device.type == "cuda" else "eager"
-
-
-def compiled_graphs() -> int:
-    """How many there are by now."""
-    return torch._dynamo.utils.counters["stats"]["unique_graphs"]
 
 
 def report_scoring(report: _common.Report, model: Transformer, size: Sizes) -> None:

@@ -36,6 +36,7 @@ from dtglib.runs.settings import read_size
 from dtglib.sequences.batches import pack, pad
 from dtglib.sequences.columns import COMPOSE, NOTHING
 from dtglib.sequences.structure import dense, flex
+from dtglib.training.compiled import compiled_layers
 from dtglib.transitions import Action, Kind
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -604,17 +605,18 @@ def test_a_config_that_makes_no_sense_is_refused_with_its_line(saved, line, said
 def test_on_cuda_packed_rows_and_flex_give_the_loss_and_gradients_of_the_cpu(name):
     model, numbers = small_model(name, heads=1), range(20)
 
-    def loss_and_gradients(batch: Batch, loss) -> tuple[float, list[Tensor]]:
+    def loss_and_gradients(batch: Batch) -> tuple[float, list[Tensor]]:
         model.zero_grad()
-        nats, _ = loss(batch)
+        nats, _ = model.loss(batch)
         nats.backward()
         return nats.item(), [parameter.grad.clone().cpu() for parameter in model.parameters()]
 
-    expected, gradients = loss_and_gradients(read(name, numbers), model.loss)
+    expected, gradients = loss_and_gradients(read(name, numbers))
     model.cuda()
     sequences = READINGS[name](vocabulary("pieces"), trees())
     packed = batch_of(pack(sequences, numbers, 300), flex, "cuda")
-    found, others = loss_and_gradients(packed, torch.compile(model.loss))
+    with compiled_layers(model):
+        found, others = loss_and_gradients(packed)
     assert found == pytest.approx(expected, rel=1e-5)
     with torch.no_grad():
         assert model.loss(packed)[0].item() == pytest.approx(expected, rel=1e-5)
