@@ -1,4 +1,4 @@
-"""Layers are compiled once for all of them, compute what they computed, and are left as they are if it takes too long."""
+"""Layers are compiled once for all of them, compute what they computed, and stay as they are if it takes too long."""
 
 import shutil
 import time
