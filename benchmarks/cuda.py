@@ -78,7 +78,7 @@ TINY = Sizes(
 
 CLASSES, WORDS = 8, 600  # kinds of words that agree, and how many words each has: of one piece each
 WARM_UP = 5  # steps
-COMPILING = 120  # seconds at most for a layer, and as many for the output: what takes longer is measured uncompiled
+COMPILING = 120.0  # seconds at most for a layer, and as many for the output: what takes longer is measured uncompiled
 
 # BLLIP-LG has 42 million words, a third of which has two pieces in a guess that errs on the slow side. The paper took
 # 35 hours for 4 epochs on an A6000.

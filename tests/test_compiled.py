@@ -61,7 +61,7 @@ def test_one_compilation_serves_all_layers_and_batches_and_computes_the_same(com
     assert len({batch.token.shape for batch in BATCHES}) == 1
     assert len({len(batch.target) for batch in BATCHES}) == len(BATCHES)
     expected, before = [learnt(model, batch) for batch in BATCHES], compiled_graphs()
-    with compiled_layers(model, compiler, limit=3600, form=Structure) as compiling:
+    with compiled_layers(model, compiler, limit=3600.0, form=Structure) as compiling:
         for number, batch in enumerate(BATCHES):
             with torch.compiler.set_stance("fail_on_recompile" if number else "default"):
                 assert_alike(learnt(model, batch), expected[number])

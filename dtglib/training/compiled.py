@@ -29,16 +29,17 @@ from torch._functorch import config as of_gradients
 from dtglib.network.transformer import Block, Transformer
 from dtglib.sequences.structure import Flex
 
-LIMIT = 180  # seconds for each of the two; a guess, which no GPU has tried yet
+LIMIT = 180.0  # seconds for each of the two; a guess, which no GPU has tried yet
 AGAIN = 5  # seconds after which a stop is repeated: where Python collects garbage, an exception is lost
 
+Compiler = Callable[..., Any]  # of a graph and examples of its inputs, as torch.compile takes one
 Function = Callable[[Any, Tensor, Any], Tensor]  # of a module, its input, and a record that has a structure
 
 
 class Compiling:
     """The compilation for one model: what it compiles for, the seconds that it took, and whether it came to its end."""
 
-    def __init__(self, backend: str, limit: float, form: type) -> None:
+    def __init__(self, backend: str | Compiler, limit: float, form: type) -> None:
         self.backend, self.limit, self.form = backend, limit, form
         self.seconds, self.in_time = 0.0, True
 
@@ -72,7 +73,7 @@ class Compiling:
 
 @contextlib.contextmanager
 def compiled_layers(
-    model: nn.Module, backend: str = "inductor", limit: float = LIMIT, form: type = Flex
+    model: nn.Module, backend: str | Compiler = "inductor", limit: float = LIMIT, form: type = Flex
 ) -> Iterator[Compiling]:
     """Within this block, what a model computes in training is compiled for batches whose structure has this form.
 
