@@ -1,147 +1,120 @@
-"""Build the book: the executed notebooks in their order, the tour of the rooms, and what the docstrings say.
+"""Build the book: the guides in this folder, the executed notebooks, and a reference of both packages.
 
-    python book/build.py                    build/book/html/index.html, or in another folder that is named
+    python book/build.py            writes build/book/html/index.html; an argument names another folder
 
-The pages are gathered in build/book/source, and made into a static site with search by Sphinx and MyST-NB. Docstrings
-are Markdown as they stand: an indented block is code. So the reference is drawn from the sources, without importing
-them: a page for each room, and for each module its source.
+A link to a notebook, a record, a module or a room leads to the page of it; a link to any other file becomes plain text.
+Sphinx and MyST-NB make a static site with search from the pages.
 """
 
-import ast
+import json
+import posixpath
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-from dtglib.basics.code import ROOMS
+from room_pages import PACKAGES, ROOT, room_page, rooms_of, source_page
 
-ROOT = Path(__file__).parent.parent
+GUIDES = ("score", "train", "evaluate", "commands", "sizes", "relatives", "faithful", "minilang", "speed", "rooms")
+DOCUMENTS = ("CONTRIBUTING.md", "CHANGELOG.md")
+ORPHAN = "---\norphan: true\n---\n\n"  # a page that is in no table of contents
 
 
 def build(folder: Path) -> None:
-    """Gather the pages, and let Sphinx make HTML of them."""
+    """Write the sources of all pages, and make HTML of them."""
     source, html = folder / "source", folder / "html"
     shutil.rmtree(source, ignore_errors=True)
-    for name, content in _pages().items():
+    for name, content in all_pages().items():
         path = source / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
-    shutil.copy(Path(__file__).with_name("conf.py"), source)
-    command = ["-m", "sphinx", "-b", "html", "--fail-on-warning", "--keep-going", "--quiet", str(source), str(html)]
-    subprocess.run([sys.executable, *command], check=True)
+    for copied in ("book/conf.py", "book/book.css"):
+        shutil.copy(ROOT / copied, source)
+    shutil.copytree(ROOT / "figures", source / "figures")
+    options = ["-b", "html", "--fail-on-warning", "--keep-going", "--quiet"]
+    subprocess.run([sys.executable, "-m", "sphinx", *options, str(source), str(html)], check=True)
     print(html / "index.html")
 
 
-def _pages() -> dict[str, str]:
-    """The content of each page."""
-    chapters = {path.stem: path for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))}
-    readme = (ROOT / "README.md").read_text("utf-8")
-    pages = {"index.md": _index(readme, list(chapters)), "tour.md": _tour(readme)}
-    pages |= {f"notebooks/{name}.ipynb": _linked(path.read_text("utf-8")) for name, path in chapters.items()}
-    for record in sorted((ROOT / "results").rglob("README.md")):
-        pages[record.relative_to(ROOT).as_posix()] = f"{ORPHAN}{_linked(record.read_text('utf-8'))}"
-    for room in ROOMS:
-        pages[f"rooms/{room}.md"] = "\n".join(_room(room))
-        for module in _modules(room):
-            name = module.relative_to(ROOT).as_posix()
-            pages[f"source/{name}.md"] = f"{ORPHAN}# {name}\n\n```python\n{module.read_text('utf-8')}```\n"
+def all_pages() -> dict[str, str]:
+    """The name and content of each page."""
+    notebooks = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+    rooms = {package: rooms_of(package) for package in PACKAGES}
+    contents = {
+        "The course": [f"notebooks/{path.stem}" for path in notebooks],
+        "Guides": GUIDES,
+        **{f"Reference: {package}": [f"{package}/{room}" for room in rooms[package]] for package in PACKAGES},
+        "Development": [Path(name).stem for name in DOCUMENTS],
+    }
+    pages = {"index.md": "\n\n".join([_document("book/index.md"), *map(_contents, contents, contents.values())])}
+    pages |= {f"{name}.md": _document(f"book/{name}.md") for name in GUIDES}
+    pages |= {name: _document(name) for name in DOCUMENTS}
+    pages |= {f"notebooks/{path.name}": _notebook(path) for path in notebooks}
+    for folder in ("results", "benchmarks/records"):
+        for record in sorted((ROOT / folder).rglob("README.md")):
+            name = record.relative_to(ROOT).as_posix()
+            pages[name] = ORPHAN + _document(name)
+    for package in PACKAGES:
+        pages |= {f"{package}/{room}.md": room_page(package, room) for room in rooms[package]}
+        for path in (ROOT / package).rglob("*.py"):
+            pages[f"source/{path.relative_to(ROOT).as_posix()}.md"] = ORPHAN + source_page(path)
     return pages
 
 
-ORPHAN = "---\norphan: true\n---\n\n"  # a page that is in no list of contents
+def _contents(caption: str, pages: list[str]) -> str:
+    """A table of contents for the sidebar."""
+    return f"```{{toctree}}\n:hidden:\n:maxdepth: 1\n:caption: {caption}\n\n" + "\n".join(pages) + "\n```\n"
 
 
-def _linked(text: str) -> str:
-    """Links to a folder with records as links to its page."""
-    return re.sub(r"\]\(((?:[./]*results/)?20[\w-]+|[./]*results)/?\)", r"](\1/README.md)", text)
+def _document(name: str) -> str:
+    return relinked((ROOT / name).read_text("utf-8"), name)
 
 
-def _tour(readme: str) -> str:
-    """The README's tour of the repository; its links lead to the pages of the book, if there is one."""
-    (section,) = re.findall(r"## (Where things are\n\n(?:\|.*\n)+)", readme)
-
-    def link(found: re.Match) -> str:
-        text, target = found.groups()
-        if target.endswith(".ipynb"):
-            return f"[{text}]({target})"
-        room = target.removeprefix("dtglib/")
-        return f"[{text}](rooms/{room}.md)" if room in ROOMS else text
-
-    return "# " + re.sub(r"\[([^]]+)\]\(([^)]+)\)", link, section)
-
-
-def _index(readme: str, chapters: list[str]) -> str:
-    """The first page: the first sentences of the README, and all chapters."""
-    opening = readme.split("\n\n")[:2]
-    contents = {
-        "The notebooks": [f"notebooks/{name}" for name in chapters],
-        "The rooms": ["tour", *(f"rooms/{room}" for room in ROOMS)],
-    }
-    trees = (
-        f"```{{toctree}}\n:maxdepth: 1\n:caption: {caption}\n\n" + "\n".join(pages) + "\n```"
-        for caption, pages in contents.items()
-    )
-    tour = "The rooms stand in the order in which data passes through them; each imports only from those before it."
-    return "\n\n".join([*opening, tour, *trees]) + "\n"
+def _notebook(path: Path) -> str:
+    """A notebook whose cells with imports are folded, without the marks of nbval."""
+    notebook = json.loads(path.read_text("utf-8"))
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            source = relinked(source, path.relative_to(ROOT).as_posix())
+        elif re.match(r"(import|from) ", source):
+            cell["metadata"]["tags"] = [*cell["metadata"].get("tags", []), "hide-input"]
+        cell["source"] = source.removeprefix("# NBVAL_CHECK_OUTPUT\n")
+    return json.dumps(notebook)
 
 
-def _modules(room: str) -> list[Path]:
-    return sorted((ROOT / "dtglib" / room).rglob("*.py"))
+def relinked(text: str, place: str) -> str:
+    """Replace the links of a file of the repository by links to pages; code blocks stay as they are."""
+
+    def link(match: re.Match) -> str:
+        image, label, target = match.groups()
+        path, _, fragment = target.partition("#")
+        if ":" in target or not path:
+            return match[0]
+        page = page_of(posixpath.normpath(posixpath.join(posixpath.dirname(place), path)))
+        if not page:
+            return label
+        return f"{image}[{label}](/{page}{'#' if fragment else ''}{fragment})"
+
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
+    parts[::2] = [re.sub(r"(!?)\[([^]]*)\]\(([^)\s]+)\)", link, part) for part in parts[::2]]
+    return "".join(parts)
 
 
-def _room(room: str) -> Iterator[str]:
-    """The page of a room: its door, then each module with its public classes and functions."""
-    door, *modules = _modules(room)
-    yield f"# {room}\n\n{_as_markdown(door)}\n"
-    for path in modules:
-        if path.name == "__init__.py" and not _as_markdown(path):
-            continue
-        name = path.relative_to(ROOT).as_posix()
-        yield f"## {path.relative_to(ROOT / 'dtglib' / room).as_posix()}\n\n[source](/source/{name}.md)\n"
-        yield _as_markdown(path) + "\n"
-        for node in ast.parse(path.read_text("utf-8")).body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
-                yield from _member(node, 3)
-
-
-def _member(node: ast.FunctionDef | ast.ClassDef, level: int) -> Iterator[str]:
-    """A function with its signature, or a class with its fields and methods."""
-    yield f"{'#' * level} {node.name}\n\n```python\n{_signature(node)}\n```\n\n{_text(ast.get_docstring(node))}\n"
-    if isinstance(node, ast.ClassDef):
-        for method in node.body:
-            if isinstance(method, ast.FunctionDef) and not method.name.startswith("_") and ast.get_docstring(method):
-                yield from _member(method, level + 1)
-
-
-def _signature(node: ast.FunctionDef | ast.ClassDef) -> str:
-    """The head of a definition; of a class with its fields, too."""
-    if isinstance(node, ast.FunctionDef):
-        returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-        return f"def {node.name}({ast.unparse(node.args)}){returns}"
-    bases = f"({', '.join(map(ast.unparse, node.bases))})" if node.bases else ""
-    fields = [f"    {ast.unparse(line)}" for line in node.body if isinstance(line, ast.AnnAssign)]
-    return "\n".join([f"class {node.name}{bases}:", *fields]) if fields else f"class {node.name}{bases}"
-
-
-def _as_markdown(path: Path) -> str:
-    return _text(ast.get_docstring(ast.parse(path.read_text("utf-8"))))
-
-
-def _text(docstring: str | None) -> str:
-    """A docstring as Markdown: examples are fenced, as an indented block is code already; # and < mean themselves."""
-    found, fenced = [], False
-    for line in (docstring or "").splitlines():
-        if line.startswith(">>>") and not fenced:
-            found.append("```python")
-            fenced = True
-        elif not line.strip() and fenced:
-            found.append("```")
-            fenced = False
-        is_text = not fenced and not line.startswith("    ")
-        found.append(re.sub(r"([*<|])(?=\S)|^(\s*)([#+-])", r"\\\g<0>", line) if is_text and "`" not in line else line)
-    return "\n".join([*found, "```"] if fenced else found)
+def page_of(path: str) -> str | None:
+    """The page for a file or folder of the repository; None if it has no page."""
+    first, *rest = path.split("/")
+    if first == "book" and path.endswith(".md"):
+        return rest[0]
+    if path in DOCUMENTS or (first in ("notebooks", "figures") and rest):
+        return path
+    if first in ("results", "benchmarks"):
+        readme = path if path.endswith(".md") else f"{path}/README.md"
+        return readme if (ROOT / readme).is_file() else None
+    if first in PACKAGES and rest and (ROOT / path).exists():
+        return f"source/{path}.md" if path.endswith(".py") else f"{first}/{rest[0]}.md"
+    return None
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ pd.set_option("display.width", 200, "display.max_columns", None)
 values = measured_values()
 
 # %% [markdown]
-# In short: on minilang, with the standard deviation over seeds; small, the paper's numbers, of another corpus and size.
+# In short, on minilang: means and standard deviations over seeds.
 
 # %%
 as_markdown(values)

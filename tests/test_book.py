@@ -1,5 +1,6 @@
-"""The book is built without warnings; its pictures show, its search finds, and its links lead somewhere."""
+"""The book is built without warnings; its pictures show, its search finds pages, and no link is broken."""
 
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -10,11 +11,13 @@ import pytest
 from lab import Lab, browser, find_browser, wait
 from running import ROOT
 
-from dtglib.basics.code import ROOMS
+sys.path.insert(0, str(ROOT / "book"))
+from build import GUIDES, PACKAGES, rooms_of
 
 pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
-CHAPTERS = [path.stem for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))]
+NOTEBOOKS = [f"notebooks/{path.stem}.html" for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))]
+ROOMS = [f"{package}/{room}.html" for package in PACKAGES for room in rooms_of(package)]
 
 
 @pytest.fixture(scope="module")
@@ -33,16 +36,25 @@ def page(book, tmp_path_factory) -> Lab:
         yield page
 
 
-def test_the_chapters_are_the_notebooks_and_then_the_rooms_in_their_order(book):
-    links = Links(book / "index.html").targets
-    chapters = [link for link in links if link.startswith(("notebooks/", "rooms/"))]
-    expected = [*(f"notebooks/{name}.html" for name in CHAPTERS), *(f"rooms/{room}.html" for room in ROOMS)]
-    assert list(dict.fromkeys(chapters)) == expected
+def test_the_front_page_has_three_doors_and_the_sidebar_all_chapters_in_order(book):
+    links = Links(book / "index.html")
+    assert {"read-the-course", "score-your-sentences", "train-on-your-treebank"} <= links.names
+    starts = ("notebooks/", *(f"{name}.html" for name in GUIDES), *(f"{package}/" for package in PACKAGES))
+    chapters = dict.fromkeys(link for link in links.targets if link.startswith(starts))
+    assert list(chapters) == [*NOTEBOOKS, *(f"{name}.html" for name in GUIDES), *ROOMS]
 
 
-def test_formulas_are_set_and_the_tour_leads_to_the_rooms(book):
+def test_a_copyright_is_named(book):
+    assert re.search(r"Copyright &#169; 2026 the dtglib authors", (book / "index.html").read_text("utf-8"))
+
+
+def test_formulas_are_set_and_the_page_of_rooms_leads_to_the_rooms(book):
     assert 'class="math' in (book / "notebooks" / "02_masks.html").read_text("utf-8")
-    assert {f"rooms/{room}.html" for room in ROOMS} <= set(Links(book / "tour.html").targets)
+    assert set(ROOMS) <= set(Links(book / "rooms.html").targets)
+
+
+def test_the_imports_of_a_notebook_are_folded(book):
+    assert "Show the imports" in (book / "notebooks" / "02_masks.html").read_text("utf-8")
 
 
 class Links(HTMLParser):
@@ -54,9 +66,9 @@ class Links(HTMLParser):
         self.feed(path.read_text("utf-8"))
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        found = dict(attributes)
-        self.names.add(found.get("id"))
-        self.targets += [value for name in ("href", "src") if (value := found.get(name))]
+        values = dict(attributes)
+        self.names.add(values.get("id"))
+        self.targets += [value for name in ("href", "src") if (value := values.get(name))]
 
 
 def test_no_link_inside_the_book_is_broken(book):
@@ -76,16 +88,16 @@ def test_no_link_inside_the_book_is_broken(book):
 
 def test_the_pictures_of_a_notebook_show(book, page):
     page.visit((book / "notebooks" / "02_masks.html").as_uri(), "document.readyState === 'complete'")
-    sizes = page.value("[...document.querySelectorAll('.cell_output img')].map(one => one.naturalWidth)")
+    sizes = page.value("[...document.querySelectorAll('.cell_output img')].map(image => image.naturalWidth)")
     assert len(sizes) > 10 and min(sizes) > 200
 
 
 def test_a_search_for_compose_finds_the_page_of_structures(book, page):
     page.visit((book / "search.html").as_uri() + "?q=COMPOSE", "document.readyState === 'complete'")
-    found = "[...document.querySelectorAll('#search-results li a')].map(one => one.getAttribute('href'))"
+    results = "[...document.querySelectorAll('#search-results li a')].map(link => link.getAttribute('href'))"
     # Results come one after the other.
     wait(
-        lambda: any(link.startswith("rooms/sequences.html") for link in page.value(found)),
+        lambda: any(link.startswith("dtglib/sequences.html") for link in page.value(results)),
         30,
         "the page of structures among the results of the search",
     )

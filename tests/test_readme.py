@@ -1,13 +1,14 @@
-"""Every command and every snippet of the README, run as printed; what it prints is what the README shows.
+"""Every command and every snippet of the README and of the book's guides runs as printed, and prints what they show.
 
 They run in a scratch repository whose configs are tiny, with a treebank, a text, a suite and pairs of the names that
-the README uses. What is left out stands in LEFT_OUT, with its reason.
+the guides use. LEFT_OUT has the commands that are not run, with the reason.
 """
 
 import json
 import re
 import shlex
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -22,22 +23,31 @@ from dtglib.data.treebank import write_conllu
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
-README = (ROOT / "README.md").read_text("utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+# In this order: `train` makes the models that later pages use.
+PAGES = ["README.md", *(f"book/{name}.md" for name in ("commands", "train", "score", "evaluate", "minilang"))]
+PAGES += ["book/sizes.md", "book/speed.md", *(["book/relatives.md"] if find_spec("dtgpapers") else [])]
+BLOCKS = [
+    (page, kind, block)
+    for page in PAGES
+    for kind, block in re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)
+]
 
 LEFT_OUT = {
     "torchrun": "tests/test_several.py",
     "sbatch": "tests/test_slurm.py",
     "make": "the Makefile's targets are what CI runs",
-    "python -m dtglib reproduce": "tests/test_reproduce.py",
     "python benchmarks": "tests/test_benchmarks.py",
-    "pytest -m cuda": "it wants a GPU",
+    "pytest -m cuda": "it needs a GPU",
     "dtglib suites minilang": "minutes; tests/test_syntactic.py",
     "dtglib blimp --fraction": "an hour; tests/test_syntactic.py",
-    "dtglib challenge --model": "minutes; tests/test_translation_commands.py",
-    "dtglib tune": "it needs a GiLT, and half an hour; tests/test_tuning_command.py",
     "dtglib reading": "minutes, on the corpus itself; tests/test_reading_times.py",
+    "dtglib evaluate": "half an hour; tests/test_recording.py",
 }
+if "book/relatives.md" in PAGES:
+    LEFT_OUT |= {
+        "dtglib challenge --model": "minutes; tests/papers/translation",
+        "dtglib tune": "it needs a GiLT, and half an hour; tests/papers/tuning",
+    }
 
 
 # A translator that is trained in a moment.
@@ -52,7 +62,7 @@ def commands_in(block: str) -> list[str]:
     return [line for line in lines if line]
 
 
-COMMANDS = [command for kind, block in BLOCKS if kind == "sh" for command in commands_in(block)]
+COMMANDS = [command for _, kind, block in BLOCKS if kind == "sh" for command in commands_in(block)]
 RUN = [command for command in COMMANDS if not command.startswith(tuple(LEFT_OUT))]
 
 
@@ -77,24 +87,28 @@ def place(tmp_path_factory) -> Path:
     return folder
 
 
-def test_what_is_left_out_is_still_in_the_readme():
-    assert [reason for start, reason in LEFT_OUT.items() if not any(one.startswith(start) for one in COMMANDS)] == []
-    assert len(RUN) > 20 and all(one.startswith("dtglib ") for one in RUN)
+def test_each_command_that_is_left_out_is_on_a_page():
+    unused = [start for start in LEFT_OUT if not any(command.startswith(start) for command in COMMANDS)]
+    assert unused == []
+    assert len(RUN) > 20 and all(command.startswith("dtglib ") for command in RUN)
 
 
 def test_the_commands_run_as_printed(place, monkeypatch, capsys):
     monkeypatch.chdir(place)
     for command in RUN:
         _, *arguments = shlex.split(command)
-        if arguments[0] in ("train", "train-parser"):  # the README trains it in two ways
+        if arguments[0] in ("train", "train-parser"):  # several pages train my-model
             shutil.rmtree(arguments[arguments.index("--out") + 1], ignore_errors=True)
         assert main(arguments) == 0, f"{command}: {capsys.readouterr().err}"
 
 
-def test_the_first_screen_shows_what_its_commands_print(place, monkeypatch, capsys):
+SHOWN = [(page, block) for page, kind, block in BLOCKS if kind == "console"]
+
+
+@pytest.mark.parametrize(("page", "block"), SHOWN, ids=[page for page, _ in SHOWN])
+def test_a_command_prints_what_the_page_shows(page, block, place, monkeypatch, capsys):
     monkeypatch.chdir(place)
-    ((_, shown),) = [block for block in BLOCKS if block[0] == "console"]
-    for part in re.split(r"^\$ ", shown, flags=re.MULTILINE)[1:]:
+    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         command, _, expected = part.partition("\n")
         if not command.startswith("dtglib "):
             assert command == ". .venv/bin/activate" and not expected
@@ -106,14 +120,21 @@ def test_the_first_screen_shows_what_its_commands_print(place, monkeypatch, caps
         np.testing.assert_allclose(*numbers, atol=2e-3, err_msg=command)  # processors round differently
 
 
+def test_with_the_wrong_verb_the_surprisal_is_what_the_readme_says(place, monkeypatch, capsys):
+    monkeypatch.chdir(place)
+    assert main(["surprisal", "The keys to the cabinet is on the table ."]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if " is " in line]
+    (shown,) = re.findall(r"the surprisal in the sixth line is (\d\.\d+)", (ROOT / "README.md").read_text("utf-8"))
+    assert float(line.split()[4]) == pytest.approx(float(shown), abs=2e-3)
+
+
 def test_the_snippets_run_as_printed(place, monkeypatch):
-    """After the commands, which have made my-model and my-parser."""
     monkeypatch.chdir(place)
     names = {
         "my_surprisals": lambda sentences: [np.arange(len(words)) for words in sentences],
         "my_log_probs": lambda sentences: [-float(len(words)) for words in sentences],
     }
-    for kind, block in BLOCKS:
+    for page, kind, block in BLOCKS:
         if kind == "python":
-            exec(compile(block, "README.md", "exec"), names)
+            exec(compile(block, page, "exec"), names)
     assert names["scored"].bound <= 0 and names["trees"].heads.shape[1] == 4

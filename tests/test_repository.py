@@ -90,3 +90,17 @@ def test_every_recorded_run_stands_in_the_table_of_runs():
     runs = [path.parent.name for path in (ROOT / "results").glob("*/record.json")]
     named = re.findall(r"^\| \[(.+?)\]", (ROOT / "results" / "README.md").read_text("utf-8"), re.MULTILINE)
     assert sorted(named) == sorted(runs)
+
+
+def test_git_runs_the_linter_before_a_commit_where_pre_commit_is_installed():
+    hooks = [
+        hook
+        for repo in yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+        for hook in repo["hooks"]
+    ]
+    assert [(hook["entry"], hook["language"]) for hook in hooks] == [("make lint", "system")]
+
+
+def test_the_changelog_begins_with_this_version():
+    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert headings[0] == __version__

@@ -1,4 +1,4 @@
-"""The basis of every other room: errors for the user, atomic files, locks, progress bars, configs, records of runs.
-In: nothing from dtglib. Out: functions that know nothing of language; `cache_folder` and `jit` keep compiled kernels.
+"""The basis of all other rooms: errors, atomic files, locks, progress bars, configs, records of runs.
+In: nothing from dtglib. Out: functions that know nothing of language.
 Read first: errors.py, then config.py.
 """

@@ -1,4 +1,4 @@
-"""From a trained network to derivations: beam search, sampling, and many trees of one sentence at once.
-In: words, or nothing where sentences are drawn. Out: log-probabilities of beginnings and sentences, and trees.
-Read first: stepper.py (what a search asks of a model), then beam.py.
+"""From a network to derivations: beam search, sampling, and the scoring of many trees of one sentence.
+In: words; nothing for sampling. Out: log-probabilities of prefixes and sentences, and trees.
+Read first: stepper.py (the protocol between search and model), then beam.py.
 """

@@ -1,4 +1,4 @@
-"""The kinds of models, one record each; no other room needs to know which kind of model it handles.
+"""The kinds of models, one record each; no other room needs to know with which kind it works.
 In: the name of a family. Out: its training data, networks, searches and scores.
 Read first: base.py, then dtg.py.
 """

@@ -2,7 +2,7 @@
 
     values = measured_values()                   all records: a row per system, measure, corpus, size and seed
     beside_the_paper("table2", values)           the paper's number, then ours, a column for each corpus and size
-    as_markdown(values)                          the table of the README: models, and what was measured of them
+    as_markdown(values)                          the README's table: a row for each model, a column for each measure
 
 Models are compared with models, and variants with the variants that answer the same question (ablations.py). A model
 whose variants are recorded without it stands beside them with the numbers of its own record.
@@ -125,13 +125,13 @@ def circuit_scores(values: pd.DataFrame, folder: Path | None = None) -> pd.DataF
     return suites.groupby(["circuit", "model", "seed"], as_index=False, observed=True)["score"].mean()
 
 
-# The columns of the README's table: a measure, the paper's table that has it, and its name there.
-COLUMNS = (
-    ("perplexity", "table2", "perplexity of a word"),
-    ("SG", "table2", "test suites"),
-    ("BLiMP", "table2", "minimal pairs"),
-    ("UAS", "table3", "UAS, reranked"),
-)
+# The columns of the README's table: a measure and its name there.
+COLUMNS = {
+    "perplexity": "perplexity per word",
+    "SG": "test suites",
+    "BLiMP": "minimal pairs",
+    "UAS": "UAS, reranked",
+}
 
 
 class Markdown(str):
@@ -143,21 +143,14 @@ class Markdown(str):
     __repr__ = str.__str__
 
 
-def as_markdown(values: pd.DataFrame, folder: Path | None = None, corpus: str = "minilang") -> Markdown:
-    """A row for each model, and for each measure ours on one corpus and, small, the paper's on another."""
+def as_markdown(values: pd.DataFrame, corpus: str = "minilang") -> Markdown:
+    """A row for each model, and a column for each measure, on one corpus."""
     ours = values[(values["question"] == MODELS) & (values["corpus"] == corpus)]
-    in_papers = {measure.name: measure.papers for measure in measures()}
-    columns: list[dict[str, str]] = []
-    for name, table, _ in COLUMNS:
-        of_measure = ours[ours["measure"] == name]
-        columns.append(of_measure.groupby("system")["value"].agg(_in_short).to_dict())
-        theirs = paper(table, folder)
-        theirs = theirs[theirs["metric"].isin(in_papers[name])]
-        columns.append({row.system: f"<sub>{row.value}</sub>" for row in theirs.itertuples()})
-    head = ["", *(title for _, _, name in COLUMNS for title in (name, "<sub>paper</sub>"))]
-    systems = [name for name in titles().values() if any(name in column for column in columns[::2])]
-    rows = [[name, *(column.get(name, "") for column in columns)] for name in systems]
-    return Markdown("\n".join(f"| {' | '.join(row)} |" for row in [head, ["---", *["---:"] * len(columns)], *rows]))
+    columns = [ours[ours["measure"] == name].groupby("system")["value"].agg(_in_short).to_dict() for name in COLUMNS]
+    systems = [title for title in titles().values() if any(title in column for column in columns)]
+    rows = [[title, *(column.get(title, "") for column in columns)] for title in systems]
+    head = [["", *COLUMNS.values()], ["---", *["---:"] * len(columns)]]
+    return Markdown("\n".join(f"| {' | '.join(row)} |" for row in [*head, *rows]))
 
 
 def _in_short(values: pd.Series) -> str:

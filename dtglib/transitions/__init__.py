@@ -1,4 +1,4 @@
-"""The stack machines that write a sentence with its tree: the legal actions, their effects, and the oracle.
+"""Transition systems, which write a sentence with its tree: legal actions, their effects, and the oracle.
 In: heads, or actions. Out: actions, or heads.
 Read first: protocol.py, then arc_standard.py and derivation.py.
 
