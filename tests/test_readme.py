@@ -40,6 +40,7 @@ LEFT_OUT = {
     "pytest -m cuda": "it needs a GPU",
     "dtglib suites minilang": "minutes; tests/test_syntactic.py",
     "dtglib blimp --fraction": "an hour; tests/test_syntactic.py",
+    "dtglib blimp minilang": "minutes; tests/test_syntactic.py",
     "dtglib reading": "minutes, on the corpus itself; tests/test_reading_times.py",
     "dtglib evaluate": "half an hour; tests/test_recording.py",
 }
