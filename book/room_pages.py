@@ -39,7 +39,7 @@ def _imports(path: Path) -> set[str]:
 
 
 def files_of(package: str, room: str) -> list[Path]:
-    """The modules of a room in reading order, without those that have no docstring."""
+    """The modules of a room in reading order, folder by folder, without those that have no docstring."""
     folder = ROOT / package / room
     paths = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in folder.rglob("*.py")}
     door = paths.pop(f"{package}.{room}.__init__")
@@ -48,7 +48,8 @@ def files_of(package: str, room: str) -> list[Path]:
     _, _, first = _docstring(door).partition("Read first:")
     named = [f"{package}.{room}.{name.replace('/', '.')}" for name in re.findall(r"([\w/]+)\.py", first)]
     named = [name for name in named if name in paths]
-    return [paths[name] for name in dict.fromkeys([*named, *TopologicalSorter(imports).static_order()])]
+    ordered = sorted(TopologicalSorter(imports).static_order(), key=lambda name: paths[name].parent)
+    return [paths[name] for name in dict.fromkeys([*named, *ordered])]
 
 
 def _docstring(path: Path) -> str:

@@ -59,7 +59,7 @@ NUMBER = re.compile(r"-?\d+\.\d+")
 
 def commands_in(block: str) -> list[str]:
     """The commands of a block of shell, without comments."""
-    lines = (re.sub(r"\s+#.*", "", line).strip() for line in block.replace("\\\n", " ").splitlines())
+    lines = (re.sub(r"(^|\s+)#.*", "", line).strip() for line in block.replace("\\\n", " ").splitlines())
     return [line for line in lines if line]
 
 
