@@ -95,7 +95,7 @@ words, widths = sum(suite.items[0].conditions["match_sing"], ()), widths_of(firs
 rows = {}
 for name, model in models.items():
     (found,) = search(model.stepper(), model.vocabulary, [words], widths)
-    tree = None if found.tree is None else family(name).trees.shown(model, words, found.tree.tolist())
+    tree = None if found.tree is None else family(name).trees.shown(model.vocabulary, words, found.tree.tolist())
     rows[names[name]] = {"log p": round(found.log_prob, 2), "tree": tree}
 pd.DataFrame(rows).T
 

@@ -160,7 +160,7 @@ words, widths = sum(suite.items[0].conditions["match_sing"], ()), widths_of(firs
 rows = {}
 for name, model in models.items():
     (best,) = search(model.stepper(), model.vocabulary, [words], widths)
-    tree = family(name).trees.shown(model, words, best.tree.tolist()) if name in READ_BY else None
+    tree = family(name).trees.shown(model.vocabulary, words, best.tree.tolist()) if name in READ_BY else None
     rows[names[name]] = {"log p": round(best.log_prob, 2), "arcs": tree}
 pd.DataFrame(rows).T
 

@@ -334,7 +334,7 @@ def test_what_is_drawn_has_labels_and_is_shown_with_them():
     model = small_model("dtg", Vocabulary.of_words([["a", "b"]], arcs(3, TWO)))
     drawn = generate(model.stepper(), model.vocabulary, 5, torch.Generator().manual_seed(1))
     for one in drawn:
-        text = family_of(model).trees.shown(model, one.words, one.tree.tolist())
+        text = family_of(model).trees.shown(model.vocabulary, one.words, one.tree.tolist())
         heads, labels = zip(*(item.split(":") for item in text.split()), strict=True)
         assert list(map(int, heads)) == one.tree[: len(one.words)].tolist()
         assert list(labels) == labels_of(model.vocabulary.symbols, one.tree.tolist())

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dtglib.basics.errors import UserError
 
@@ -190,15 +190,13 @@ def _default(kind: str, about: str | None) -> str:
     return chosen
 
 
-def searched_model(folder: Path) -> Any:
-    """The model in a folder, on a GPU if there is one; a model that cannot be searched is an error."""
-    from dtglib.families.base import family_of, load_model
-    from dtglib.training.distributed import device_at_hand
+def require_searched(folder: Path) -> None:
+    """An error if the model in a folder cannot be searched."""
+    from dtglib.families.base import family, family_name_in
 
-    model = load_model(folder, device_at_hand())
-    if not family_of(model).likelihood.is_searched:
-        raise UserError(f"{family_of(model).title} has no left-to-right probabilities, which this command needs")
-    return model
+    kind = family(family_name_in(folder))
+    if not kind.likelihood.is_searched:
+        raise UserError(f"{kind.title} has no left-to-right probabilities, which this command needs")
 
 
 def widths_from(options: argparse.Namespace) -> "Widths":

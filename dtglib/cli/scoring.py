@@ -10,7 +10,8 @@ import json
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +31,8 @@ from dtglib.cli.options import (
     name,
     parser_name,
     print_table,
+    require_searched,
     say_that_no_parser_is_asked,
-    searched_model,
     seed,
     sentences_of,
     widths_from,
@@ -41,6 +42,7 @@ from dtglib.cli.together import is_first
 # Imported by type checkers only, so annotations that name these are not checked in tests.
 if TYPE_CHECKING:
     from dtglib.evaluate.surprisal import Surprisal
+    from dtglib.families.base import Family
 
 
 def _score_options(sub: argparse.ArgumentParser) -> None:
@@ -56,29 +58,29 @@ def score(options: argparse.Namespace) -> None:
     """Score sentences: log p of each, perplexities of all."""
     from dtglib.basics.released import RELEASED_FOR
     from dtglib.evaluate.perplexity import perplexity
-    from dtglib.families.base import family_of, load_model
+    from dtglib.families.base import family, family_name_in
     from dtglib.runs.sentence_scores import scores_of
 
     folder = model_folder(options, options.text)
-    model = load_model(folder)
-    family = family_of(model)
-    likelihood = family.likelihood
+    kind = family(family_name_in(folder))
+    likelihood = kind.likelihood
     likelihood.check(folder, options.text)
     sentences = sentences_of(options)
     parser = widths = None
     if likelihood.sums_over_trees:
-        parser = _proposer(options, folder, RELEASED_FOR[family.trees.proposed_by])
+        parser = _proposer(options, folder, RELEASED_FOR[kind.trees.proposed_by])
     else:
-        say_that_no_parser_is_asked(options, model.config.model)
+        say_that_no_parser_is_asked(options, kind.name)
         widths = widths_from(options) if likelihood.needs_search else None
     drawn = options.trees, options.method, options.seed
     scores = scores_of(folder, sentences, parser, *drawn, widths, is_kept=False)
     total = perplexity(scores)
+    shown = _as_shown(kind, folder)
     name = likelihood.perplexity.replace("-", "_")
     totals = {**total._asdict(), f"{name}_per_piece": total.per_piece, f"{name}_per_word": total.per_word}
     if options.json:
         rows = [
-            {"text": " ".join(of.words), **row._asdict(), "best": row.best and _shown(model, of.words, row.best)}
+            {"text": " ".join(of.words), **row._asdict(), "best": row.best and shown(of.words, row.best)}
             for of, row in zip(sentences, scores, strict=True)
         ]
         found = {"log_prob": likelihood.name, "sentences": list(map(finite, rows)), "totals": finite(totals)}
@@ -88,7 +90,7 @@ def score(options: argparse.Namespace) -> None:
         [
             {
                 "words": row.words, "pieces": row.pieces, "trees": row.trees, likelihood.name: round(row.log_prob, 4),
-                "best tree": in_a_line(row.best and _shown(model, sentence.words, row.best)),
+                "best tree": in_a_line(row.best and shown(sentence.words, row.best)),
                 "sentence": " ".join(sentence.words),
             }
             for sentence, row in zip(sentences, scores, strict=True)
@@ -131,7 +133,7 @@ def surprisal(options: argparse.Namespace) -> None:
     if options.picture:
         _check_picture(options, len(sentences))
     folder = model_folder(options, options.text)
-    model = searched_model(folder)
+    require_searched(folder)
     found = surprisals_by(folder, sentences, widths_from(options))
     _warn_of_deaths(found)
     if options.json:
@@ -142,7 +144,7 @@ def surprisal(options: argparse.Namespace) -> None:
         # What is not known, as after the death of all hypotheses, is left blank.
         print_table(frame.round(4).astype(object).where(frame.notna(), "").to_dict("records"))
     if options.picture and is_first():
-        _draw(options, model, sentences[0])
+        _draw(options, folder, sentences[0])
 
 
 def _check_picture(options: argparse.Namespace, sentences: int) -> None:
@@ -155,12 +157,14 @@ def _check_picture(options: argparse.Namespace, sentences: int) -> None:
     )
 
 
-def _draw(options: argparse.Namespace, model: Any, words: Sequence[str]) -> None:
+def _draw(options: argparse.Namespace, folder: Path, words: Sequence[str]) -> None:
     from dtglib.basics.files import write_atomically
     from dtglib.evaluate.surprisal import UNITS, moments
-    from dtglib.families.base import family_of
+    from dtglib.families.base import family_of, load_model
     from dtglib.pictures.plot import draw_reading
+    from dtglib.training.distributed import device_at_hand
 
+    model = load_model(folder, device_at_hand())
     read = moments(model, words, widths_from(options))
     if not family_of(model).trees.are_parses:
         read = [one._replace(heads=[]) for one in read]
@@ -220,13 +224,17 @@ def sample(options: argparse.Namespace) -> None:
     import torch
 
     from dtglib.decode.sampling import Taste, generate
-    from dtglib.families.base import family_of
+    from dtglib.families.base import family_of, load_model
+    from dtglib.training.distributed import device_at_hand
 
-    model = searched_model(model_folder(options))
+    folder = model_folder(options)
+    require_searched(folder)
+    model = load_model(folder, device_at_hand())
     random = torch.Generator(model.embedding.weight.device).manual_seed(options.seed)
     taste = Taste(options.temperature, options.top_k, options.top_p)
+    shown = _as_shown(family_of(model), folder)
     drawn = list(generate(model.stepper(), model.vocabulary, options.number, random, options.words, taste))
-    trees = [None if one.tree is None else _shown(model, one.words, one.tree.tolist()) for one in drawn]
+    trees = [None if one.tree is None else shown(one.words, one.tree.tolist()) for one in drawn]
     name = family_of(model).trees.called
     pairs = list(zip(drawn, trees, strict=True))
     if options.json:
@@ -241,11 +249,11 @@ def sample(options: argparse.Namespace) -> None:
     )
 
 
-def _shown(model: Any, words: Sequence[str], tree: Sequence[int]) -> list[int] | str:
-    """A tree in the form of the model's family."""
-    from dtglib.families.base import family_of
+def _as_shown(kind: "Family", folder: Path) -> Callable[[Sequence[str], Sequence[int]], list[int] | str]:
+    """The function that writes a tree in the form of a family, given the words and the tree."""
+    from dtglib.data.vocabulary import Vocabulary
 
-    return family_of(model).trees.shown(model, words, tree)
+    return partial(kind.trees.shown, Vocabulary.load(folder))
 
 
 COMMANDS = [

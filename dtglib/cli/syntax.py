@@ -21,8 +21,8 @@ from dtglib.cli.options import (
     model_folder,
     name,
     print_table,
+    require_searched,
     say_that_no_parser_is_asked,
-    searched_model,
     widths_from,
 )
 from dtglib.cli.together import is_first
@@ -38,15 +38,16 @@ def _suites_options(sub: argparse.ArgumentParser) -> None:
 
 def suites(options: argparse.Namespace) -> None:
     """Test a model on test suites."""
+    from dtglib.data.vocabulary import Vocabulary
     from dtglib.evaluate.reports import suites_report
     from dtglib.evaluate.suites import as_tables, read_suites
     from dtglib.runs.syntax_scores import suite_rows
 
     path = _tested(options.path, "sg")
     tested, folder = read_suites(path), model_folder(options, path)
-    vocabulary = searched_model(folder).vocabulary
+    require_searched(folder)
     rows = suite_rows(folder, tested, widths_from(options))
-    report = suites_report(tested, rows, vocabulary)
+    report = suites_report(tested, rows, Vocabulary.load(folder))
     about = {"model": options.model or folder.name, **widths_from(options)._asdict(), "averages": report["averages"]}
     tables = {name: report[name] for name in ("suites", "predictions", "circuits")}
     _tell(options, about, {**tables, **as_tables(tested, rows)})
@@ -81,23 +82,23 @@ def _blimp_options(sub: argparse.ArgumentParser) -> None:
 
 def blimp(options: argparse.Namespace) -> None:
     """Test a model on minimal pairs."""
+    from dtglib.data.vocabulary import Vocabulary
     from dtglib.evaluate.blimp import read_pairs
     from dtglib.evaluate.reports import pairs_report
     from dtglib.evaluate.ways import ByTrees
-    from dtglib.families.base import family_of, load_model
+    from dtglib.families.base import family, family_name_in
     from dtglib.runs.syntax_scores import named, pair_rows, without_parser
 
     path = _tested(options.path, "blimp")
     paradigms, folder = read_pairs(path, options.fraction), model_folder(options, path)
-    model = load_model(folder)
-    kind = family_of(model)
+    kind = family(family_name_in(folder))
     if options.parser and kind.likelihood.sums_over_trees:
         way = ByTrees(options.parser, options.trees, options.method, options.seed)
     else:
-        say_that_no_parser_is_asked(options, model.config.model)
+        say_that_no_parser_is_asked(options, kind.name)
         way = without_parser(kind, widths_from(options))
     rows = pair_rows(folder, paradigms, way)
-    report = pairs_report(paradigms, rows, model.vocabulary)
+    report = pairs_report(paradigms, rows, Vocabulary.load(folder))
     tables = {name: report.pop(name) for name in ("paradigms", "phenomena", "fields")}
     about = {"model": options.model or folder.name, "log p": named(kind, way), "fraction": options.fraction}
     _tell(options, {**about, **report}, {**tables, "pairs": rows})

@@ -80,8 +80,8 @@ class Trees(NamedTuple):
     called: str = "heads"
     proposed_by: str = "strong_parser"  # the setting that names the parser which proposes them
     are_parses: bool = False  # derivations are dependency trees, so that the model is a parser
-    # One of them as a list of numbers or as text, given a network, the words and the tree.
-    shown: Callable[[Any, Sequence[str], Sequence[int]], list[int] | str] = lambda network, words, tree: list(tree)
+    # One of them as a list of numbers or as text, given a vocabulary, the words and the tree.
+    shown: Callable[[Vocabulary, Sequence[str], Sequence[int]], list[int] | str] = lambda _, words, tree: list(tree)
 
     @property
     def are_heads(self) -> bool:

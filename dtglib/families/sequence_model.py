@@ -74,9 +74,9 @@ def _symbols(reading: Reading, config: TransformerConfig, treebank: Treebank) ->
     return arcs(reading.system.REACH, sorted(labels))
 
 
-def _shown(model: SequenceModel, words: Sequence[str], tree: Sequence[int]) -> list[int] | str:
+def _shown(vocabulary: Vocabulary, words: Sequence[str], tree: Sequence[int]) -> list[int] | str:
     """The heads, or "2:expl 0:root 4:det 2:nsubj"."""
-    heads, labels = heads_of(model.vocabulary.symbols, tree), labels_of(model.vocabulary.symbols, tree)
+    heads, labels = heads_of(vocabulary.symbols, tree), labels_of(vocabulary.symbols, tree)
     return list(heads) if labels is None else " ".join(map("{}:{}".format, heads, labels))
 
 

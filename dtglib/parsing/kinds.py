@@ -1,30 +1,19 @@
 """The kinds of parsers that are trained here; the key `parser` of a config names one, and arcs are the default."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dtglib.basics.config import value_of
 from dtglib.basics.errors import UserError
 from dtglib.basics.papers import papers
-from dtglib.data.treebank import Sentence, Treebank
+from dtglib.data.treebank import Treebank
 from dtglib.parsing.fields import Entries
 from dtglib.parsing.kept import CONFIG_FILE, EncoderConfig, KeptParser, ParserExamples
+from dtglib.parsing.parser import TreeForm
 from dtglib.parsing.trained import ParserConfig, Trained, TreebankExamples, entries_of
 
 ARCS = "arcs"
-
-
-class TreeForm(NamedTuple):
-    """How the trees that a parser finds are written and compared with those of a treebank."""
-
-    written: Callable[[Sentence], str]  # a parsed sentence in a file
-    has_tree: Callable[[Sentence], bool]
-    agreement: Callable[
-        [Sequence[Sentence], Sequence[Sentence]], Iterator[str]
-    ]  # lines about gold and parsed sentences
-    score_name: str  # on the card of a released parser
-    score: Callable[[Sequence[Sentence], Sequence[Sentence]], float]  # of gold and parsed sentences, from 0 to 1
 
 
 class Kind(NamedTuple):

@@ -19,13 +19,13 @@ from dtglib.basics.papers import Paper, paper_named, papers
 from dtglib.basics.record import Row
 from dtglib.data.corpora import CorpusConfig, part_of
 from dtglib.evaluate.perplexity import SentenceScore
+from dtglib.evaluate.reports import perplexity_row
+from dtglib.families.base import OWN, Variant, family
 from dtglib.runs.parsers import parser_named
 from dtglib.runs.prepare import TrainingCorpus, folder_for, prepare, read_corpus, train_into
-from dtglib.evaluate.reports import perplexity_row
 from dtglib.runs.sentence_scores import scores_of, test_sentences
 from dtglib.runs.settings import Settings, read_size
 from dtglib.runs.syntax_scores import beam_scores, pairs_of, parsing_of, suites_of, widths_of
-from dtglib.families.base import OWN, Variant, family
 from dtglib.training.networks import best_on_dev
 
 QUESTIONS = family("dtg").questions

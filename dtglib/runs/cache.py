@@ -74,7 +74,7 @@ def cached_rows(
 ) -> list[Row]:
     """The rows of a result, computed now unless they are in the cache.
 
-    Those of a command that keeps nothing (`is_kept` is false) go through the cache only if several processes share them.
+    Rows that need not be kept go through the cache only if several processes share them.
     """
     with processes() as ours:
         if not is_kept and ours.count == 1:

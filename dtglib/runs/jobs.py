@@ -16,14 +16,14 @@ from typing import NamedTuple
 from dtglib.basics.papers import paper_named
 from dtglib.data.corpora import part_of
 from dtglib.data.treebank import trees_only
+from dtglib.families.base import Variant, compared, family, titles
 from dtglib.runs.ablations import asked, less, measure, settings_of, variants_studied
 from dtglib.runs.parsers import is_ours, parser_named
 from dtglib.runs.prepare import is_released, prepare, read_corpus, trained
 from dtglib.runs.sentence_scores import TREES_IN_STUDY, scores_of, studied, test_sentences, tightness_of
 from dtglib.runs.settings import Settings, compared_at, read_size
-from dtglib.runs.trees import parsed
 from dtglib.runs.syntax_scores import beam_scores, pairs_of, parsing_of, suites_of, widths_of
-from dtglib.families.base import Variant, compared, family, titles
+from dtglib.runs.trees import parsed
 
 
 class Job(NamedTuple):
@@ -54,7 +54,9 @@ def jobs_of_models(size: str, models: Sequence[str]) -> list[Job]:
     jobs += jobs_of_training(size, settings, models)
     seed = settings.run.seed
     jobs += [
-        _of_scores(size, seed, model, parsers.get(model)) for model in models if not family(model).likelihood.needs_search
+        _of_scores(size, seed, model, parsers.get(model))
+        for model in models
+        if not family(model).likelihood.needs_search
     ]
     jobs += [
         Job(f"search {model}", partial(_search, size, model), (f"train {model}, seed {seed}",))
@@ -192,7 +194,11 @@ def jobs_of_seed(
 ) -> list[Job]:
     """A job for each model of a seed that measures it, after its training."""
     return [
-        Job(f"{what} {model}, seed {seed}", partial(_measured, function, size, model, seed), (f"train {model}, seed {seed}",))
+        Job(
+            f"{what} {model}, seed {seed}",
+            partial(_measured, function, size, model, seed),
+            (f"train {model}, seed {seed}",),
+        )
         for model in models
     ]
 

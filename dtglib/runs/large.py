@@ -19,9 +19,9 @@ from dtglib.data.corpora import corpus_checksum, stream
 from dtglib.data.streamed import Streamed
 from dtglib.data.treebank import Treebank
 from dtglib.data.vocabulary import Vocabulary
+from dtglib.families.base import module_of
 from dtglib.runs.cache import CODE, folder_of
 from dtglib.runs.settings import Settings
-from dtglib.families.base import module_of
 from dtglib.training.distributed import processes
 from dtglib.training.examples import Examples
 

@@ -14,12 +14,12 @@ from dtglib.basics.config import as_dict, read_config
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import repository
 from dtglib.data.corpora import CorpusConfig, part_of
-from dtglib.runs.cache import folder_of
-from dtglib.runs.settings import RunConfig, Settings
 from dtglib.families.base import Family
 from dtglib.parsing.fields import Entries
 from dtglib.parsing.kept import WEIGHTS_FILE, EncoderConfig, KeptParser, ParserExamples
 from dtglib.parsing.kinds import Kind, kind_of, kinds
+from dtglib.runs.cache import folder_of
+from dtglib.runs.settings import RunConfig, Settings
 from dtglib.training.networks import best_on_dev, train_network
 from dtglib.training.schedule import TrainConfig
 

@@ -30,8 +30,8 @@ from tqdm import tqdm
 from dtglib.basics.code import require_unchanged
 from dtglib.basics.files import explain_disk_errors
 from dtglib.basics.progress import is_quiet, quiet
-from dtglib.runs.jobs import Job
 from dtglib.runs.execute import SECONDS_TO_SAVE
+from dtglib.runs.jobs import Job
 
 MOST_WORKERS = 4  # each holds a corpus and a model, a gigabyte or two where the model is small
 

@@ -23,15 +23,15 @@ from dtglib.data.corpora import load, part_of, stream
 from dtglib.data.streamed import by_blocks, in_memory
 from dtglib.data.treebank import Treebank
 from dtglib.data.vocabulary import Vocabulary
+from dtglib.families.base import module_of
+from dtglib.network.saved import WEIGHTS_FILE
+from dtglib.parsing.parser import known_as
 from dtglib.runs.cache import folder_of
 from dtglib.runs.large import vocabulary_of, with_folder
 from dtglib.runs.parsers import parser_named
 from dtglib.runs.sentence_scores import spread
 from dtglib.runs.settings import Settings
 from dtglib.runs.trees import parsed_by
-from dtglib.families.base import module_of
-from dtglib.network.saved import WEIGHTS_FILE
-from dtglib.parsing.parser import known_as
 from dtglib.training.loop import Data
 from dtglib.training.networks import train_network
 

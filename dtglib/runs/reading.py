@@ -29,9 +29,9 @@ from dtglib.evaluate.reading_gains import (
     reading_table,
 )
 from dtglib.evaluate.surprisal import Surprisal, surprisals
+from dtglib.families.base import family_of, load_model
 from dtglib.runs.cache import Computed, digest_of
 from dtglib.runs.sentence_scores import Inputs, cached_scores, spread
-from dtglib.families.base import family_of, load_model
 from dtglib.training.distributed import device_at_hand
 
 
@@ -91,7 +91,7 @@ def some_sentences(corpus: ReadingCorpus, count: int | None) -> ReadingCorpus:
 
 
 def table_of_models(corpus: ReadingCorpus, titled: Mapping[str, Path], widths: Widths) -> pd.DataFrame:
-    """The words of the corpus with the columns of models, whose folders are given by title (evaluate/reading_gains.py)."""
+    """The words of the corpus with the columns of models, whose folders are given by title."""
     texts = list(corpus.sentences.values())
     return reading_table(corpus, {title: reading_rows(folder, texts, widths) for title, folder in titled.items()})
 

@@ -30,15 +30,15 @@ from dtglib.data.treebank import Sentence
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate import reports
 from dtglib.evaluate.rerank import reranked
+from dtglib.families.base import Family, family
+from dtglib.parsing.parser import load_parser
+from dtglib.parsing.propose import METHODS, favourites, propose
 from dtglib.runs import sentence_scores
 from dtglib.runs.ablations import ablations, asked
 from dtglib.runs.parsers import is_ours, nats_per_word, proposer_of, proposers, read_parser
 from dtglib.runs.prepare import prepare, read_corpus, trained
 from dtglib.runs.settings import Settings, checksums_of, read_size
 from dtglib.runs.syntax_scores import beam_scores, pairs_of, parsing_of, suites_of, widths_of
-from dtglib.families.base import Family, family
-from dtglib.parsing.parser import load_parser
-from dtglib.parsing.propose import METHODS, favourites, propose
 from dtglib.training.networks import best_on_dev
 
 

@@ -28,13 +28,13 @@ from dtglib.basics.code import code_behind_source, code_of
 from dtglib.basics.config import as_dict
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import explain_disk_errors, only_one_process, repository, sha256, write_atomically
+from dtglib.basics.papers import Paper, papers_named
 from dtglib.basics.progress import is_quiet
 from dtglib.basics.record import Run, read_record
 from dtglib.data.registry import checksums
 from dtglib.runs.cache import digest_of
-from dtglib.runs.settings import checksums_of, read_size
-from dtglib.basics.papers import Paper, papers_named
 from dtglib.runs.execute import Shown, Told, cells_of, execute
+from dtglib.runs.settings import checksums_of, read_size
 
 TABLES_FILE, FIGURES, STATE = "tables.txt", "figures", "up to date as"
 

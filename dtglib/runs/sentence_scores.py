@@ -9,7 +9,6 @@ the number of trees and the method that chooses them, and the code. The device i
 changes only the last digits.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,12 +25,12 @@ from dtglib.decode.beam import DEFAULT_WIDTHS, Widths
 from dtglib.evaluate.item_files import Something
 from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.evaluate.tightness import tightness
-from dtglib.runs.cache import Computed, cached_rows, digest_of
-from dtglib.runs.settings import Settings
 from dtglib.families.base import family, family_name_in, family_of, load_model, module_of
 from dtglib.network.saved import WEIGHTS_FILE
 from dtglib.parsing.parser import known_as, load_parser
 from dtglib.parsing.propose import AT_ONCE, METHODS, propose
+from dtglib.runs.cache import Computed, cached_rows, digest_of
+from dtglib.runs.settings import Settings
 from dtglib.training.distributed import device_at_hand
 
 # The numbers of trees for which bounds are stored.

@@ -10,34 +10,26 @@ from a beam search (`ByBeam`), and the family's own score, which needs neither (
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
 from torch import nn
 
 from dtglib.basics.record import Row
 from dtglib.data.treebank import Sentence, Words
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.decode.beam import DEFAULT_WIDTHS, Widths, in_parts, search
-from dtglib.decode.stepper import Searchable
+from dtglib.decode.beam import DEFAULT_WIDTHS, Widths, search
 from dtglib.evaluate import blimp, suites
-from dtglib.evaluate.attachment import attached, is_no_punctuation
-from dtglib.evaluate.likelihood import score_many
 from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.evaluate.reports import Report, pairs_report, parsing_row, suites_report
+from dtglib.evaluate.surprisal import of_beginnings
 from dtglib.evaluate.ways import ByBeam, ByTrees
-from dtglib.evaluate.surprisal import is_known, of_beginnings
+from dtglib.families.base import Family, family, family_name_in, family_of, load_model
 from dtglib.runs.cache import Computed, digest_of
 from dtglib.runs.sentence_scores import Inputs, cached_scores, test_sentences
 from dtglib.runs.settings import Settings, embedded_corpus
-from dtglib.families.base import Family, family_of, load_model
-from dtglib.parsing.parser import load_parser
-from dtglib.parsing.propose import METHODS
 from dtglib.sequences.labelled import labels_of
 from dtglib.training.distributed import device_at_hand
-from dtglib.transitions.protocol import OPEN
 
 
 class Directly(NamedTuple):
@@ -146,10 +138,10 @@ def suites_of(settings: Settings, folder: Path) -> Report:
 def pairs_of(settings: Settings, folder: Path) -> Report:
     """The report of the minimal pairs at a run size, by beam search unless the model's own score is exact."""
     paradigms = blimp.read_pairs(embedded_corpus(settings), settings.evaluation.pairs)
-    model = load_model(folder, device_at_hand())
-    way = without_parser(family_of(model), widths_of(settings))
+    kind = family(family_name_in(folder))  # the settings may be those of another model
+    way = without_parser(kind, widths_of(settings))
     rows = pair_rows(folder, paradigms, way)
-    return {"log p": named(family_of(model), way), **pairs_report(paradigms, rows, model.vocabulary)}
+    return {"log p": named(kind, way), **pairs_report(paradigms, rows, Vocabulary.load(folder))}
 
 
 def parsing_of(settings: Settings, folder: Path) -> Row:

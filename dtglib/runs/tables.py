@@ -12,7 +12,7 @@ same measurement counts. Numbers of different corpora cannot be compared, so the
 number that was not measured is blank.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 

@@ -87,5 +87,5 @@ def bracket_family(
     return replace(family, vocabulary=with_symbols(symbols), trees=Trees("tree", "span_parser", shown=_shown))
 
 
-def _shown(network: BracketModel, words: Sequence[str], tree: Sequence[int]) -> str:
-    return written(words, tree, labels_in(network.vocabulary))
+def _shown(vocabulary: Vocabulary, words: Sequence[str], tree: Sequence[int]) -> str:
+    return written(words, tree, labels_in(vocabulary))

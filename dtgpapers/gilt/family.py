@@ -30,7 +30,7 @@ def _examples(
     return GraphExamples.of(read, config, vocabulary, treebank, longest)
 
 
-def _shown(network: Gilt, words: Sequence[str], tree: Sequence[int]) -> str:
+def _shown(vocabulary: Vocabulary, words: Sequence[str], tree: Sequence[int]) -> str:
     """The arcs of a search's result, as in `dtglib tape`."""
     return " ".join(f"{head}->{dependent}" for head, dependent in zip(tree[::2], tree[1::2], strict=True))
 

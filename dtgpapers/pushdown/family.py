@@ -18,7 +18,7 @@ def _examples(config: Any, vocabulary: Vocabulary, treebank: Treebank, longest: 
     return TapedExamples.of(config.model, READING, vocabulary, treebank, longest)
 
 
-def _shown(network: PushdownModel, words: Sequence[str], tree: Sequence[int]) -> str:
+def _shown(vocabulary: Vocabulary, words: Sequence[str], tree: Sequence[int]) -> str:
     return written(words, tree)
 
 

@@ -225,7 +225,7 @@ def test_models_sum_over_proposed_trees(name, by_heart):
     # Each alone, without a trie of all.
     alone = [score_trees(model, words, model.reading.trees_of(vocabulary, some)[n : n + 1]).bound for n in range(20)]
     assert bound.log_prob == pytest.approx(np.logaddexp.reduce(alone), abs=1e-4)
-    assert family(name).trees.shown(model, words, bound.best) in some.written(words)
+    assert family(name).trees.shown(model.vocabulary, words, bound.best) in some.written(words)
 
 
 def test_trees_beyond_the_bounds_are_impossible():

@@ -279,7 +279,7 @@ def test_its_likelihood_is_a_bound_by_beam_and_its_graph_is_shown():
         summed(network, ["see", "a", "see"]), abs=1e-5
     )
     arcs = [f"{head}->{dependent}" for head, dependent in np.reshape(score.best, (-1, 2))]
-    assert kind.trees.shown(network, ["see", "a", "see"], score.best).split() == arcs
+    assert kind.trees.shown(network.vocabulary, ["see", "a", "see"], score.best).split() == arcs
 
 
 @pytest.mark.parametrize("word", ["ra", "ftr", "ctr"])
