@@ -37,8 +37,8 @@ from dtglib.parsing.propose import METHODS, propose
 from dtglib.parsing.trained import NOT_LABELLED, ParserConfig, Trained, TreebankExamples, entries_of
 from dtglib.runs.parsers import ParserSettings, PreparedParser, train_parser_into
 from dtglib.runs.settings import RunConfig
-from dtglib.training.loop import Interrupted
 from dtglib.training.schedule import TrainConfig
+from dtglib.training.stopping import Interrupted
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -21,8 +21,8 @@ from dtglib.basics.record import read_record
 from dtglib.cli.main import main
 from dtglib.training.checkpoint import FILE as CHECKPOINT_FILE
 from dtglib.training.distributed import has_bfloat16_units, processes
-from dtglib.training.loop import Interrupted
 from dtglib.training.schedule import TrainConfig, all_steps
+from dtglib.training.stopping import Interrupted
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import yaml
+from running import wait_for
 
 from dtglib.basics import record
 from dtglib.basics.errors import UserError
@@ -244,13 +245,6 @@ def test_a_killed_run_does_not_say_finished_and_its_whole_lines_can_be_read(tmp_
         assert len(metrics) >= patience * 0.9
         assert [line["step"] for line in metrics] == list(range(len(metrics)))
         assert {line["text"] for line in metrics} == {"x" * 1000}
-
-
-def wait_for(condition) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, "the run has not begun to write"
-        time.sleep(0.005)
 
 
 # Folders that hold something already

@@ -34,9 +34,9 @@ from dtglib.network.transformer import LossPart
 from dtglib.training.checkpoint import FILE as CHECKPOINT_FILE
 from dtglib.training.distributed import has_bfloat16_units
 from dtglib.training.examples import Examples
-from dtglib.training.loop import Interrupted
 from dtglib.training.networks import best_on_dev
 from dtglib.training.schedule import TrainConfig, all_steps, rate_at
+from dtglib.training.stopping import Interrupted
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -22,8 +22,6 @@ last checkpoint exactly as if it had never stopped; on a CPU it ends with the sa
 
 import contextlib
 import math
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -47,6 +45,7 @@ from dtglib.training.distributed import Processes, has_bfloat16_units, processes
 from dtglib.training.metrics import Taken, Tally, per_event
 from dtglib.training.prefetch import ahead
 from dtglib.training.schedule import TrainConfig, all_steps
+from dtglib.training.stopping import Asked, Interrupted, asked_to_stop
 
 
 @runtime_checkable
@@ -87,10 +86,6 @@ class Telling(Protocol):
         """What can be read off the network, as values for a line of metrics; it is in evaluation mode then."""
 
 
-class Interrupted(KeyboardInterrupt):
-    """A stop was requested, and everything is saved."""
-
-
 CHECKPOINT_SECONDS = 300  # between checkpoints; there is one after every evaluation, too
 STEPS_PER_LINE = 10  # of metrics
 
@@ -126,7 +121,7 @@ def train(
     further facts, which become the first line of metrics.
     """
     folder, course = Path(folder), Course(data, held_out, config, seed)
-    with processes() as ours, _held_by_first(ours, folder), _asked_to_stop() as asked, _own_random_numbers(ours):
+    with processes() as ours, _held_by_first(ours, folder), asked_to_stop() as asked, _own_random_numbers(ours):
         if is_finished(folder, identity):
             (folder / CHECKPOINT_FILE).unlink(missing_ok=True)
             return
@@ -223,7 +218,7 @@ class _Training:
         folder: Path,
         identity: Mapping[str, Any],
         ours: Processes,
-        asked: "_Asked",
+        asked: Asked,
         compiling: Compiling,
     ) -> None:
         self.model, self.course, self.folder, self.ours, self.asked = model, course, folder, ours, asked
@@ -408,34 +403,3 @@ class _Training:
 def _seed_of(*numbers: int) -> int:
     """A seed for a step and batch, so that the generator's state need not be saved when a run stops."""
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> 1)
-
-
-class _Asked:
-    """The signal that requested a stop, if any."""
-
-    stop: int | None = None
-
-
-@contextlib.contextmanager
-def _asked_to_stop() -> Iterator[_Asked]:
-    """Let the current step end after Ctrl-C or a batch system's SIGTERM; a second signal has its usual effect.
-
-    A signal that came after the last step has its usual effect when the block ends.
-    """
-    asked = _Asked()
-    signals = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
-    before = {number: signal.getsignal(number) for number in signals}
-
-    def stop(number: int, frame: Any) -> None:
-        asked.stop = number
-        signal.signal(number, before[number])
-
-    for number in signals:
-        signal.signal(number, stop)
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if asked.stop:
-        signal.raise_signal(asked.stop)

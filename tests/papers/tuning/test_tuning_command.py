@@ -14,7 +14,7 @@ from dtglib.basics.config import read_config
 from dtglib.basics.record import read_record
 from dtglib.cli.main import main
 from dtglib.data.vocabulary import END
-from dtglib.training.loop import Interrupted
+from dtglib.training.stopping import Interrupted
 from dtgpapers.gilt.config import GiltConfig
 from dtgpapers.gilt.examples import counts
 from dtgpapers.gilt.model import Gilt
