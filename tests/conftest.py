@@ -2,7 +2,8 @@
 
 import os
 import signal
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,7 +28,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     torch.set_num_threads(1)
 
 # pytest rewrites the assertions of these helpers, too, so that a failure shows their values.
-pytest.register_assert_rewrite("reference", "running", "toys")
+pytest.register_assert_rewrite("reference", "running", "toys", "words_in_pieces")
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and so would whatever they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -48,6 +49,8 @@ LONGEST = [
 LONG_NOTEBOOKS = (
     "05_syntactic_evaluation.ipynb", "11_constituency.ipynb", "20_gilt.ipynb", "30_udgn.ipynb", "40_translation.ipynb"
 )  # fmt: skip
+
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
 # Tests of code that all models of the DTG paper share: they ask DTG and TXL (tokens), if not slow the other three, too.
 OF_EVERY_MODEL = [
@@ -120,3 +123,14 @@ def with_one_thread():
 def one_thread():
     with with_one_thread():
         yield
+
+
+@pytest.fixture
+def benchmarks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], object]]:
+    """A function that imports a benchmark, for one test only: PyTorch must not find the one that is called cuda."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    monkeypatch.syspath_prepend(str(BENCHMARKS / "parts"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    yield __import__
+    for path in BENCHMARKS.rglob("*.py"):
+        sys.modules.pop(path.stem, None)

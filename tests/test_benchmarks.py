@@ -4,16 +4,14 @@ import random
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 import torch
+from conftest import BENCHMARKS
 
 from dtglib.data.vocabulary import UNKNOWN
 from dtglib.families.base import build
 
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 CUDA = BENCHMARKS / "cuda.py"
 
 # All that a bare machine has: what PyTorch, numba and SentencePiece bring along, and three small packages.
@@ -95,17 +93,6 @@ def test_without_a_gpu_nothing_is_measured():
     assert output_of(str(CUDA)) == "there is no CUDA GPU here: nothing is measured, and nothing recorded\n"
 
 
-@pytest.fixture
-def benchmarks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], object]]:
-    """A benchmark's module by its name, for as long as a test takes: PyTorch must not find one that is called cuda."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    monkeypatch.syspath_prepend(str(BENCHMARKS / "parts"))
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    yield __import__
-    for path in BENCHMARKS.rglob("*.py"):
-        sys.modules.pop(path.stem, None)
-
-
 def test_made_up_words_agree_with_their_heads_and_a_pair_differs_in_one_word(benchmarks):
     cuda, chance = benchmarks("cuda"), random.Random(1)
     vocabulary = benchmarks("_common").made_up_vocabulary(cuda.TINY.pieces)
@@ -143,26 +130,3 @@ def test_memory_that_is_kept_to_go_backwards_is_counted_once(benchmarks):
 
     # x, as the layer's weight needs it, and y; the weights themselves are there anyway.
     assert benchmarks("growth_curves").memory_of(work, layer) == 80
-
-
-def test_vanilla_and_pytorchs_layers_have_the_same_parameters_but_for_what_surrounds_them(benchmarks):
-    """And both learn from the same pairs, whatever the padding."""
-    translation = benchmarks("translation")
-    works, by_operations, words = translation.prepared(translation.SMALL)
-    assert words > 500 and by_operations["vanilla"] == 1
-    parent, bitran = by_operations["parent"], by_operations["bitran"]
-    assert by_operations["gcn"] > parent == by_operations["bitran-transitions"] > bitran
-    assert all(by_operations[f"{name}, all prefixes"] > 1.5 * by_operations[name] for name in ("bitran", "parent"))
-    for work in works.values():
-        work()
-    from dtgpapers.translation.config import TranslationConfig
-
-    config = TranslationConfig(dropout=0.0, smoothing=0.0, **translation.SMALL)
-    treebank = translation.load("minilang:de-en", "train", 5)
-    vocabulary = translation.family("vanilla").vocabulary(config, translation.Vocabulary.of_words([["no"]]), treebank)
-    data = translation.family("vanilla").examples(config, vocabulary, treebank, None)
-    ours, theirs = translation.Translator(config, vocabulary), translation.Padded(config, len(vocabulary))
-    assert sum(p.numel() for p in ours.parameters()) == sum(p.numel() for p in theirs.parameters())
-    batches = [data.batch(numbers, 0, torch.device("cpu")) for numbers in ([0, 1, 2, 3, 4], [0], [1], [2], [3], [4])]
-    together, *alone = [theirs.eval()(batch).item() for batch in batches]
-    assert together == pytest.approx(sum(alone), rel=1e-4)

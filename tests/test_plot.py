@@ -13,8 +13,6 @@ from dtglib.data.treebank import Edge, Sentence
 from dtglib.pictures import plot
 from dtglib.pictures.intervals import Columns, draw_intervals
 from dtglib.sequences.describe import show
-from dtgpapers.gilt.pictures import draw_gains, draw_tapes
-from dtgpapers.udgn.pictures import draw_beliefs, draw_correlations
 
 matplotlib.use("agg")
 
@@ -111,35 +109,6 @@ def test_masks_side_by_side_have_a_cell_for_each_pair_that_sees_and_cells_of_one
     assert len(sizes) == 1
 
 
-def test_a_graph_that_grows_has_its_arcs_so_far_and_its_features_in_each_line():
-    words, arcs = ("They", "want", "rain"), [(0, 2), (2, 1), (2, 3)]
-    tapes = [
-        {"degree": [0], "depth": [0]},
-        {"degree": [1, 11], "depth": [0, 1]},
-        {"degree": [1, 21, 1], "depth": [0, 1, 2]},
-    ]
-    picture = draw_tapes(words, arcs, tapes)
-    for word, (graph, heat) in enumerate(np.reshape(picture.axes, (3, 2)), start=1):
-        drawn = [patch for patch in graph.patches if isinstance(patch, FancyArrowPatch)]
-        assert len(drawn) == sum(head > 0 and max(head, dependent) <= word for head, dependent in arcs)
-        assert [text.get_text() for text in graph.texts if text.get_text() in words] == list(words[:word])
-        numbers = [text.get_text() for text in heat.texts]
-        assert numbers == [str(value) for values in tapes[word - 1].values() for value in values]
-        (shown,) = heat.images
-        assert shown.get_array().count() == 2 * word  # the words to come have no values
-    assert "svg" in picture._repr_svg_()
-
-
-def test_gains_have_a_grid_each_with_a_number_for_all_that_is_seen_and_one_scale():
-    up, down = np.array([[0.0, 0.0], [0.25, -0.25]]), np.array([[0.0, 0.0], [-0.5, 0.5]])
-    picture = draw_gains(["<ROOT>", "They"], {"layer 1": up, "layer 2": down})
-    for axes, title, numbers in zip(picture.axes, ("layer 1", "layer 2"), ("0 25 -25", "0 -50 50"), strict=True):
-        assert axes.get_xlabel() == title
-        assert " ".join(text.get_text() for text in axes.texts) == numbers
-        (shown,) = axes.images
-        assert shown.get_array().count() == 3 and shown.get_clim() == (-50, 50)
-
-
 def test_intervals_have_a_panel_each_and_a_filled_dot_where_they_exclude_0():
     rows = pd.DataFrame(
         {
@@ -160,34 +129,3 @@ def test_intervals_have_a_panel_each_and_a_filled_dot_where_they_exclude_0():
     dots = [line for axes in picture.axes for line in axes.lines if line.get_marker() == "o"]
     assert [dot.get_markerfacecolor() for dot in dots] == [plot.ORANGE, "white", "white"]
     assert [dot.get_color() for dot in dots] == [plot.ORANGE, plot.BLUE, plot.ORANGE]
-
-
-def test_beliefs_have_a_matrix_for_each_step_and_frames_around_the_treebanks_arcs():
-    random = np.random.default_rng(1)
-    beliefs = {f"step {number}": random.random((4, 4)) for number in range(6)}
-    picture = draw_beliefs(DIFFERENCE.words, beliefs, DIFFERENCE.heads)
-    drawn = [axes for axes in picture.axes if axes.images]
-    assert [axes.get_title() for axes in drawn] == list(beliefs)
-    for axes, matrix in zip(drawn, beliefs.values(), strict=True):
-        (shown,) = axes.images
-        np.testing.assert_array_equal(shown.get_array(), matrix)
-        assert shown.get_clim() == (0, 1), "all steps have one scale"
-        frames = [patch.get_xy() for patch in axes.patches if isinstance(patch, Rectangle)]
-        assert frames == [(0.5, -0.5), (2.5, 1.5), (0.5, 2.5)], "the root has no arc"
-    assert [label.get_text() for label in drawn[0].get_yticklabels()] == list(DIFFERENCE.words)
-    named = [place for place, axes in enumerate(drawn) if any(label.get_text() for label in axes.get_xticklabels())]
-    assert named == [2, 3, 4, 5], "heads are named under the last matrix of each column"
-    assert not draw_beliefs(DIFFERENCE.words, beliefs).axes[0].patches
-    assert "svg" in picture._repr_svg_()
-
-
-def test_correlations_have_a_row_for_each_label_and_a_line_between_layers():
-    found = pd.DataFrame([[0.5, -0.2, 0.1, 0.0], [0.0, 0.3, -0.6, 0.1]], index=["det", "nsubj"])
-    axes, bar = draw_correlations(found, heads=2).axes
-    (shown,) = axes.images
-    np.testing.assert_array_equal(shown.get_array(), found.to_numpy())
-    assert shown.get_clim() == (-0.6, 0.6), "0 is white"
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["det", "nsubj"]
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["layer 1", "layer 2"]
-    assert [line.get_xdata()[0] for line in axes.lines] == [1.5]
-    assert bar.get_ylabel() == "Pearson's r"

@@ -24,7 +24,6 @@ from dtglib.network.weights import write_compact
 from dtglib.runs.parsers import prepare_parser, read_parser
 from dtglib.runs.prepare import read_corpus
 from dtglib.runs.settings import read_size
-from dtgpapers.translation.kept_meaning import roles
 
 CARD = Card(
     format=FORMAT, kind="model", title="DTG", corpus="minilang", licence="MIT", not_for="real text", size="mini",
@@ -60,13 +59,6 @@ def test_a_name_wins_over_a_folder_of_the_same_spelling(place, tmp_path, capsys)
 @pytest.mark.parametrize("name", cards("model"))
 def test_every_released_model_can_be_loaded(name):
     assert not load_model(name).training
-
-
-def test_the_released_translator_says_who_brings_the_ball(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    for german in ("Der Vater bringt den Ball .", "Den Ball bringt der Vater ."):
-        assert main(["translate", german]) == 0
-        assert roles(capsys.readouterr().out.split(), {"father"}, {"ball"}) == "right"
 
 
 def test_a_setting_that_a_released_model_does_not_follow_is_refused():

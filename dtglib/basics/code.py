@@ -6,7 +6,7 @@ later edits affect the next process only, and `require_unchanged` stops a proces
 The code of a result follows from the imports of the functions that compute it: their own modules, and from there every
 module of their own room, of the room that the result is made in, and of the rooms below. `basics` does not count,
 because it computes no numbers. Families are loaded by name (families/base.py), which no import shows: who computes
-something with a model names its family's module here. Of a package that brings papers, such as dtgpapers, a module
+something with a model names its family's module here. Of a package that brings papers, a module
 counts with those of the package that it imports. Data files count with the modules in their folder, and a user's own
 module with the modules beside it that it imports.
 

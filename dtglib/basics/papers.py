@@ -1,9 +1,9 @@
 """`Paper`: the record of what a paper adds to dtglib, and the papers that are installed.
 
-A package brings a paper by an entry point, as plug-ins of pytest do. That of GiLT stands in pyproject.toml:
+A package brings a paper by an entry point, as plug-ins of pytest do. In its pyproject.toml stands:
 
     [project.entry-points."dtglib.papers"]
-    gilt = "dtgpapers.gilt:PAPER"
+    letters = "letters:PAPER"
 
 The paper of DTG itself is one of them. A record imports nothing: its parts are named as "module:NAME" and imported when
 they are needed, so that `dtglib --help` need not wait for PyTorch.
@@ -34,7 +34,7 @@ class Paper(NamedTuple):
     commands: str = ""  # module:NAME of its commands (cli/options.py); the module imports nothing that is slow
     corpora: str = ""  # module:NAME of its readers of data (data/corpora.py)
     parsers: str = ""  # module:NAME of its kinds of parsers (parsing/kinds.py)
-    structures: str = ""  # module:NAME of functions that show masks of its trees, by name (sequences/describe.py)
+    structures: tuple[tuple[str, str], ...] = ()  # its kinds of trees; module:NAME of what shows their masks
     jobs: str = ""  # module:NAME of the function that lists what its notebooks need (runs/jobs.py)
     records: str = ""  # module:NAME of its parts of a recorded evaluation (runs/recording.py)
     variants: str = ""  # module:NAME of the function that measures a variant (runs/ablations.py)

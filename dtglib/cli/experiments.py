@@ -2,7 +2,7 @@
 
 dtglib evaluate --size mini --seeds 1 2 3 --out results/DATE-mini
 dtglib jobs --size mini                         what the notebooks of the DTG paper need
-dtglib reproduce --size mini                    run them; `--paper constituency`: those of a relative
+dtglib reproduce --size mini                    run them; `--paper NAME`: those of another paper
 """
 
 import argparse
@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dtglib.basics.errors import UserError
+from dtglib.basics.papers import papers
 from dtglib.cli.options import Command, add_json, folder, print_table, seed
 from dtglib.cli.together import is_first
 
@@ -22,9 +23,7 @@ def _evaluate_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--size", default="mini", metavar="SIZE", help="a file in configs/ (default: mini)")
     sub.add_argument("--seeds", nargs="+", type=seed, default=[1], metavar="N", help="one or more (default: 1)")
     sub.add_argument("--models", nargs="+", metavar="NAME", help="some of them (default: all of the DTG paper)")
-    about = (
-        "sentences, syntax, parsing (of graphs, too), induction, translation, ablations of these models (default: all)"
-    )
+    about = "sentences, syntax, parsing, ablations, or what another paper evaluates (default: all)"
     sub.add_argument("--about", nargs="+", default=[], metavar="WHAT", help=about)
     questions = "some of the questions that ablations answer, such as parts (default: all)"
     sub.add_argument("--questions", nargs="+", default=[], metavar="NAME", help=questions)
@@ -50,7 +49,7 @@ def _add_size(sub: argparse.ArgumentParser) -> None:
 
 
 def _add_paper(sub: argparse.ArgumentParser) -> None:
-    about = "whose notebooks: dtg (default), constituency, ..., or all"
+    about = f"whose notebooks: {', '.join(paper.name for paper in papers() if paper.notebooks)}, or all (default: dtg)"
     sub.add_argument("--paper", default="dtg", metavar="NAME", help=about)
 
 

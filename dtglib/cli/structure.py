@@ -2,7 +2,6 @@
 
 dtglib structure --system arc-eager --words "There is a difference" --heads "2 0 4 2" --labels "expl root det nsubj"
 dtglib structure --system brackets --tree "(S (NP There) (VP is (NP a difference)))"
-dtglib structure --system pushdown --tree "(S (NP There) (VP is (NP a difference)))"
 """
 
 import argparse
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dtglib.basics.errors import UserError
+from dtglib.basics.papers import papers
 from dtglib.cli.options import Command, add_json, print_table
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def _options(sub: argparse.ArgumentParser) -> None:
-    systems = (
-        "arc-standard, arc-hybrid, arc-eager, arc-swift, with --words and --heads; brackets, pushdown, with --tree"
-    )
+    of_trees = ", ".join(name for paper in papers() for name, _ in paper.structures)
+    systems = "arc-standard, arc-hybrid, arc-eager, arc-swift, with --words and --heads; "
+    systems += f"with --tree: {of_trees or 'none'}"
     sub.add_argument("--system", required=True, metavar="NAME", help=systems)
     sub.add_argument("--words", metavar="WORDS", help='the sentence, as in "There is a difference"')
     heads = 'the head of each word, from 1; 0 is ROOT: "2 0 4 2"'

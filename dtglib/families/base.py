@@ -206,7 +206,7 @@ def family_of(network: nn.Module) -> Family:
 
 def structures() -> dict[str, Callable[[str, Sequence[int] | None], Described]]:
     """Functions that show the masks of trees of a paper's own kind, from a text and the words' piece counts."""
-    return {name: show for paper in papers() for name, show in dict(paper.part("structures")).items()}
+    return {name: named(reference) for paper in papers() for name, reference in paper.structures}
 
 
 def title_of(name: str) -> str:

@@ -1,7 +1,7 @@
 """Ablations: a model with one decision changed at a time, each variant trained and evaluated.
 
     rows = ablations(read_size("mini"))          a row per variant: perplexity per word, minimal pairs, test suites
-    rows = study("mini", "gilt")                 a row per variant in the notebooks of a paper that trains them on less
+    rows = study("mini", paper)                  a row per variant in the notebooks of a paper that trains them on less
 
 A paper may measure its models otherwise (`variants` in basics/papers.py).
 
@@ -106,7 +106,7 @@ def trained_variant(settings: Settings, variant: Variant) -> Path:
     """The folder of a variant, trained now unless it is in the cache."""
     chosen = settings_of(variant, settings)
     # Neighbours in the list share the corpus, which depends on the family and the parser alone. They do not share the
-    # data, which may depend on every setting of a model: GiLT's tapes do.
+    # data, which may depend on every setting of a model.
     reads = replace(settings.model, model=chosen.model.model)
     prepared = prepare(chosen, _corpus(settings._replace(model=reads, parsers=chosen.parsers), variant.share))
     folder = folder_for(chosen, prepared)
@@ -143,7 +143,7 @@ def settings_of(variant: Variant, settings: Settings) -> Settings:
 
 # ---- Studies on less
 
-PART = 4  # one in so many sentences, as in Table 3 of the GiLT paper
+PART = 4  # variants that are studied learn from one in so many sentences
 
 
 def study(size: str, paper: str) -> list[Row]:

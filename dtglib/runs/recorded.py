@@ -1,6 +1,6 @@
 """Lines of records, for tables that are no table of systems and measures (those are in tables.py).
 
-newest_lines(None, lambda line: line["part"] == "translation")      a row for each; corpus and size are the record's
+newest_lines(None, lambda line: line["part"] == "all pairs")        a row for each; corpus and size are the record's
 """
 
 from collections.abc import Callable, Iterator

@@ -1,7 +1,7 @@
 """The reproduction: several processes compute what the notebooks need, then each notebook is run once, in order.
 
     dtglib reproduce --size mini                         the notebooks of the DTG paper
-    dtglib reproduce --size mini --paper constituency    those of a relative; `all` are the notebooks of all papers
+    dtglib reproduce --size mini --paper NAME            those of another paper; `all` are the notebooks of all papers
     dtglib reproduce --size open --minutes 9             stops after nine minutes
 
 runs `notebooks/NN_name` with its parameter `size` set. The folder `runs/mini/NN_name/` then contains the executed

@@ -5,9 +5,9 @@
     settings.family.title                                 "DTG"
 
 Keys that only other families of models have are allowed in a file, so that one file serves all families. Where the
-models of a paper want other values, a file of that name in a folder of the paper's name is laid over it: for UDGN
-configs/udgn/mini.yaml over configs/mini.yaml, with the keys that differ and no others. Then follows that of the model
-itself, if there is one: for the paper's Transformer configs/udgn-transformer/paper.yaml.
+models of a paper want other values, a file of that name in a folder of the paper's name is laid over it:
+configs/PAPER/mini.yaml over configs/mini.yaml, with the keys that differ and no others. Then follows that of the model
+itself, if there is one: configs/MODEL/mini.yaml.
 """
 
 from collections.abc import Mapping

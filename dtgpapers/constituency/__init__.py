@@ -19,6 +19,6 @@ PAPER = Paper(
     notebooks="1",
     corpora="dtgpapers.constituency.gum:READERS",
     parsers="dtgpapers.constituency.span_parser:PARSERS",
-    structures="dtgpapers.constituency.describe:STRUCTURES",
+    structures=(("brackets", "dtgpapers.constituency.describe:show"),),
     orders="dtgpapers.constituency.tables:ORDERS",
 )

@@ -32,6 +32,3 @@ def show(tree: str, pieces: Sequence[int] | None = None) -> Described:
     columns = columns_of(np.array(symbols, np.int64), ids, pieces, brackets_of(vocabulary), rules)
     actions = ["GEN" if s == GEN else "CLOSE" if s == CLOSE else f"OPEN[{labels[s - FIRST]}]" for s in symbols]
     return described(actions, Compiled(*columns), names)
-
-
-STRUCTURES = {"brackets": show}

@@ -11,5 +11,5 @@ from dtglib.basics.papers import Paper
 PAPER = Paper(
     name="pushdown",
     families=("dtgpapers.pushdown.family:FAMILIES",),
-    structures="dtgpapers.pushdown.describe:STRUCTURES",
+    structures=(("pushdown", "dtgpapers.pushdown.describe:show"),),
 )

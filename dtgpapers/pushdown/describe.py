@@ -38,6 +38,3 @@ def show(tree: str, pieces: Sequence[int] | None = None) -> Described:
     sequences = with_heads(Sequences(sequences.vectors._replace(word=word), sequences.starts), [attachments])
     seen = described(attachments, sequences.sentence(0), [entry.removeprefix("▁") for entry in vocabulary.entries])
     return seen._replace(pairs={"depth": taped(pad(sequences, [0])).depth[0]})
-
-
-STRUCTURES = {"pushdown": show}

@@ -5,6 +5,7 @@ from math import comb
 import pytest
 
 from dtglib.basics.errors import UserError
+from dtglib.cli.main import main
 from dtgpapers.translation.german.challenge import challenge_sets
 from dtgpapers.translation.kept_meaning import JUDGES, kept, roles
 from dtgpapers.translation.object_first import object_first
@@ -110,6 +111,13 @@ def test_ties_are_left_out_and_cells_must_be_the_same():
 )
 def test_roles(text, verdict):
     assert roles(text.split(), {"father", "dad"}, {"ball"}) == verdict
+
+
+def test_the_released_translator_says_who_brings_the_ball(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for german in ("Der Vater bringt den Ball .", "Den Ball bringt der Vater ."):
+        assert main(["translate", german]) == 0
+        assert roles(capsys.readouterr().out.split(), {"father"}, {"ball"}) == "right"
 
 
 @pytest.mark.parametrize("name", challenge_sets())
