@@ -163,7 +163,7 @@ def test_help_names_the_commands_of_all_papers_and_imports_nothing_that_is_slow(
     commands = [command.name for paper in OTHERS for command in paper.part("commands")]
     assert {"tape", "induce", "translate", "tune"} <= set(commands)
     for name in ("surprisal", "structure", *commands):
-        assert re.search(f"^    {name} ", with_letters["help"], re.MULTILINE), name
+        assert re.search(rf"^    {name}( |$)", with_letters["help"], re.MULTILINE), name
     slow = {"torch", "numpy", "numba", "pandas", "scipy", "matplotlib", "nltk", "yaml", "sentencepiece", "jaxtyping"}
     assert not slow & set(with_letters["imported"])
 

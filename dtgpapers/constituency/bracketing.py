@@ -15,6 +15,8 @@ A tree that is one tagged word becomes a constituent X. Labels are capital lette
 """
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dtglib.data.conllu import TreebankError
 
@@ -72,28 +74,45 @@ def escaped(word: str) -> str:
     return word.replace("(", "-LRB-").replace(")", "-RRB-")
 
 
-def spans_of(tree: str) -> list[tuple[int, int, str]]:
-    """The spans of a tagged tree with their labels, outer ones first."""
-    found: list[tuple[int, int, str]] = []
-    opened: list[int] = []  # the places in `found` of what is not closed yet
-    words = 0
-    for kind, label in steps_of(tree):
-        if kind == OPEN:
-            opened.append(len(found))
-            found.append((words, words, label))
-        elif kind == WORD:
+@dataclass
+class Constituent:
+    """A constituent of a tree; `last` is 0 until it is closed."""
+
+    label: str
+    first: int  # the words before it
+    last: int = 0  # the words up to its end
+    parts: int = 0  # its children, words or constituents
+
+
+def constituents_of(steps: Sequence[tuple[str, str]]) -> list[Constituent]:
+    """The constituents of a tree, outer ones first; a TreebankError if the steps are no tree."""
+    whole = Constituent("", 0)  # its only part is the root
+    constituents, opened, words = [], [whole], 0
+    for kind, label in steps:
+        if kind == CLOSE:
+            if len(opened) == 1 or not opened[-1].parts:
+                what = "nothing is open" if len(opened) == 1 else "the constituent is empty"
+                raise TreebankError(f"closing bracket after {words} words: {what}", "brackets that are no tree")
+            opened.pop().last = words
+            continue
+        opened[-1].parts += 1
+        if kind == WORD:
             words += 1
         else:
-            place = opened.pop()
-            first, _, own = found[place]
-            found[place] = (first, words, own)
-    return _chained(found)
+            opened.append(Constituent(label, words))
+            constituents.append(opened[-1])
+    if len(opened) > 1 or whole.parts != 1:
+        what = f"brackets that are not closed: {len(opened) - 1}" if len(opened) > 1 else f"{whole.parts} roots"
+        raise TreebankError(f"the tree is not whole: {what}", "brackets that are no tree")
+    return constituents
 
 
-def _chained(spans: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    chained: list[tuple[int, int, str]] = []
-    for first, last, label in spans:
-        if chained and chained[-1][:2] == (first, last):
-            label = f"{chained.pop()[2]}{CHAIN}{label}"
-        chained.append((first, last, label))
-    return chained
+def spans_of(tree: str) -> list[tuple[int, int, str]]:
+    """The spans of a tagged tree with their labels, outer ones first."""
+    spans: list[tuple[int, int, str]] = []
+    for constituent in constituents_of(steps_of(tree)):
+        first, last, label = constituent.first, constituent.last, constituent.label
+        if spans and spans[-1][:2] == (first, last):
+            label = f"{spans.pop()[2]}{CHAIN}{label}"
+        spans.append((first, last, label))
+    return spans

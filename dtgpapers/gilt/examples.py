@@ -201,21 +201,21 @@ def batch_with(
     begins = (column > 0) & (column != np.pad(column, ((0, 0), (1, 0)))[:, :-1])
     row_of = ROWS[config.word](column, begins)
     features = torch.from_numpy(of_positions(tape, row_of, column)).to(device)
-    cells = cells_of(tape, graphs, config.root_arcs)
-    *columns, is_arc = sent([*cells[:4], *cells[4], *cells[5], cells[6]], device)
+    columns, sides = cells_of(tape, graphs, config.root_arcs)
+    head, dependent, step, distance, is_arc = sent(columns, device)
+    of_head, of_dependent = sent(sides, device)
     (first,) = np.nonzero(begins.reshape(-1))
     (position,) = np.nonzero(column.reshape(-1))
     count = np.concatenate([graph.counts for graph in graphs])
-    of_words = sent([first - 1, first, first // column.shape[1], count], device)
-    of_pieces = sent([position, np.cumsum(begins.reshape(-1)[position]) - 1], device)
-    n = len(FEATURES)
+    before, first, row, count = sent([first - 1, first, first // column.shape[1], count], device)
+    position, word = sent([position, np.cumsum(begins.reshape(-1)[position]) - 1], device)
     return GraphBatch(
         batch_of(compiled, dense, device, bias=features),
-        Words(*of_words[:3], *of_pieces),
-        Cells(*columns[:4], torch.stack(columns[4 : 4 + n]), torch.stack(columns[4 + n :])),
+        Words(before, first, row, position, word),
+        Cells(head, dependent, step, distance, of_head, of_dependent),
         most,
         is_arc.float(),
-        of_words[3],
+        count,
     )
 
 
@@ -236,8 +236,8 @@ def of_positions(tape: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.nd
     return np.where(column[:, None, None] > 0, found, 0).swapaxes(1, 2)
 
 
-def cells_of(tape: np.ndarray, graphs: Sequence[Graph], root_arcs: bool) -> tuple[np.ndarray, ...]:
-    """All cells of some sentences, as in `Cells`, and whether they are arcs."""
+def cells_of(tape: np.ndarray, graphs: Sequence[Graph], root_arcs: bool) -> tuple[np.ndarray, np.ndarray]:
+    """All cells of some sentences: head, dependent, step, distance and whether they are arcs; features of both words."""
     words = np.array([graph.words for graph in graphs], np.int64)
     total = int((words * words - (0 if root_arcs else words)).sum())
     columns, features = np.zeros((5, total), np.int64), np.zeros((2, len(FEATURES), total), np.int64)
@@ -247,7 +247,7 @@ def cells_of(tape: np.ndarray, graphs: Sequence[Graph], root_arcs: bool) -> tupl
         is_arc[graph.arcs[:, 0], graph.arcs[:, 1]] = True
         filled = _fill_cells(tape[row], is_arc, before, 0 if root_arcs else 1, filled, columns, features)
         before += graph.words
-    return *columns[:4], *features, columns[4]
+    return columns, features
 
 
 @njit

@@ -19,29 +19,16 @@ from collections.abc import Sequence
 
 from dtglib.data.conllu import TreebankError
 from dtglib.data.treebank import Sentence
-from dtgpapers.constituency.bracketing import OPEN, WORD, escaped, steps_of
+from dtgpapers.constituency.bracketing import WORD, constituents_of, escaped, steps_of
 from dtgpapers.pushdown.tape import MOST_BESIDE, attachments_of, reduces_of
 
 
 def attachments_in(steps: Sequence[tuple[str, str]]) -> list[int]:
     """The attachments of a tree, given as steps (constituency/bracketing.py); a TreebankError if it is no tree."""
-    reduces: list[int] = []
-    parts = [0]  # of each constituent that is open; the first one holds the root
-    for kind, _ in steps:
-        if kind == OPEN:
-            parts.append(0)
-            continue
-        if kind == WORD:
-            reduces.append(0)
-        else:
-            if len(parts) == 1 or not parts[-1]:
-                what = "nothing is open" if parts[-1] else "the constituent is empty"
-                raise TreebankError(f"closing bracket after {len(reduces)} words: {what}", "brackets that are no tree")
-            reduces[-1] += parts.pop() - 1
-        parts[-1] += 1
-    if parts != [1]:
-        what = f"brackets that are not closed: {len(parts) - 1}" if len(parts) > 1 else f"{parts[0]} roots"
-        raise TreebankError(f"the tree is not whole: {what}", "brackets that are no tree")
+    constituents = constituents_of(steps)
+    reduces = [0] * sum(kind == WORD for kind, _ in steps)
+    for constituent in constituents:
+        reduces[constituent.last - 1] += constituent.parts - 1
     return attachments_of(reduces)
 
 
