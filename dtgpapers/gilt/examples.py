@@ -237,7 +237,7 @@ def of_positions(tape: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.nd
 
 
 def cells_of(tape: np.ndarray, graphs: Sequence[Graph], root_arcs: bool) -> tuple[np.ndarray, np.ndarray]:
-    """All cells of some sentences: head, dependent, step, distance and whether they are arcs; features of both words."""
+    """All cells: head, dependent, step, distance and whether they are arcs; and the features of both words."""
     words = np.array([graph.words for graph in graphs], np.int64)
     total = int((words * words - (0 if root_arcs else words)).sum())
     columns, features = np.zeros((5, total), np.int64), np.zeros((2, len(FEATURES), total), np.int64)
