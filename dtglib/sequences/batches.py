@@ -39,7 +39,7 @@ def pack(sequences: Source, numbers: Sequence[int] | np.ndarray, width: int, lea
     places, rows, free = [], 0, 0
     for number, length in zip(numbers, chosen.lengths.tolist(), strict=True):
         if length > width:
-            raise UserError(f"sentence {number + 1} has {length} positions, and a row has {width}; make the rows wider")
+            raise UserError(f"sentence {number + 1} has {length} positions, and a row has {width}; choose wider rows")
         if length > free:
             rows, free = rows + 1, width
         places.append(rows * width - free)

@@ -98,6 +98,4 @@ class Sequences:
 def require_within(numbers: np.ndarray, count: int) -> None:
     """Raise an IndexError unless all these are numbers of sentences."""
     if numbers.size and not 0 <= numbers.min() <= numbers.max() < count:
-        raise IndexError(
-            f"the numbers {numbers.tolist()} are not all from 0 to {count - 1}, those of the {count} sentences"
-        )
+        raise IndexError(f"there are {count} sentences, counted from 0, and so not all of {numbers.tolist()}")
