@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from dtglib.data.brackets import format_brackets, parse_brackets, plain_label, read_brackets, words_and_tags
+from dtglib.data.brackets import format_brackets, parse_brackets, plain_label, read_brackets
 from dtglib.data.treebank import Treebank, TreebankError
 
 PENN = """
@@ -77,8 +77,8 @@ def test_a_constituent_that_held_only_empty_nodes_disappears_with_them():
     assert plain("(S (NP-SBJ (NP (-NONE- *)) (SBAR (-NONE- 0))) (VP (VB go)))") == "(S (VP (VB go)))"
 
 
-def test_words_and_tags_can_be_asked_for():
-    assert words_and_tags(PLAIN) == (("There", "is", "a", "difference"), ("EX", "VBZ", "DT", "NN"))
+def test_a_parsed_tree_has_its_words_and_tags():
+    assert parse_brackets(PLAIN).pos() == [("There", "EX"), ("is", "VBZ"), ("a", "DT"), ("difference", "NN")]
 
 
 def test_plain_trees_stay_as_they_are():
@@ -110,7 +110,7 @@ def test_a_broken_tree_is_skipped_and_counted_on_request(reason, read):
     assert [sentence.brackets for sentence in treebank.sentences] == [PLAIN, PLAIN]
 
 
-def test_a_closing_bracket_too_many_is_found(read):
+def test_a_superfluous_closing_bracket_is_an_error(read):
     with pytest.raises(TreebankError, match=r"wsj\.mrg:1: before tree 2: a closing bracket without its opening one"):
         read(PLAIN + ")")
 

@@ -66,18 +66,18 @@ def test_the_six_treebanks_follow_one_another(six_treebanks):
     assert words_of(test) == ["EWT test", "GUM test", "No", "No", "ParTUT test", "LinES test", "Atis test"]
 
 
-def test_of_the_five_without_childes_nothing_is_held_against_childes(six_treebanks):
+def test_without_childes_train_keeps_sentences_that_only_childes_has_in_dev_or_test(six_treebanks):
     name = "ud-english-without-childes"
     assert words_of(load(name, "test")) == ["EWT test", "GUM test", "ParTUT test", "LinES test", "Atis test"]
     train = {split: words_of(load(name, split)) for split in ("train", "dev")}
     held_out = {*train["dev"], *words_of(load(name, "test"))}
-    five = [one for one in UD_ENGLISH if one != "UD_English-CHILDES"]
-    every = [words for one in five if "train" in splits(one) for words in words_of(load(one, "train"))]
+    five = [treebank for treebank in UD_ENGLISH if treebank != "UD_English-CHILDES"]
+    every = [words for name in five if "train" in splits(name) for words in words_of(load(name, "train"))]
     assert train["train"] == [words for words in every if words not in held_out]
     assert corpus_checksum(name) != corpus_checksum("ud-english")
 
 
-def test_the_two_with_enhanced_graphs_are_read_as_one(six_treebanks):
+def test_ud_english_enhanced_is_ewt_and_gum(six_treebanks):
     assert words_of(load("ud-english-enhanced", "test")) == ["EWT test", "GUM test"]
     assert "ud-english-enhanced" in [corpus.name for corpus in corpora()]
 
@@ -88,7 +88,7 @@ def test_train_lacks_the_sentences_of_every_dev_and_test_part_and_counts_them(si
     assert train.excluded == Counter({"also in dev or test": 3})
 
 
-def test_dev_and_test_are_never_filtered(six_treebanks):
+def test_dev_and_test_are_not_filtered(six_treebanks):
     assert "Thank you" in words_of(load("ud-english", "dev"))
     assert load("ud-english", "dev").excluded == Counter()
 
@@ -146,9 +146,9 @@ def test_nothing_of_dev_or_test_is_left_in_train(ud_english):
 
 def test_every_treebank_of_the_data_folder_has_a_name(data, monkeypatch):
     monkeypatch.setenv("DTG_DATA", str(data))
-    found = {corpus.name: corpus for corpus in corpora()}
-    assert {"UD_English-PUD", "UD_German-GSD", *UD_ENGLISH} <= set(found)
-    assert found["UD_English-LinES"].licence == "CC BY-NC-SA 4.0"
+    listed = {corpus.name: corpus for corpus in corpora()}
+    assert {"UD_English-PUD", "UD_German-GSD", *UD_ENGLISH} <= set(listed)
+    assert listed["UD_English-LinES"].licence == "CC BY-NC-SA 4.0"
     assert splits("UD_German-GSD") == ("dev", "test")
 
 
@@ -184,7 +184,7 @@ def test_a_split_in_several_files_is_read_in_order(tmp_path):
     assert words_of(load(tmp_path, "train")) == ["No", "Thank you"]
 
 
-def test_a_corpus_with_several_splits_wants_one(tmp_path):
+def test_a_corpus_with_several_splits_needs_the_name_of_one(tmp_path):
     for split in ("train", "dev"):
         (tmp_path / f"{split}.conllu").write_text(conllu("No"))
     with pytest.raises(UserError, match="say which split; it has train, dev"):
@@ -217,7 +217,7 @@ def test_a_folder_without_a_treebank_is_named(tmp_path):
         load(tmp_path, "train")
 
 
-def test_raw_text_is_one_sentence_a_line_without_trees(tmp_path):
+def test_raw_text_is_one_sentence_per_line_without_trees(tmp_path):
     path = tmp_path / "mine.txt"
     path.write_bytes("There isn't a difference.\r\n\nNaïve?".encode())
     treebank = load(path)
@@ -264,7 +264,7 @@ def test_a_name_wins_over_a_folder_of_the_same_name_but_not_over_its_path(six_tr
 # --- minilang
 
 
-def test_minilang_makes_as_many_sentences_as_are_wanted_hold_outs_included():
+def test_minilang_generates_the_requested_number_of_sentences_also_of_hold_outs():
     assert len(load("minilang", "train", 7).sentences) == 7
     assert len(load("minilang", "attractor", 2).sentences) == 2
     assert load("minilang", "dev", 5).sentences == load("minilang", "dev", 8).sentences[:5]
@@ -342,11 +342,11 @@ def test_without_bllip_the_variable_is_named(no_data, monkeypatch):
 
 
 def test_the_list_says_where_a_corpus_lies_or_how_to_get_it(six_treebanks):
-    found = {corpus.name: corpus.where for corpus in corpora()}
-    assert found["minilang"] == "embedded in dtglib"
-    assert found["ud-english"] == str(six_treebanks / "ud")
-    assert found["bllip"] == "set BLLIP to your copy of LDC2000T43"
-    assert found["UD_English-EWT"] == str(six_treebanks / "ud/UD_English-EWT")
+    where = {corpus.name: corpus.where for corpus in corpora()}
+    assert where["minilang"] == "embedded in dtglib"
+    assert where["ud-english"] == str(six_treebanks / "ud")
+    assert where["bllip"] == "set BLLIP to your copy of LDC2000T43"
+    assert where["UD_English-EWT"] == str(six_treebanks / "ud/UD_English-EWT")
 
 
 def test_the_list_without_data_says_how_to_get_them(no_data):

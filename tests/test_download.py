@@ -124,7 +124,7 @@ def test_a_whole_file_is_fetched_and_nothing_else_remains(site):
     assert files_below(site.folder) == ["a.txt"]
 
 
-def test_what_is_there_is_not_asked_for_again(site):
+def test_a_right_file_is_not_requested_again(site):
     site.offer("a.txt")
     site.fetch()
     site.log.clear()
@@ -132,7 +132,7 @@ def test_what_is_there_is_not_asked_for_again(site):
     assert site.log == []
 
 
-def test_what_appears_is_what_the_recipe_makes_of_the_official_file(site):
+def test_the_recipe_is_applied_to_the_official_file(site):
     target = site.offer("t.conllu", b"# sent_id = 1\n# mood = grave\n1\tThere\n\n", recipe="conllu-comments")
     site.fetch()
     assert target.read_bytes() == b"# sent_id = 1\n1\tThere\n\n"
@@ -177,7 +177,7 @@ def test_a_busy_server_is_asked_again(site):
     assert outcomes(site.fetch()) == [FETCHED]
 
 
-def test_a_server_that_falls_silent_is_left_after_the_timeout(site):
+def test_a_silent_server_is_given_up_after_the_timeout(site):
     site.offer("a.txt", LONG, "stalls")
     (result,) = site.fetch(pauses=(), timeout=0.3)
     assert result.outcome == FAILED
@@ -226,7 +226,7 @@ def test_a_missing_file_is_named_and_the_others_come(site):
     assert "broken.txt: wrong file" in failures[1]
 
 
-def test_a_file_that_vanishes_half_way_is_missing(site):
+def test_a_file_that_is_gone_at_the_second_attempt_is_missing(site):
     site.offer("a.txt", LONG, "truncated", "vanished")
     (result,) = site.fetch()
     assert result.outcome == FAILED

@@ -350,7 +350,7 @@ def attractors(sentence: Sentence, kinds: tuple[str, ...]) -> list[str]:
 
 
 def depth(sentence: Sentence) -> int:
-    """How many clauses stand one inside the other, by the labels from a word up to the root."""
+    """The number of clauses inside one another, by the labels from a word up to the root."""
 
     def clauses_above(row: tuple[str, ...]) -> int:
         clause = row[DEPREL] in ("ccomp", "csubj", "acl:relcl", "acl", "advcl")

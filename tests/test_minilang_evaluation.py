@@ -51,10 +51,10 @@ def lower(words: tuple[str, ...]) -> Counter[str]:
 
 
 def test_there_are_enough_paradigms_over_enough_phenomena():
-    found = {"argument_structure" if paradigm.term == "s-selection" else paradigm.term for paradigm in PARADIGMS}
+    terms = {"argument_structure" if paradigm.term == "s-selection" else paradigm.term for paradigm in PARADIGMS}
     assert len({paradigm.uid for paradigm in PARADIGMS}) == len(PARADIGMS) >= 24
-    assert found <= PHENOMENA
-    assert len(found) >= 10
+    assert terms <= PHENOMENA
+    assert len(terms) >= 10
 
 
 @each_paradigm
@@ -73,7 +73,7 @@ def test_every_good_sentence_is_in_the_language_and_no_bad_one(paradigm: Generat
 def test_the_sentences_of_a_pair_differ_in_two_words_at_most_or_in_order_alone(paradigm: GeneratedParadigm):
     for pair in paradigm.pairs:
         good, bad = lower(pair.good), lower(pair.bad)
-        assert pair.good != pair.bad
+        assert pair.good != pair.bad, pair
         assert (good - bad).total() <= 2 and (bad - good).total() <= 2, pair
 
 

@@ -257,7 +257,7 @@ def draw_many(category: str, times: int) -> list:
 
 
 def stated(*path: str) -> dict:
-    """What the grammar's file says at some place, read without the package."""
+    """An entry of the grammar's file, read without the package."""
     text = (files("dtglib.data.minilang") / "english" / "grammar.yaml").read_text("utf-8")
     return functools.reduce(dict.__getitem__, path, yaml.load(text, Loader=yaml.BaseLoader))
 

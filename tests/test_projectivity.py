@@ -22,7 +22,7 @@ def test_the_running_example_is_projective():
     assert is_projective((2, 0, 4, 2))
 
 
-def test_the_arc_of_root_counts_as_one_that_can_be_crossed():
+def test_the_arc_of_root_can_be_crossed():
     assert crossing_arcs((2, 0, 1)) == ((0, 2), (1, 3))
 
 

@@ -64,7 +64,7 @@ def test_a_treebank_keeps_three_comments_and_every_token_line():
     ]
 
 
-def test_childes_keeps_who_speaks_to_which_child():
+def test_childes_keeps_the_child_and_the_role_of_the_speaker():
     assert comments(RECIPES["childes-comments"](SECOND)) == [
         "# sent_id = weblog-2",
         "# child_name = Eve",
@@ -92,7 +92,7 @@ def test_a_blimp_pair_keeps_seven_fields_in_one_order():
     assert RECIPES["blimp-fields"](ours) == ours
 
 
-def test_the_digest_of_trees_knows_neither_order_nor_comments_nor_features():
+def test_the_digest_of_trees_ignores_order_comments_and_features():
     reordered = SECOND + FIRST
     bare = b"".join(line + b"\n" for line in OFFICIAL.split(b"\n")[:-1] if not line.startswith(b"#"))
     featured = OFFICIAL.replace(b"\tEX\t_\t", b"\tEX\tExtPos=PRON\t").replace(b"0:root\t_", b"0:root\tSpaceAfter=No")
@@ -111,7 +111,7 @@ def test_the_digest_of_trees_knows_neither_order_nor_comments_nor_features():
     ],
     ids=["a sentence less", "a sentence twice", "another head", "another label", "another word"],
 )
-def test_the_digest_of_trees_sees_every_other_change(other):
+def test_the_digest_of_trees_depends_on_all_else(other):
     assert other != OFFICIAL
     assert trees_digest(other) != trees_digest(OFFICIAL)
 
@@ -119,7 +119,7 @@ def test_the_digest_of_trees_sees_every_other_change(other):
 def test_the_files_used_here_have_the_digests_of_the_registry_and_every_recipe_leaves_them_as_they_are(data):
     def agrees(entry: DataFile) -> bool:
         content = (data / entry.path).read_bytes()
-        found = (RECIPES[entry.recipe](content), digest(entry, content), len(content))
-        return found == (content, entry.digest, entry.size)
+        actual = (RECIPES[entry.recipe](content), digest(entry, content), len(content))
+        return actual == (content, entry.digest, entry.size)
 
     assert [entry.path for entries in read_registry().values() for entry in entries if not agrees(entry)] == []

@@ -60,9 +60,9 @@ def test_an_empty_node_is_neither_word_nor_token_but_may_have_several_heads():
 
 
 def test_two_arcs_from_the_same_head_are_not_several_heads():
-    one = Sentence(("a", "b"), enhanced=((Edge("2", "x"), Edge("2", "y")), (Edge("0", "root"),)))
+    same = Sentence(("a", "b"), enhanced=((Edge("2", "x"), Edge("2", "y")), (Edge("0", "root"),)))
     two = Sentence(("a", "b"), enhanced=((Edge("2", "x"), Edge("0", "y")), (Edge("0", "root"),)))
-    assert (has_several_heads(one), has_several_heads(two)) == (False, True)
+    assert (has_several_heads(same), has_several_heads(two)) == (False, True)
 
 
 def test_what_reading_left_out_and_what_has_no_projective_tree_are_excluded_by_reason():

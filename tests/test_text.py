@@ -56,7 +56,7 @@ def test_no_text_has_no_words(text):
     assert tokenize(text) == []
 
 
-def test_characters_that_nobody_sees_do_not_make_words_strange():
+def test_invisible_characters_are_dropped():
     assert tokenize("\ufeffThe dif\u00adfer\u200bence") == ["The", "difference"]
 
 
@@ -79,7 +79,7 @@ english = st.lists(st.sampled_from(BITS_OF_ENGLISH.split() + list(SIGNS_AND_LETT
 
 @settings(max_examples=500, deadline=None)
 @given(st.one_of(english, st.text(max_size=40)))
-def test_what_is_tokenised_stays_so(text):
+def test_tokenised_text_stays_as_it_is(text):
     words = tokenize(text)
     assert tokenize(" ".join(words)) == words
 

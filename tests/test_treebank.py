@@ -69,7 +69,7 @@ def read(tmp_path):
 
 @pytest.fixture
 def complaint(read, tmp_path):
-    """What the strict reader says of a text, without the folder."""
+    """The message of the strict reader about a text, without the folder."""
 
     def complaint(text: str | bytes) -> str:
         with pytest.raises(TreebankError) as caught:

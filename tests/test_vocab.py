@@ -59,7 +59,7 @@ def test_an_arc_beyond_the_reach_is_refused_with_the_way_out(words):
 
 
 @pytest.mark.parametrize("name", ["<pad>", "<unknown>", "SHIFT", "LEFTARC[1]", "LEFTARC[0]", "There", ""])
-def test_what_is_no_transition_has_no_id_as_one(words, name):
+def test_other_entries_are_no_transitions(words, name):
     with pytest.raises(UserError, match="no transition"):
         words.transition(name)
 
@@ -177,7 +177,7 @@ def test_words_that_look_like_reserved_entries_are_trained_on_like_others(danger
     assert len(model.encode([dangerous]).ids) == len(other.encode([harmless]).ids)
 
 
-def test_of_many_sentences_pieces_are_learnt_from_some_that_are_spread_evenly(monkeypatch):
+def test_pieces_are_learnt_from_an_even_selection_of_many_sentences(monkeypatch):
     rare = [["rarely"]] * len(SENTENCES)
     mixed = [sentence for pair in zip(SENTENCES, rare, strict=True) for sentence in pair]
     monkeypatch.setattr(vocabulary_module, "LEARNT_FROM", len(SENTENCES))
@@ -273,7 +273,7 @@ def test_different_vocabularies_have_different_fingerprints(pieces, words):
     assert len({vocabulary.fingerprint for vocabulary in [pieces, words, *others]}) == 5
 
 
-def test_a_saved_word_list_has_one_word_a_line(words, tmp_path):
+def test_a_saved_word_list_has_one_word_per_line(words, tmp_path):
     words.save(tmp_path)
     lines = (tmp_path / "words.txt").read_text(encoding="utf-8").splitlines()
     assert [MARK + line for line in lines] == list(words.entries[len(words.reserved) :])
@@ -322,7 +322,7 @@ def test_a_folder_without_a_vocabulary_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", "{}", '{"kind": "words"}', "\xff"])
-def test_a_description_that_is_none_is_named(words, tmp_path, text):
+def test_a_broken_description_is_named(words, tmp_path, text):
     words.save(tmp_path)
     (tmp_path / "vocabulary.json").write_text(text, encoding="latin-1")
     with pytest.raises(UserError, match=r"vocabulary.json: not the description of a vocabulary"):
@@ -337,7 +337,7 @@ def test_a_vocabulary_of_another_make_is_refused(words, tmp_path, key, value):
     words.save(tmp_path)
     about = json.loads((tmp_path / "vocabulary.json").read_text(encoding="utf-8"))
     (tmp_path / "vocabulary.json").write_text(json.dumps(about | {key: value}), encoding="utf-8")
-    with pytest.raises(UserError, match=r"vocabulary.json: a vocabulary for other reserved ids"):
+    with pytest.raises(UserError, match=r"vocabulary.json: its reserved ids are not those of this version"):
         Vocabulary.load(tmp_path)
 
 

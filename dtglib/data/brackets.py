@@ -9,7 +9,7 @@
 The wrapper around a tree (nameless in the Penn Treebank, S1 in BLLIP, ROOT or TOP elsewhere), empty nodes, the
 constituents that they leave empty, function tags and indices are removed: NP-SBJ-1, NP=2 and NP|ADVP become NP. Tokens
 keep their spelling (n't, -LRB-). A file holds any number of trees, each on one line or on several. NLTK's `Tree`
-parses them; it takes one tree at a time and knows no line numbers, so the file is cut into trees here.
+parses single trees and knows no line numbers, so the file is cut into trees here.
 """
 
 import re
@@ -52,7 +52,7 @@ def read_brackets(path: str | Path, strict: bool = True) -> Treebank:
 
 
 def _pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The file cut into trees and into any text between them (an error); each piece with the number of its line."""
+    """The trees, and any text between them (an error), each with the number of its first line."""
     line, seen = 1, 0
     while start := _NOT_BLANK.search(data, seen):
         line += data.count(b"\n", seen, start.start())
@@ -128,13 +128,3 @@ def plain_label(label: str) -> str:
 def format_brackets(tree: Tree | str) -> str:
     """A tree on one line: "(NP (DT a) (NN difference))"."""
     return tree if isinstance(tree, str) else f"({' '.join([tree.label(), *map(format_brackets, tree)])})"
-
-
-def words_and_tags(brackets: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words of a bracketed tree and their tags.
-
-    >>> words_and_tags("(NP (DT a) (NN difference))")
-    (('a', 'difference'), ('DT', 'NN'))
-    """
-    words, tags = zip(*parse_brackets(brackets).pos(), strict=True)
-    return words, tags

@@ -1,4 +1,4 @@
-"""The rows of one CoNLL-U sentence, ten columns each, and the checks of everything that can be wrong with them.
+"""The rows of one CoNLL-U sentence, ten columns each, and their checks.
 
     1  There       there       PRON  EX   _  2  expl   2:expl   _
     2  is          be          VERB  VBZ  _  0  root   0:root   _           ids    [1, 2, 3, 4]
@@ -33,7 +33,7 @@ class Edge(NamedTuple):
 
 
 class TreebankError(UserError):
-    """An error in a sentence; `reason` is the short name under which it is counted, `line` the line where it is."""
+    """An error in a sentence; it is counted by its short name, `reason`."""
 
     def __init__(self, what: str, reason: str = "", line: int = 0):
         super().__init__(what)
@@ -49,23 +49,13 @@ class TreebankError(UserError):
 
 
 @cache
-def _parse_id(field: str) -> int | tuple[int, str, int] | None:
+def _parsed(field: str, parse: str) -> int | tuple[int, str, int] | None:
+    """A field as the function `parse` of conllu reads it; a ValueError if it cannot."""
+    from conllu import parser
     from conllu.exceptions import ParseException
-    from conllu.parser import parse_id_value
 
     try:
-        return parse_id_value(field)
-    except ParseException as error:
-        raise ValueError(str(error)) from None
-
-
-@cache
-def _parse_head(field: str) -> int | None:
-    from conllu.exceptions import ParseException
-    from conllu.parser import parse_int_value
-
-    try:
-        return parse_int_value(field)
+        return getattr(parser, parse)(field)
     except ParseException as error:
         raise ValueError(str(error)) from None
 
@@ -89,8 +79,8 @@ def read_ids(rows: Sequence[Fields], first: int) -> list[int | tuple[int, str, i
     word = empty_node = range_end = 0
     for line, row in enumerate(rows, first):
         try:
-            id = _parse_id(row[ID])
-        except ValueError:  # Python's int() raises it, too, for thousands of digits
+            id = _parsed(row[ID], "parse_id_value")
+        except ValueError:  # also raised by Python's int() for thousands of digits
             raise TreebankError(f"{row[ID]!r} is not a word id", "bad word id", line) from None
         match id:
             case int() if id == word + 1:
@@ -123,8 +113,8 @@ def read_heads(column: Sequence[str], lines: Sequence[int]) -> tuple[int, ...] |
 
 def _read_head(field: str, words: int, line: int) -> int:
     try:
-        head = _parse_head(field)
-    except ValueError:  # Python's int() raises it, too, for thousands of digits
+        head = _parsed(field, "parse_int_value")
+    except ValueError:  # also raised by Python's int() for thousands of digits
         raise TreebankError(f"head {field!r} is not a number", "bad head", line) from None
     if head is None:
         raise TreebankError("this word has no head, though others have one", "bad head", line)
@@ -160,7 +150,7 @@ def edges(deps: str) -> tuple[Edge, ...]:
         return ()
     from conllu.parser import MULTI_DEPS_PATTERN
 
-    # We use conllu's pattern, because its parser returns a field that it cannot read unchanged.
+    # conllu's parser returns a field that it cannot read unchanged, so its pattern is used here.
     if not MULTI_DEPS_PATTERN.fullmatch(deps):
         raise TreebankError(f"DEPS {deps!r} is not a list head:label|head:label|...", "bad enhanced graph")
     return tuple(Edge(*part.split(":", 1)) for part in deps.split("|"))

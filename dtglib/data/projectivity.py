@@ -1,4 +1,4 @@
-"""Crossing arcs: which dependency trees are projective, and how the others are made projective.
+"""Crossing arcs of dependency trees, and lifting, which makes a tree projective.
 
 A tree is a vector of heads, one per word, counted from 1; 0 is ROOT. "There is a difference" has heads (2, 0, 4, 2):
 
@@ -39,7 +39,7 @@ def crossing_arcs(heads: Sequence[int]) -> tuple[Arc, Arc] | None:
 
 
 def is_projective(heads: Sequence[int]) -> bool:
-    """Whether no two arcs cross, including the arcs of ROOT."""
+    """True if no two arcs cross, including the arcs of ROOT."""
     return crossing_arcs(heads) is None
 
 

@@ -1,4 +1,4 @@
-"""The UCL reading corpus: how long people read the words of 205 English sentences, and how their brains respond.
+"""The UCL reading corpus: reading times of the words of 205 English sentences, and the responses of the brain.
 
     corpus = read_reading()
     corpus.sentences[96]                    "Arthur placed the bars of chocolate on the counter."
@@ -7,8 +7,8 @@
 The sentences are isolated, so that no context is missing. A word's numbers are means over readers: self-paced reading
 and eye tracking of Frank et al. (2013), six components of the EEG of Frank et al. (2015), in `MEASURES`. Beside them
 are the surprisals of other people's models, in `OTHERS`: n-grams, a recurrent network and a phrase-structure grammar of
-Frank et al. (2015), GPT-2 and GPT-Neo of de Varda, Marelli and Amenta (2023), who put everything into one file. Whoever
-uses the data cites all three papers:
+Frank et al. (2015), GPT-2 and GPT-Neo of de Varda, Marelli and Amenta (2023), who put everything into one file. Cite
+all three papers if you use the data:
 
     de Varda, Marelli and Amenta (2023). Cloze probability, predictability ratings, and computational estimates for 205
         English sentences, aligned with existing EEG and reading time data. Behavior Research Methods.
@@ -17,7 +17,7 @@ uses the data cites all three papers:
     Frank, Fernandez Monsalve, Thompson and Vigliocco (2013). Reading time data for evaluating broad-coverage models of
         English sentence processing. Behavior Research Methods 45, 1182-1190.
 
-Words stand as people read them, with their punctuation. A treebank cuts them further, and `written_words` says how:
+Words are as people read them, with their punctuation. A treebank cuts them further (`written_words`):
 
     >>> written_words("It isn't tea, is it?")
     (['It', 'is', "n't", 'tea', ',', 'is', 'it', '?'], [1, 2, 2, 1, 2])
@@ -116,10 +116,10 @@ def _require_places(path: Path, table: pd.DataFrame, sentences: dict[int, str]) 
 
 
 def written_words(text: str) -> tuple[list[str], list[int]]:
-    """A text's words as a treebank has them, and how many of them each written word is cut into.
+    """A text's words as a treebank has them, and the number of them in each written word.
 
     Written words are those between blanks. A mark that stands between blanks belongs to the written word before it,
-    and gets no number of its own, unless the text begins with it.
+    and has no number of its own, unless the text begins with it.
     """
     tokens, lengths = tokenize(text), []
     for written, left in zip(text.split(), _parts(tokens, text), strict=True):
@@ -131,7 +131,7 @@ def written_words(text: str) -> tuple[list[str], list[int]]:
 
 
 def _parts(tokens: list[str], text: str) -> Iterator[int]:
-    """How many of the words of a treebank each piece of text between blanks is cut into."""
+    """The number of a treebank's words in each piece of text between blanks."""
     ends = list(itertools.accumulate(map(len, tokens)))
     stops = list(itertools.accumulate(len(written) for written in text.split()))
     complaint = f"{text!r}: the words of a treebank, {tokens}, do not end where its written words end"

@@ -5,7 +5,7 @@ One sentence, "There is a difference" with heads (2, 0, 4, 2), gives
     sentences 1 · words 4 · tokens 4 · fused 0 · projective 1 · excluded none · multi-head 0 · empty nodes 0
     lengths: min 4 · 25 % 4 · median 4 · 75 % 4 · 95 % 4 · max 4
 
-A token is a unit of the surface, between blanks or punctuation: "don't" is one token, fused from two words.
+A token is a piece of the text between blanks or punctuation: "don't" is one token, fused from two words.
 """
 
 from dataclasses import dataclass
@@ -23,17 +23,17 @@ SHARES = {"min": 0.0, "25%": 0.25, "median": 0.5, "75%": 0.75, "95%": 0.95, "max
 class Stats:
     sentences: int  # all sentences of the treebank, with or without a tree
     words: int  # syntactic words
-    tokens: int  # surface tokens: a fused token is one, empty nodes are none
+    tokens: int  # surface tokens: a fused token counts once, an empty node not at all
     fused: int  # fused tokens, the ranges "1-2" of a CoNLL-U file
     projective: int  # sentences whose tree is projective, ROOT standing left of the first word
-    excluded: dict[str, int]  # by reason: left out when the file was read, or without one projective tree (trees_only)
+    excluded: dict[str, int]  # by reason: left out when the file was read, or by trees_only
     multi_head_sentences: int  # sentences where a word or an empty node has several heads in the enhanced graph
     empty_nodes: int
     lengths: dict[str, int]  # quantiles of the words per sentence, see `length_quantiles`
 
 
 def stats_of(treebank: Treebank) -> Stats:
-    """Compute all of them."""
+    """The numbers of a treebank."""
     sentences = treebank.sentences
     lengths = [len(sentence.words) for sentence in sentences]
     ranges = [span for sentence in sentences for span in fused_spans(sentence)]
@@ -63,7 +63,7 @@ def row_of(stats: Stats) -> dict[str, object]:
 
 
 def fused_spans(sentence: Sentence) -> list[int]:
-    """How many words each fused token of a sentence covers: [2] for one "don't"."""
+    """The number of words in each fused token of a sentence: [2] for a single "don't"."""
     ranges = [row[ID].split("-") for row in sentence.rows or () if "-" in row[ID]]
     return [int(last) - int(first) + 1 for first, last in ranges]
 
@@ -74,7 +74,7 @@ def empty_node_rows(sentence: Sentence) -> list[tuple[str, ...]]:
 
 
 def has_several_heads(sentence: Sentence) -> bool:
-    """Whether some word or empty node has more than one head in the enhanced graph."""
+    """True if a word or an empty node has more than one head in the enhanced graph."""
     nodes = [*(sentence.enhanced or ()), *(edges(row[DEPS]) for row in empty_node_rows(sentence))]
     return any(len({edge.head for edge in incoming}) > 1 for incoming in nodes)
 

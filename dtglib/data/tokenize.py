@@ -5,7 +5,7 @@ r"""Turn raw English text into the words of a treebank, and back.
     >>> detokenize(['There', 'is', "n't", 'a', 'difference', '.'])
     "There isn't a difference."
 
-BLiMP writes "isn't" as one word, treebanks as two; a model must be tested on words like those it was trained on. The
+BLiMP writes "isn't" as one word, treebanks as two, and a model must be tested on words like its training words. The
 conventions are those of UD English EWT and GUM, which descend from the Penn Treebank's: clitics and punctuation are
 words of their own (`did n't`, `ca n't`, `John 's`, `can not`), a known abbreviation keeps its period (`Mr.`, `U.S.`),
 and hyphenated compounds are split (`well - known`) except after a prefix (`ex-wife`, `non-profit`). The Penn Treebank

@@ -1,4 +1,4 @@
-r"""Dependency treebanks: CoNLL-U files <-> sentences. Every sentence that is left out is counted under a reason.
+r"""Dependency treebanks: CoNLL-U files <-> sentences. Sentences that are left out are counted by reason.
 
     # text = There is a difference                      Sentence(
     1  There       there       PRON  EX   _  2  expl        words=("There", "is", "a", "difference"),
@@ -10,7 +10,7 @@ Words are syntactic words. Fused tokens ("1-2  don't") and empty nodes ("8.1") s
 written back as it was read, byte for byte.
 
 The `conllu` package reads the fields (see conllu.py). Its reader of whole files is not used: it strips lines,
-splits them at double spaces as well as at tabs, takes rows with too few columns, keeps only the last of several
+splits them at double spaces as well as at tabs, accepts rows with too few columns, keeps only the last of several
 comments with one name, and knows no line numbers.
 
 Lines may end in "\n" or "\r\n", and a byte order mark may come first; files are written with "\n" and without a mark.
@@ -53,7 +53,7 @@ from dtglib.data.projectivity import crossing_arcs, is_projective, projectivize
 Words = Sequence[str]
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-PIECE = 2**24  # bytes of a large file that are read at once: some 15,000 sentences of CoNLL-U
+PIECE = 2**24  # bytes that are read at once: some 15,000 sentences of CoNLL-U
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def conllu_blocks(path: Path, strict: bool) -> Iterator[Block]:
 
 
 def _read(path: Path, strict: bool, first: int, data: bytes) -> Treebank:
-    """The sentences of a piece of a file that begins with line `first`."""
+    """The sentences in a piece of a file; the piece begins with line `first`."""
     sentences: list[Sentence] = []
     excluded: Counter[str] = Counter()
     for line, block in _blocks(data, first):
@@ -220,7 +220,7 @@ def _name(block: bytes) -> str:
 
 
 def sentence_from_rows(rows: Iterable[Fields], comments: Sequence[str] = ()) -> Sentence:
-    """Turn rows of ten columns into a sentence; a TreebankError says what is wrong with them."""
+    """The sentence of these rows of ten columns; wrong rows are a TreebankError."""
     rows = tuple(rows)
     first = len(comments)
     check_columns(rows, first)
@@ -249,7 +249,7 @@ def write_conllu(path: str | Path, sentences: Iterable[Sentence]) -> None:
 
 
 def format_conllu(sentence: Sentence) -> str:
-    """A sentence as CoNLL-U, with the empty line: as it was read or, if it comes from no file, from its annotation."""
+    """A sentence as CoNLL-U, with the empty line: its rows or, if it has none, its annotation."""
     comments = sentence.comments or _comments(sentence)
     rows = sentence.rows or _rows(sentence)
     return "\n".join([*comments, *map("\t".join, rows)]) + "\n\n"
@@ -285,18 +285,18 @@ def with_tree(sentence: Sentence, heads: Sequence[int], labels: Sequence[str] | 
     return replace(sentence, heads=tuple(heads), labels=tuple(labels) if labels else None, rows=rows)
 
 
-# ---- which sentences have a tree that the transition systems can build
+# ---- sentences with a tree that the transition systems can build
 
 
 def why_no_single_root(sentence: Sentence) -> str | None:
-    """The reason why a sentence does not have exactly one tree; None if it has."""
+    """The reason if a sentence does not have exactly one tree, or None."""
     if sentence.heads is None:
         return "no tree"
     return "multi-root" if sentence.heads.count(0) > 1 else None
 
 
 def why_no_projective_tree(sentence: Sentence) -> str | None:
-    """The reason why a sentence does not have exactly one projective tree; None if it has."""
+    """The reason if a sentence does not have exactly one projective tree, or None."""
     return why_no_single_root(sentence) or (None if is_projective(sentence.heads) else "non-projective")
 
 

@@ -1,7 +1,7 @@
 """Vocabularies: the ids of words or of pieces of words, and the ids that are reserved for the transitions.
 
 A word-level vocabulary of "There is a difference" has, after 67 reserved entries, four words in the order of their
-frequency (here all 1, so by code point). The mark ▁ shows where a word begins:
+frequency (here all 1, so by code point). The mark ▁ is at the beginning of a word:
 
     >>> vocabulary = Vocabulary.of_words([["There", "is", "a", "difference"]])
     >>> vocabulary.entries[67:]
@@ -12,10 +12,10 @@ frequency (here all 1, so by code point). The mark ▁ shows where a word begins
 A piece-level vocabulary is the same class with a SentencePiece model (unigram, character coverage 1.0) that may cut a
 word into several pieces: ▁differ|ence. Three things hold by construction, because the model's softmax relies on them:
 
-- Every id has one class: reserved, word-starting (the mark comes first), or continuing. `starts_word` and
-  `continues_word` say which.
-- Every word starts with a word-starting piece and goes on with continuing ones. Each word is encoded by itself and
-  with the mark before it; the bare mark is an entry, too, for words whose first character is not an entry.
+- Every id has one class: reserved, word-starting (the mark comes first; `starts_word`), or continuing
+  (`continues_word`).
+- Every word is a word-starting piece, followed by continuing ones. Each word is encoded by itself and with the mark
+  before it; the bare mark is an entry, too, for words whose first character is not an entry.
 - `decode(encode(words)) == words` for all words: text is not normalised, and a character that was not in the
   training words is spelled in UTF-8 bytes, for which there are 256 continuing pieces (SentencePiece's byte fallback).
   So a piece-level vocabulary has no unknown words; <unknown> is used by word-level ones alone, and starts a word there.
@@ -48,7 +48,7 @@ Something = TypeVar("Something")
 MARK = "▁"
 PAD, ROOT, END, UNKNOWN = range(4)
 
-LEARNT_FROM = 1_000_000  # sentences
+LEARNT_FROM = 1_000_000  # sentences, which SentencePiece holds in memory
 
 # SentencePiece drops every sentence with this sign from its training text, and reports it only in its log.
 _DROPPED_BY_SENTENCEPIECE = "\u2585"
@@ -56,7 +56,7 @@ _DROPPED_BY_SENTENCEPIECE = "\u2585"
 
 @dataclass(frozen=True)
 class VocabularyConfig:
-    """Whether entries are whole words or SentencePiece pieces, and how many pieces, the 256 bytes among them."""
+    """The kind of entries, whole words or SentencePiece pieces, and the number of pieces, including the 256 bytes."""
 
     vocabulary: Literal["words", "pieces"] = "words"
     pieces: int = 8000
@@ -91,13 +91,13 @@ class Vocabulary:
 
     @classmethod
     def of_words(cls, sentences: Iterable[Sequence[str]], symbols: Symbols = ARCS, rarest: int = 1) -> "Vocabulary":
-        """One entry per word that comes at least `rarest` times in the training sentences, the most frequent first."""
+        """One entry per word that occurs at least `rarest` times in the training sentences, most frequent first."""
         all_counts = Counter(word for words in sentences for word in words)
         if not all_counts:
             raise UserError("there are no words to make a vocabulary of: the training sentences are empty")
         counts = {word: count for word, count in all_counts.items() if count >= rarest}
         if not counts:
-            raise UserError(f"no word comes {rarest} times in the training sentences; lower this number")
+            raise UserError(f"no word occurs {rarest} times in the training sentences; lower this number")
         if broken := [word for word in counts if "\n" in word]:
             raise UserError(f"the word {broken[0]!r} has a line break in it; vocabulary files have one word per line")
         by_frequency = sorted(counts, key=lambda word: (-counts[word], word))
@@ -105,10 +105,7 @@ class Vocabulary:
 
     @classmethod
     def train(cls, sentences: Iterable[Sequence[str]], pieces: int = 8000, symbols: Symbols = ARCS) -> "Vocabulary":
-        """Learn `pieces` pieces (the 256 bytes among them) from the words of the training sentences.
-
-        SentencePiece holds in memory what it learns from, so that it is given no more than LEARNT_FROM of them.
-        """
+        """Learn `pieces` pieces, including the 256 bytes, from the words of at most LEARNT_FROM training sentences."""
         return cls._of_model(_train_sentencepiece(sentences, pieces), symbols)
 
     @classmethod
@@ -149,7 +146,7 @@ class Vocabulary:
 
     @cached_property
     def starts_word(self) -> np.ndarray:
-        """For each id, whether it begins a word."""
+        """A mask of the ids that begin a word."""
         starts = np.array([entry.startswith(MARK) for entry in self.entries])
         starts[UNKNOWN] = not self.model
         starts.setflags(write=False)
@@ -157,7 +154,7 @@ class Vocabulary:
 
     @cached_property
     def continues_word(self) -> np.ndarray:
-        """For each id, whether it continues a word."""
+        """A mask of the ids that continue a word."""
         continues = ~self.starts_word & (np.arange(len(self)) >= len(self.reserved))
         continues.setflags(write=False)
         return continues
@@ -238,9 +235,9 @@ class Vocabulary:
 
     @property
     def is_lower_cased(self) -> bool:
-        """Whether no entry has a capital letter: then all training words were in lower case."""
-        bytes_there = 256 if self.model else 0
-        return all(entry == entry.lower() for entry in self.entries[len(self.reserved) + bytes_there :])
+        """True if no entry has a capital letter, because all training words were in lower case."""
+        size_of_bytes = 256 if self.model else 0
+        return all(entry == entry.lower() for entry in self.entries[len(self.reserved) + size_of_bytes :])
 
     @property
     def _content(self) -> bytes:
@@ -304,12 +301,12 @@ def _read_description(path: Path) -> dict:
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path}: not the description of a vocabulary, or only half of it ({error!r})") from error
     if reserved != expected or _FILE_OF_KIND.get(kind) != file:
-        raise UserError(f"{path}: a vocabulary for other reserved ids than this version of dtglib has; build it anew")
+        raise UserError(f"{path}: its reserved ids are not those of this version of dtglib; build it anew")
     return about
 
 
 def thinned(items: Iterable[Something], most: int) -> list[Something]:
-    """All items, or, if they are more than `most`, at least half as many of them, spread evenly.
+    """All items or, of more than `most`, at least half as many, spread evenly.
 
     >>> thinned(range(4), 4), thinned(range(17), 4)
     ([0, 1, 2, 3], [0, 8, 16])
@@ -324,7 +321,7 @@ def thinned(items: Iterable[Something], most: int) -> list[Something]:
 
 
 def _train_sentencepiece(sentences: Iterable[Sequence[str]], pieces: int) -> bytes:
-    """A unigram model with ids 0 for unknown, 1 to 256 for the bytes, then the pieces; the result is reproducible."""
+    """A unigram model with id 0 for unknown, ids 1 to 256 for the bytes, then the pieces; it is reproducible."""
     lines = (MARK + MARK.join(words).replace(_DROPPED_BY_SENTENCEPIECE, MARK) for words in sentences if words)
     lines = thinned(lines, LEARNT_FROM)
     model = io.BytesIO()
@@ -362,8 +359,8 @@ def _explain(error: RuntimeError, pieces: int) -> Exception:
         return UserError("there are no words to train pieces on: the training sentences are empty")
     if most := re.search(r"size too high .*<= (\d+)", message):
         return UserError(
-            f"the training words are too few for {pieces} pieces: they yield at most {int(most[1]) - 1}, the 256 bytes "
-            f"among them; ask for fewer pieces, or take more sentences"
+            f"the training words are too few for {pieces} pieces: they yield at most {int(most[1]) - 1}, including the "
+            f"256 bytes; ask for fewer pieces, or use more sentences"
         )
     if least := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
         return UserError(

@@ -2,7 +2,7 @@
 
 A weighted grammar (`english/grammar.yaml`, `english/lexicon.yaml`) derives every sentence, and with it a projective
 dependency tree, Penn Treebank brackets and an enhanced graph; templates give minimal pairs in BLiMP's format and test
-suites in SyntaxGym's; a recogniser decides what is in the language.
+suites in SyntaxGym's; a recogniser decides whether a sentence is in the language.
 
     >>> from dtglib.data import minilang
     >>> minilang.split("train", sentences=1)[0].text

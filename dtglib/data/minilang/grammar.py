@@ -1,7 +1,7 @@
 """Turn the two files of a language, `grammar.yaml` and `lexicon.yaml`, into a plain weighted context-free grammar.
 
-The files have categories with features, `NP[num=sg,kind=m]`, because people can read them. A sampler and a recogniser
-need plain symbols. As every feature has only a few values, each rule is *grounded*: written out once for every
+The files have categories with features, `NP[num=sg,kind=m]`, which people can read. A sampler and a recogniser need
+plain symbols. As every feature has only a few values, each rule is *grounded*: written out once for every
 assignment of its variables that can occur in a derivation from `Top`. With the rule
 
     Clause:  nsubj/NP[num,kind,case=nom,npi,neg=no] ^/VPfin[num,kind,npi,gap]
@@ -30,7 +30,7 @@ import yaml
 from dtglib.basics.errors import require
 from dtglib.data.minilang.lexicon import WordForm, read_lexicon
 
-# The key of the right-hand sides that are read here, those of English, and of those of German (german/transfer.py).
+# The keys of the right-hand sides in the grammar, by language; those of English are read here.
 SIDE = "en"
 SIDES = (SIDE, "de")
 
@@ -296,10 +296,10 @@ def _prune(grammar: Grammar) -> None:
     productive = {symbol for symbol, entries in grammar.words.items() if entries}
     waiting = [(symbol, set(ground.symbols)) for symbol, gs in grammar.expansions.items() for ground in gs]
     while True:
-        found = {symbol for symbol, needs in waiting if symbol not in productive and needs <= productive}
-        if not found:
+        new = {symbol for symbol, needs in waiting if symbol not in productive and needs <= productive}
+        if not new:
             break
-        productive |= found
+        productive |= new
     for symbol, grounds in grammar.expansions.items():
         keep = [i for i, ground in enumerate(grounds) if productive.issuperset(ground.symbols)]
         grammar.weights[symbol] = [grammar.weights[symbol][i] for i in keep]

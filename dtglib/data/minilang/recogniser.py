@@ -9,7 +9,7 @@ The chart holds, for every span of words, the symbols that can derive it; it is 
     >>> english().accepts("There is a difference .".split()), english().accepts("There are a difference .".split())
     (True, False)
 
-Nothing is learnt or guessed here: a sentence that the grammar does not derive is rejected, however plausible it is.
+A sentence that the grammar does not derive is rejected, however plausible it is.
 """
 
 from collections import defaultdict
@@ -35,7 +35,7 @@ class Tables(NamedTuple):
 
 
 class Recogniser:
-    """Answers `accepts(words)` for the language of a grammar."""
+    """Decides for the language of a grammar."""
 
     def __init__(self, grammar: Grammar):
         self._sandhi = grammar.sandhi
@@ -46,11 +46,11 @@ class Recogniser:
         self._tables = _tabulate(grammar)
 
     def accepts(self, words: Sequence[str]) -> bool:
-        """Whether `words`, as a treebank spells them ("There is a difference ."), form a sentence."""
+        """True if `words`, as a treebank spells them ("There is a difference ."), form a sentence."""
         return any(self._derives(candidate) for candidate in self._unspell(tuple(words)))
 
     def _unspell(self, words: tuple[str, ...]) -> list[list[str]]:
-        """The sequences of lexicon words that are spelled like `words`; there are none for `a apple`."""
+        """The sequences of lexicon words that are spelled like `words`; none for `a apple`."""
         if not words:
             return []
         lower = (words[0][:1].lower() + words[0][1:], *words[1:])
@@ -100,12 +100,12 @@ def _tabulate(grammar: Grammar) -> Tables:
 
 
 def _closure(symbol: int, unary: dict[int, set[int]]) -> set[int]:
-    found, todo = {symbol}, [symbol]
+    reached, todo = {symbol}, [symbol]
     while todo:
-        new = unary.get(todo.pop(), set()) - found
-        found |= new
+        new = unary.get(todo.pop(), set()) - reached
+        reached |= new
         todo += new
-    return found
+    return reached
 
 
 @njit

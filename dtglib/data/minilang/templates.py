@@ -7,8 +7,8 @@
     bad: "the {n num=sg} {v form=pres num=pl} ."
 
 one noun and one verb are drawn for an item, and every template of the item spells them in the form that it names:
-"The king laughs." and "The king laugh.". Whether a sentence is in the language is not decided here; the tests check it
-with the recogniser. The pairs and suites have their own seed: they are the same for every corpus, and in no corpus.
+"The king laughs." and "The king laugh.". The tests check with the recogniser that each sentence is in the language, or
+out of it, as it should be. The pairs and suites have their own seed: they are the same for every corpus, and in none.
 
     >>> (pairs,) = (paradigm.pairs for paradigm in minimal_pairs() if paradigm.uid == "copula_subject_verb_agreement")
     >>> len(pairs), " ".join(pairs[0].good), " ".join(pairs[0].bad)
@@ -164,24 +164,24 @@ class _Filler:
         """`count` different fillings of an item's templates; the cases alternate."""
         chance = random.Random(f"minilang evaluation {name}")
         cases = [self._case(case, spec, templates) for case in _cases(spec.get("each", [{}]))]
-        found: dict[tuple, dict[str, str]] = {}
+        different: dict[tuple, dict[str, str]] = {}
         for attempt in range(50 * count):
             filled = cases[attempt % len(cases)](chance)
-            found.setdefault(tuple(filled.values()), filled)
-            if len(found) == count:
-                return list(found.values())
-        raise UserError(f"{name}: the lexicon has words for only {len(found)} of {count} items")
+            different.setdefault(tuple(filled.values()), filled)
+            if len(different) == count:
+                return list(different.values())
+        raise UserError(f"{name}: the lexicon has words for only {len(different)} of {count} items")
 
     def _case(self, case: dict[str, str], spec: dict, templates: dict[str, str]) -> Callable:
         """Make a function that fills the templates of one case; the parts that are not random are computed here."""
         set_ = functools.partial(self._substitute, case=case)
         texts = {condition: set_(text) for condition, text in templates.items()}
-        asked = defaultdict(set)
+        forms_of = defaultdict(set)
         for text in texts.values():
             for slot, form in REFERENCE.findall(text):
-                asked[slot].add(form)
+                forms_of[slot].add(form)
         slots = {slot: set_(pattern) for slot, pattern in spec.get("slots", {}).items()}
-        choices = {slot: self._choices(pattern, asked[slot]) for slot, pattern in slots.items()}
+        choices = {slot: self._choices(pattern, forms_of[slot]) for slot, pattern in slots.items()}
         empty = [f"{slot}: {slots[slot]}" for slot, forms in choices.items() if not forms]
         require(not empty, f"{spec}: no word fits {empty}")
 
@@ -203,10 +203,10 @@ class _Filler:
 
     def _choices(self, pattern: str, forms: set[str]) -> dict[str, dict[str, str]]:
         """The lemmas that fit a slot and have all its forms, each with these forms: `{"dog": {" num=pl": "dogs"}}`."""
-        wanted, *unwanted = pattern.split(" - ")
-        barred = {entry.lemma for other in unwanted for entry in self._matching(other)}
+        included, *excluded = pattern.split(" - ")
+        barred = {entry.lemma for other in excluded for entry in self._matching(other)}
         by_lemma = defaultdict(list)
-        for entry in self._matching(wanted):
+        for entry in self._matching(included):
             if entry.lemma not in barred:
                 by_lemma[entry.lemma].append(entry)
         choices = {}

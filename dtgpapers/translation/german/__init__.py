@@ -1,11 +1,10 @@
-"""The German side of minilang: translations of its derivations, and an independent decision about what is German.
+"""The German side of minilang: translations of its derivations.
 
     Mary knows that the old dog sleeps .  ->  Mary weiß , dass der alte Hund schläft .
 
 Writing:  grammar.yaml has a `de:` side for every rule; transfer.py carries them out, with the operations of
 nominal_rules.py, verbal_rules.py and predicate_rules.py; nominal.py, verb_phrase.py and clause.py order and inflect the
-words, by morphology.py and lexicon.yaml. Reading: recogniser.py, with noun_reader.py and verb_reader.py, which know
-nothing of English.
+words, by morphology.py and lexicon.yaml. The tests read German by a recogniser that knows nothing of English.
 
 What there is: nominative, accusative and dative (a genitive only of names), three genders, weak, strong and mixed
 adjectives, weak nouns, verbs second and last, separable and reflexive verbs, verbs with dative or prepositional

@@ -1,4 +1,4 @@
-"""Challenge sets for translation: sentences that are hard to translate for a known reason, with what must come out.
+"""Challenge sets for translation: sentences that are hard to translate for a known reason, with their translations.
 
     set                 an item, and its counterpart in the plain order               what is known
     particle            Der Junge hebt den alten Ball im Garten auf .                 hebt ... auf, 5 words between
@@ -84,14 +84,14 @@ def challenge_words() -> frozenset[Words]:
 
 def _items(name: str, make: "Callable[[_Chooser], ChallengeItem | None]") -> list[ChallengeItem]:
     choose = _Chooser(random.Random(f"minilang challenge {name}"))
-    found: dict[Words, ChallengeItem] = {}
+    items: dict[Words, ChallengeItem] = {}
     for _ in range(100 * ITEMS):
         item = make(choose)
         if item is not None:
-            found.setdefault(item.german, item)
-        if len(found) == ITEMS:
-            return list(found.values())
-    raise UserError(f"challenge set {name}: the lexicon has words for only {len(found)} of {ITEMS} items")
+            items.setdefault(item.german, item)
+        if len(items) == ITEMS:
+            return list(items.values())
+    raise UserError(f"challenge set {name}: the lexicon has words for only {len(items)} of {ITEMS} items")
 
 
 @cache
@@ -196,16 +196,16 @@ def particle(choose: _Chooser) -> ChallengeItem | None:
 
     future = clause(base)
     predicate_rules.modal(will, future.phrase)
-    found, finite = german(clause(verb)), target.finite("pres", "sg")
+    words, finite = german(clause(verb)), target.finite("pres", "sg")
     return ChallengeItem(
-        found,
+        words,
         choose.english(subject.english, [verb.word], thing.english, [selected], *where),
         german(future),
         choose.english(subject.english, ["will", base.word], thing.english, [selected], *where),
         {
             "verb": finite,
             "particle": target.particle,
-            "distance": len(found) - 2 - found.index(finite) - 1,
+            "distance": len(words) - 2 - words.index(finite) - 1,
             "english verb": verb.word,
             "english particle": selected,
         },
@@ -230,9 +230,9 @@ def reflexive(choose: _Chooser) -> ChallengeItem | None:
     def sentence(thing: Nominal) -> Words:
         return german(Clause(with_places(verbal.objects(verb, thing), places), subject.build()))
 
-    found = sentence(Nominal("reflexive"))
+    words = sentence(Nominal("reflexive"))
     return ChallengeItem(
-        found,
+        words,
         choose.english(subject.english, [verb.word, self_.word], *where),
         sentence(other.build()),
         choose.english(subject.english, [verb.word], other.english, *where),
@@ -254,18 +254,18 @@ def preposition(choose: _Chooser) -> ChallengeItem | None:
     def clause(places: list[PhrasePair]) -> Clause:
         return Clause(with_places(verbal.objects(verb, thing.build()), places), subject.build())
 
-    found, finite = german(clause([place])), target.finite("past", "sg")
-    if target.preposition not in found:
-        return None  # it has taken in the article: "ans Mädchen"
+    words, finite = german(clause([place])), target.finite("past", "sg")
+    if target.preposition not in words:
+        return None  # contracted with the article: "ans Mädchen"
     return ChallengeItem(
-        found,
+        words,
         choose.english(subject.english, argument, place.english),
         german(clause([])),
         choose.english(subject.english, argument),
         {
             "verb": finite,
             "preposition": target.preposition,
-            "distance": len(found) - len(german(clause([]))) + int(target.reflexive),
+            "distance": len(words) - len(german(clause([]))) + int(target.reflexive),
             "english preposition": selected,
             "object": noun.word,
         },

@@ -72,7 +72,7 @@ class Clause:
         return words
 
     def _front(self, tense: str) -> list[Token]:
-        """What stands before the finite verb, if it is not the subject."""
+        """The words before the finite verb, if they are not the subject."""
         if self.fronted:
             words = self.fronted.between_commas(tense)
             self.fronted.head.hang(self.head, self.fronted.label)

@@ -70,19 +70,19 @@ class Nominal:
 
     @property
     def is_definite(self) -> bool:
-        """Whether the phrase stands before a negation: "sah den Hund nicht", but "sah nicht jeden Hund"."""
+        """True if the phrase stands before a negation: "sah den Hund nicht", but "sah nicht jeden Hund"."""
         if self.kind == "noun":
             return self.determiner in ("der", "dieser", "jener", "sein", "ihr") or self.owner is not None
         return self.kind in ("name", "pronoun", "reflexive", "relative") and not self.focus
 
     @property
     def is_light(self) -> bool:
-        """Whether this is a pronoun that stands right after the finite verb."""
+        """True for a pronoun that stands right after the finite verb."""
         return self.kind in ("pronoun", "reflexive") and not self.focus
 
     @property
     def can_be_negative(self) -> bool:
-        """Whether `nicht` merges with this phrase: ein, irgendein and plurals without a determiner become kein."""
+        """True if `nicht` merges with this phrase: ein, irgendein and plurals without a determiner become kein."""
         if self.kind == "indefinite":
             return self.word in ("irgendjemand", "irgendetwas")
         bare = self.determiner is None and not self.counted and self.owner is None
@@ -90,7 +90,7 @@ class Nominal:
 
     @property
     def is_negative(self) -> bool:
-        """Whether this is nobody, nothing, or no such thing."""
+        """True for `niemand`, `nichts` and phrases with `kein`."""
         return self.determiner == "kein" or self.word in ("niemand", "nichts")
 
     def forms(self, case: str, number: str) -> list[str]:
@@ -99,7 +99,7 @@ class Nominal:
         return [word.form for word in replace(self, number=number, head=Token("", "", "NOUN"))._itself(case)]
 
     def could_be(self, other: str, case: str, number: str | None = None) -> bool:
-        """Whether its form in a case could also be one of the other case, in this number (by default, in any).
+        """True if its form in a case could also be a form of the other case, in this number (by default, in any).
 
         "Sams Onkel" are one or several; otherwise the number shows in a determiner, or in there being none. Of two
         nouns with "und" no form is compared.
@@ -109,7 +109,7 @@ class Nominal:
         if number is not None:
             numbers &= {number}
         own = [] if self.conjunct else self.forms(case, self.number)
-        return any(self.conjunct or own == self.forms(other, one) for one in numbers)
+        return any(self.conjunct or own == self.forms(other, number) for number in numbers)
 
     def negate(self) -> None:
         """Make the phrase negative, in place of `nicht`."""

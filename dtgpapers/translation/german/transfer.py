@@ -83,15 +83,15 @@ def evaluate(expression: Expression, children: list[Any]) -> Any:
 
 def female_nouns(annotation: Annotation) -> set[int]:
     """The places of nouns like `doctor` that are women: `herself` has them as its subject, or "Mary is a doctor"."""
-    found: set[int] = set()
+    women: set[int] = set()
     for place, entry in enumerate(annotation.entries, start=1):
         if entry.word == "herself":
-            found.update(subject for subject, _ in subjects_of(annotation, annotation.heads[place]))
+            women.update(subject for subject, _ in subjects_of(annotation, annotation.heads[place]))
         elif annotation.labels[place] == "cop" and annotation.entries[annotation.heads[place] - 1].pos == "NOUN":
             noun = annotation.heads[place]
             if any(set(entry.features.get("kind", ())) == {"f"} for _, entry in subjects_of(annotation, noun)):
-                found.add(noun)
-    return {place for place in found if f"{annotation.entries[place - 1].lemma} f" in lexicon().nouns}
+                women.add(noun)
+    return {place for place in women if f"{annotation.entries[place - 1].lemma} f" in lexicon().nouns}
 
 
 def subjects_of(annotation: Annotation, verb: int) -> list[tuple[int, WordForm]]:
@@ -109,15 +109,17 @@ def subjects_of(annotation: Annotation, verb: int) -> list[tuple[int, WordForm]]
 @functools.cache
 def rules() -> dict[str, Expression]:
     """The German side of every rule, by the rule's name."""
-    found: dict[str, Expression] = {}
+    german_sides: dict[str, Expression] = {}
     for category, lines in read_source("grammar")["rules"].items():
         for line in lines:
             name = line["name"]
-            require(name not in found, f"grammar.yaml: two rules are called {name}; German sides are found by name")
+            require(
+                name not in german_sides, f"grammar.yaml: two rules are called {name}; German sides are found by name"
+            )
             require("de" in line, f"grammar.yaml: {category}, rule {name} has no `de:`; give it a German side")
             labels = [item.split("/")[0] for item in line["en"].split()]
-            found[name] = _parse(re.findall(r"[()]|[^\s()]+", line["de"]), labels, f"{category}, rule {name}")
-    return found
+            german_sides[name] = _parse(re.findall(r"[()]|[^\s()]+", line["de"]), labels, f"{category}, rule {name}")
+    return german_sides
 
 
 def _parse(words: list[str], labels: list[str], where: str) -> Expression:
@@ -163,12 +165,12 @@ def vary(clause: Clause) -> None:
 
 
 def object_first(clause: Clause) -> bool:
-    """Put the direct object in front if it can be told from the subject; says whether that was possible."""
+    """Put the object in front if it can be told from the subject; True if that was possible."""
     phrase, subject = clause.phrase, clause.subject
-    found = [argument for argument in phrase.arguments if argument.label in ("obj", "iobj", "obl:arg")]
-    if phrase.conjunct or phrase.infinitive or phrase.subject_case != "nom" or len(found) != 1 or subject is None:
+    objects = [argument for argument in phrase.arguments if argument.label in ("obj", "iobj", "obl:arg")]
+    if phrase.conjunct or phrase.infinitive or phrase.subject_case != "nom" or len(objects) != 1 or subject is None:
         return False
-    (argument,) = found
+    (argument,) = objects
     shown = argument.phrase
     if shown.kind in ("reflexive", "expletive") or shown.is_light or (shown.can_be_negative and phrase.negated):
         return False
@@ -181,7 +183,7 @@ def object_first(clause: Clause) -> bool:
 
 
 def fingerprint(clause: Clause) -> tuple[str, ...]:
-    """What the order of a clause is decided by."""
+    """The words that decide the order of a clause: verbs, nouns and adverbs."""
     nouns = [clause.subject, *(argument.phrase for argument in clause.phrase.arguments)]
     names = [(noun.noun.singular if noun.noun else noun.word) + str(noun.determiner) for noun in nouns if noun]
     return (*(link.verb.name for link in clause.phrase.links), *names, *(w.form for _, w in clause.phrase.adverbs))

@@ -109,7 +109,7 @@ class VerbPhrase:
 
     @property
     def has_sentence_adverb(self) -> bool:
-        """Whether an adverb stands for an English verb above this one."""
+        """True if an adverb stands for an English verb above this one."""
         return any(group == "sentence" for group, _ in self.adverbs)
 
     def write(self, need: Need, fronted: bool = False) -> tuple[list[Token], list[Token], list[Token]]:

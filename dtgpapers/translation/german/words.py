@@ -16,7 +16,7 @@ from dtgpapers.translation.german.morphology import CASES, Noun, Verb
 
 
 class Instead(NamedTuple):
-    """What German has for an English verb or adjective that takes an infinitive: an adverb or a modal verb."""
+    """An adverb or a modal verb that translates an English verb or adjective with an infinitive."""
 
     kind: str  # ADV or MODAL
     word: str

@@ -53,7 +53,7 @@ class Agreement(NamedTuple):
 
 
 class Valency(NamedTuple):
-    """What a verb demands: objects ("acc", "dat", "auf acc", "sich", "predicate"), and a clause or infinitive."""
+    """The demands of a verb: objects ("acc", "dat", "auf acc", "sich", "predicate"), and a clause or infinitive."""
 
     needs: tuple[str, ...]
     tail: str = ""  # dass, question, zu
@@ -135,7 +135,7 @@ def forms() -> Forms:
 
 
 def _exists(lemma: str, column: str) -> bool:
-    """Whether a determiner has this column: no `ein` in the plural, no `alle` in the singular."""
+    """True if a determiner has this column: no `ein` in the plural, no `alle` in the singular."""
     if lemma in ("ein", "jeder"):
         return column != "pl"
     return column == "pl" or lemma not in ("alle", "einige", "viele", "mehrere", "wenige")
@@ -150,7 +150,7 @@ def _attributes(words: Lexicon) -> set[str]:
 
 
 def _valencies(words: Lexicon) -> dict[Verb, set[Valency]]:
-    """What each verb demands, over all its frames."""
+    """The demands of each verb, over all its frames."""
     found: dict[Verb, set[Valency]] = defaultdict(set)
     for (frame, _), verb in words.verbs.items():
         if isinstance(verb, Instead):

@@ -44,7 +44,7 @@ class NounReader(ABC):
 
     @abstractmethod
     def relative_clauses(self, start: int, column: str) -> frozenset[int]:
-        """Where a relative clause that begins here may end."""
+        """The possible ends of a relative clause that begins here."""
 
     @functools.cache  # noqa: B019 - a reader lives as long as its sentence
     def noun_phrases(self, start: int, with_clause: bool = True) -> frozenset[Phrase]:
@@ -126,7 +126,7 @@ class NounReader(ABC):
         return frozenset(found)
 
 
-# The cases that prepositions take: two where the verb decides ("wartet auf den Bus", "auf dem Markt").
+# The cases of prepositions: two where the verb decides ("wartet auf den Bus", "auf dem Markt").
 PREPOSITIONS = {
     **dict.fromkeys(("bei", "mit", "von", "nach", "hinter", "neben", "in"), ("dat",)),
     "auf": ("acc", "dat"),

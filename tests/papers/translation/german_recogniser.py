@@ -1,4 +1,4 @@
-"""Decide whether a German sentence is in the language: a second definition of it, against which the first is checked.
+"""A recogniser of German minilang: a second definition of the language, against which the first is checked.
 
 The translation (transfer.py) writes German from English derivations. Here German is read without any English: phrases
 agree, verbs have what they demand, and the parts of a clause stand in their order. A clause is read from its verbs to
@@ -25,7 +25,7 @@ Table = dict[str, set[Agreement]]
 
 
 def accepts(words: Sequence[str]) -> bool:
-    """Whether `words`, with a full stop at the end, are a German sentence of minilang."""
+    """True if `words`, with a full stop at the end, are a German sentence of minilang."""
     if len(words) < 3 or words[-1] != "." or words[0][0].islower():
         return False
     lower = words[0][0].lower() + words[0][1:]
@@ -42,7 +42,7 @@ class _Reader(VerbReader):
 
     @functools.cache  # noqa: B019 - a reader lives as long as its sentence
     def _main(self, start: int) -> frozenset[int]:
-        """Where a main clause that begins here may end; coordinated ones are one."""
+        """The possible ends of a main clause that begins here, alone or coordinated with others."""
         ends = set(self._verb_second(start))
         for end in sorted(ends):
             if self.word(end) == "," and self.word(end + 1) in ("und", "oder", "aber"):

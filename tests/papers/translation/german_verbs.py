@@ -34,7 +34,7 @@ class Group(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Whether no clause is missing."""
+        """True if no clause is missing."""
         return self.tail in ("", "done")
 
 
@@ -68,11 +68,11 @@ class VerbReader(NounReader):
 
     @abstractmethod
     def subject_and_verb(self, start: int, missing: tuple[str, ...]) -> frozenset[int]:
-        """Where a clause that begins with its subject ends."""
+        """The possible ends of a clause that begins with its subject."""
 
     @abstractmethod
     def question(self, start: int) -> Iterator[int]:
-        """Where an embedded question ends."""
+        """The possible ends of an embedded question."""
 
     @abstractmethod
     def clause_end(self, end: int) -> Iterator[int]:
@@ -95,7 +95,7 @@ class VerbReader(NounReader):
 
     @functools.cache  # noqa: B019
     def fronted(self, start: int, reading: Reading) -> frozenset[Group]:
-        """What follows a finite verb that stands in front: its particle, or the verbs that it demands."""
+        """The readings of the words after a finite verb in front: its particle, or the verbs that it demands."""
         found: set[Group] = set()
         ends = [start] if not reading.particle else [start + 1] if self.word(start) == reading.particle else []
         for end in ends:

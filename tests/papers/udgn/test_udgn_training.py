@@ -95,7 +95,7 @@ def test_rare_words_are_unknown_and_the_shared_vocabulary_is_not_asked():
     assert found.entries[len(SYMBOLS.entries) :] == ("▁there",) and found.symbols == SYMBOLS
     assert len(words_of(SMALL, treebank).entries) - len(ARCS.entries) == 6
     assert family("dtg").vocabulary(TransformerConfig(), shared, treebank) == shared
-    with pytest.raises(UserError, match="no word comes 9 times"):
+    with pytest.raises(UserError, match="no word occurs 9 times"):
         words_of(UdgnConfig(rarest=9), treebank)
 
 
