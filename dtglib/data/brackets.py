@@ -92,12 +92,12 @@ def parse_brackets(text: str) -> Tree:
             raise TreebankError("nested deeper than any sentence is; is this a tree?", "nested too deep") from None
         what = f"not one whole tree ({reason}); is a bracket missing, or the file cut off?"
         raise TreebankError(what, "unbalanced brackets") from None
-    tree = _plain(tree)
-    if tree is None:
+    plain = _plain(tree)
+    if plain is None:
         raise TreebankError("a tree without words", "empty tree")
-    while tree.label() in WRAPPERS and len(tree) == 1 and isinstance(tree[0], Tree):
-        tree = tree[0]
-    return tree
+    while plain.label() in WRAPPERS and len(plain) == 1 and isinstance(child := plain[0], Tree):
+        plain = child
+    return plain
 
 
 def _plain(tree: Tree) -> Tree | None:

@@ -15,7 +15,7 @@ the first row, after the comments.
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dtglib.basics.errors import UserError
 
@@ -49,7 +49,7 @@ class TreebankError(UserError):
 
 
 @cache
-def _parsed(field: str, parse: str) -> int | tuple[int, str, int] | None:
+def _parsed(field: str, parse: str) -> Any:
     """A field as the function `parse` of conllu reads it; a ValueError if it cannot."""
     from conllu import parser
     from conllu.exceptions import ParseException

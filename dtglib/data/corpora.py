@@ -153,12 +153,12 @@ def find(name: str | Path, sentences: int | None = None) -> dict[str, Reader]:
     if name == "minilang":
         return minilang_splits(sentences)
     if name in UD_CORPORA:
-        held_out = {split: partial(ud_english_blocks, name, split) for split in SPLITS[1:]}
-        return {"train": partial(ud_english_train_blocks, name)} | held_out
+        held_out = {split: partial(ud_english_blocks, str(name), split) for split in SPLITS[1:]}
+        return {"train": partial(ud_english_train_blocks, str(name))} | held_out
     if name == "bllip":
         return {split: partial(bllip_blocks, bllip_folder(), split) for split in SPLITS}
     if name in ud_treebanks():
-        return splits_of_folder(ud_folder(name))
+        return splits_of_folder(ud_folder(str(name)))
     for readers in readers_of_papers():
         if (splits_of_paper := readers.find(str(name), sentences)) is not None:
             return {split: in_one_block(read) for split, read in splits_of_paper.items()}

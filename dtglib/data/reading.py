@@ -102,7 +102,7 @@ def read_reading(path: Path | None = None) -> ReadingCorpus:
         "log frequency": table[FREQUENCY].mask(unreliable),
     }
     names = MEASURES | OTHERS
-    return ReadingCorpus(sentences, pd.DataFrame(about).join(table[list(names)].rename(columns=names)))
+    return ReadingCorpus(sentences, pd.DataFrame(about).join(table.filter(items=list(names)).rename(columns=names)))
 
 
 def _require_places(path: Path, table: pd.DataFrame, sentences: dict[int, str]) -> None:

@@ -297,7 +297,7 @@ def why_no_single_root(sentence: Sentence) -> str | None:
 
 def why_no_projective_tree(sentence: Sentence) -> str | None:
     """The reason if a sentence does not have exactly one projective tree, or None."""
-    return why_no_single_root(sentence) or (None if is_projective(sentence.heads) else "non-projective")
+    return why_no_single_root(sentence) or (None if is_projective(sentence.heads or ()) else "non-projective")
 
 
 def trees_only(treebank: Treebank, why_not: Callable[[Sentence], str | None] = why_no_projective_tree) -> Treebank:
@@ -312,7 +312,7 @@ def trees_by_lifting(treebank: Treebank) -> tuple[Treebank, int]:
     trees = trees_only(treebank, why_no_single_root)
     lifted = [
         with_tree(sentence, projectivize(sentence.heads), sentence.labels)
-        if crossing_arcs(sentence.heads)
+        if sentence.heads and crossing_arcs(sentence.heads)
         else sentence
         for sentence in trees.sentences
     ]
@@ -322,7 +322,7 @@ def trees_by_lifting(treebank: Treebank) -> tuple[Treebank, int]:
 
 def why_not_projective(sentence: Sentence) -> str | None:
     """`sentence 'weblog-12' is not projective: arc 3->7 crosses 5->9`; None if the sentence is projective."""
-    crossing = crossing_arcs(sentence.heads)
+    crossing = crossing_arcs(sentence.heads or ())
     if crossing is None:
         return None
     first, second = (f"{arc.head}->{arc.dependent}" for arc in crossing)

@@ -270,9 +270,10 @@ def rules_with_heads(node: Node) -> list[tuple[str, WordForm]]:
         if isinstance(node, WordForm):
             return node
         heads = {child.label: head_of(part) for child, part in zip(node.rule.children, node.children, strict=True)}
-        if "^" in heads:
-            heads_of_rules.append((node.rule.name, heads["^"]))
-        return heads.get("^")
+        head = heads.get("^")
+        if head is not None:
+            heads_of_rules.append((node.rule.name, head))
+        return head
 
     head_of(node)
     return heads_of_rules

@@ -55,11 +55,11 @@ class TooLong(Exception):
     """The sentence that is being drawn has more words than allowed."""
 
 
-def sampler(grammar: Grammar) -> Callable[..., Node | WordForm]:
+def sampler(grammar: Grammar) -> Callable[..., Node]:
     """Make a function that draws a derivation by the grammar's weights: `draw(random, symbol=0, most_words=40)`."""
     steps = {symbol: list(accumulate(weights)) for symbol, weights in grammar.weights.items()}
 
-    def draw(random: random.Random, symbol: int = 0, most_words: int = MOST_WORDS) -> Node | WordForm:
+    def draw(random: random.Random, symbol: int = 0, most_words: int = MOST_WORDS) -> Node:
         left = most_words
 
         def expand(symbol: int) -> Node | WordForm:
@@ -74,7 +74,9 @@ def sampler(grammar: Grammar) -> Callable[..., Node | WordForm]:
             ground = grammar.expansions[symbol][bisect(cumulated, random.random() * cumulated[-1])]
             return Node(ground.rule, tuple(map(expand, ground.symbols)))
 
-        return expand(symbol)
+        derivation = expand(symbol)
+        assert isinstance(derivation, Node), "words are not drawn by themselves"
+        return derivation
 
     return draw
 
@@ -113,9 +115,9 @@ class Relative(NamedTuple):
 
 
 class Phrase(NamedTuple):
-    """The result of folding a phrase: its head word, or the parts that will depend on its parent's head."""
+    """The result of folding a phrase: its head word or, if that is 0, parts that will depend on its parent's head."""
 
-    head: int | None
+    head: int
     parts: tuple[tuple[str, int], ...] = ()
     subjects: tuple[Place, ...] = ()  # verbs that still need a subject
     gaps: tuple[Place, ...] = ()
@@ -142,7 +144,7 @@ class Annotation:
         # Children are found by label, which is unique within a rule.
         children = {child.label: self._fold(part) for child, part in zip(rule.children, node.children, strict=True)}
         if "^" not in children:
-            return Phrase(None, parts=tuple((label, phrase.head) for label, phrase in children.items()))
+            return Phrase(0, parts=tuple((label, phrase.head) for label, phrase in children.items()))
         head, relative = children["^"].head, children["^"].relative
         subjects, gaps = self._open_places(rule, children)
         for child, phrase in zip(rule.children, children.values(), strict=True):
@@ -174,7 +176,7 @@ class Annotation:
         head = children["^"]
         subjects = ((Place(head.head, rule.misses),) if rule.misses else ()) + head.subjects
         gaps = ((Place(head.head, self._label_of_gap(rule, children)),) if rule.gap else ()) + head.gaps
-        controller, controlled = rule.control or (None, None)
+        controller, controlled = rule.control or ("", "")
         for label, phrase in children.items():
             if label in ("^", "acl:relcl"):
                 continue
@@ -196,7 +198,7 @@ class Annotation:
     def _label_of_gap(self, rule: Rule, children: dict[str, Phrase]) -> str:
         """`obj`, or `obl:to` if the preposition was stranded."""
         stranded = children.get("obl") if rule.gap == "obl" else None
-        return f"obl:{self.entries[stranded.head - 1].lemma}" if stranded else rule.gap
+        return f"obl:{self.entries[stranded.head - 1].lemma}" if stranded else rule.gap or ""
 
     def _attach(self, word: int, head: int, label: str) -> None:
         self.heads[word], self.labels[word] = head, label
@@ -258,7 +260,7 @@ def _of_infinitive(place: Place) -> Place:
 KEEPS_BRACKET = {"conj", "aux", "aux:pass", "cop", "mark", "+"}
 
 
-def brackets(node: Node | WordForm, words: tuple[str, ...]) -> str:
+def brackets(node: Node, words: tuple[str, ...]) -> str:
     """The derivation as a tree in the style of the Penn Treebank, on one line."""
     tokens = iter(words)
 

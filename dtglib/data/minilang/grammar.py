@@ -138,7 +138,7 @@ class _Grounding:
         where = f"{parent}, rule {line['name']}"
         children = []
         for place, item in enumerate(line[SIDE].split()):
-            label, category, brackets = re.fullmatch(r"([^/]+)/(\w+)(?:\[(.*)\])?", item).groups()
+            ((label, category, brackets),) = re.findall(r"\A([^/]+)/(\w+)(?:\[(.*)\])?\Z", item)
             patterns = self._parse_features(category, brackets, where, str(place))
             alone = ""
             if category in self.entries:
@@ -163,9 +163,9 @@ class _Grounding:
             misses=self.categories[parent].get("predicate"),
         )
 
-    def _parse_features(self, category: str, brackets: str | None, where: str, place: str) -> tuple[Pattern, ...]:
+    def _parse_features(self, category: str, brackets: str, where: str, place: str) -> tuple[Pattern, ...]:
         given: dict[str, str] = {}
-        for item in filter(None, (brackets or "").split(",")):
+        for item in filter(None, brackets.split(",")):
             name, _, value = item.partition("=")
             given[name] = value or name
         names = self.categories[category]["features"]
@@ -173,7 +173,7 @@ class _Grounding:
         patterns = []
         for name in names:
             spec, domain = self.features[name], self.domains[name]
-            value = given.get(name, spec.get("default", f"?{place}.{name}"))
+            value = str(given.get(name, spec.get("default", f"?{place}.{name}")))
             require(name in given or place == "on" or "explicit" not in spec, f"{where}: {category} needs {name}")
             variable, _, choice = value.rpartition(":")
             if frozenset(choice.split("|")) <= domain:

@@ -217,8 +217,8 @@ class _Filler:
         return choices
 
     def _matching(self, pattern: str) -> list[WordForm]:
-        category, brackets, lemmas = re.fullmatch(r"(\w+)(?:\[(.*)\])?(?::(.+))?", pattern).groups()
-        features = _features((brackets or "").replace(",", " "))
+        ((category, brackets, lemmas),) = re.findall(r"\A(\w+)(?:\[(.*)\])?(?::(.+))?\Z", pattern)
+        features = _features(brackets.replace(",", " "))
         among = lemmas.split("|") if lemmas else None
         entries = [e for e in self.lexicon[category] if _fits(e, features) and (not among or e.lemma in among)]
         missing = set(among or ()) - {entry.lemma for entry in entries}

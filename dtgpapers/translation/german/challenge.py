@@ -22,7 +22,7 @@ are the same on every machine. No sentence of them is in a corpus of pairs.
 import random
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dtglib.basics.errors import UserError
 from dtglib.data.minilang.derivation import spell
@@ -60,7 +60,7 @@ class PhrasePair(NamedTuple):
     """A part of a sentence in both languages."""
 
     english: Words
-    build: Callable[[], Nominal | Prepositional]
+    build: Callable[[], Any]  # a Nominal, or a Prepositional
 
 
 @cache
@@ -292,7 +292,7 @@ def _object_first(marked: str) -> Callable[[_Chooser], ChallengeItem | None]:
         turned = clause()
         object_first(turned)
         english = choose.english(subject.english, [verb.word], thing.english)
-        truth = {"verb": verb.word, "subject": actor.word, "object": noun.word, "marked": marked}
+        truth: dict[str, str | int] = {"verb": verb.word, "subject": actor.word, "object": noun.word, "marked": marked}
         return ChallengeItem(german(turned), english, german(clause()), english, truth)
 
     return make

@@ -195,6 +195,7 @@ class Nominal:
             number = Token(self.counted[-1], self.counted[-1], "NUM", head, "nummod")
             words += [Token(word, word, "ADV", number, "advmod") for word in self.counted[:-1]] + [number]
         inflection = after(determiner)
+        assert self.noun is not None
         for lemma in self.adjectives:
             words.append(Token(adjective(lemma, inflection, column, case), lemma, "ADJ", head, "amod"))
         for word in words:

@@ -20,7 +20,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from dtglib.basics.errors import require
+from dtglib.basics.errors import UserError, require
 from dtglib.data.minilang.derivation import Annotation, Node
 from dtglib.data.minilang.grammar import read_source
 from dtglib.data.minilang.lexicon import WordForm
@@ -126,7 +126,8 @@ def _parse(words: list[str], labels: list[str], where: str) -> Expression:
     """Read `tensed + (negated ^)`; a label stands for the number of its child."""
     name, arguments = words.pop(0), []
     operation = next((getattr(module, name) for module in MODULES if hasattr(module, name)), None)
-    require(callable(operation), f"grammar.yaml: {where}: there is no German operation {name!r}")
+    if operation is None:
+        raise UserError(f"grammar.yaml: {where}: there is no German operation {name!r}")
     while words:
         word = words.pop(0)
         if word == ")":

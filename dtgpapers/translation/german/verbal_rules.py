@@ -116,7 +116,7 @@ def complement_without_subject(word: WordForm, inner: VerbPhrase) -> VerbPhrase:
 
 def control(word: WordForm, inner: VerbPhrase) -> VerbPhrase:
     """A verb with an infinitive whose subject is its own."""
-    target = lexicon().verb(word)
+    target = lexicon().verb_or_instead(word)
     if isinstance(target, Instead):
         return with_upper(target, inner, tense_of(word))
     phrase = phrase_of(target, tense_of(word))

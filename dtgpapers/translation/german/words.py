@@ -32,15 +32,23 @@ class Lexicon(NamedTuple):
     adverbs: dict[str, tuple[str, str]]  # the group, which decides about the place, and the word
     other: dict[str, Any]  # the remaining tables of the file
 
-    def verb(self, entry: WordForm) -> Verb | Instead:
+    def verb(self, entry: WordForm) -> Verb:
         """The German verb for an English one in its frame."""
+        verb = self.verb_or_instead(entry)
+        assert isinstance(verb, Verb), f"{entry} is no verb in German"
+        return verb
+
+    def verb_or_instead(self, entry: WordForm) -> Verb | Instead:
+        """The translation of an English verb in its frame."""
         (frame,) = entry.features["frame"]
         (selected,) = entry.features["with"]
         return self.verbs[frame, entry.lemma if selected == "none" else f"{entry.lemma} {selected}"]
 
     def plain_verb(self, name: str, perfect: str = "haben") -> Verb:
         """A verb that translates no verb of the fragment by itself, such as an auxiliary."""
-        return _verb(f"{name} {perfect}", self.strong)
+        verb = _verb(f"{name} {perfect}", self.strong)
+        assert isinstance(verb, Verb)
+        return verb
 
 
 @functools.cache
