@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from dtglib.data.treebank import Sentence, format_conllu
 from dtglib.evaluate.attachment import attached, every_word, is_no_punctuation
-from dtglib.parsing.parser import TreeForm
+from dtglib.parsing.tree_form import TreeForm
 
 
 def form_of(fills: str) -> TreeForm:

@@ -10,8 +10,8 @@ from dtglib.basics.papers import papers
 from dtglib.data.treebank import Treebank
 from dtglib.parsing.fields import Entries
 from dtglib.parsing.kept import CONFIG_FILE, EncoderConfig, KeptParser, ParserExamples
-from dtglib.parsing.parser import TreeForm
 from dtglib.parsing.trained import ParserConfig, Trained, TreebankExamples, entries_of
+from dtglib.parsing.tree_form import TreeForm
 
 ARCS = "arcs"
 

@@ -5,26 +5,12 @@ parser.parse(sentences)                         with trees; propose.py draws som
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from dtglib.basics.errors import require
 from dtglib.basics.files import sha256
 from dtglib.basics.released import folder_named
-from dtglib.data.treebank import Sentence
-
-
-class TreeForm(NamedTuple):
-    """How the trees that a parser finds are written and compared with those of a treebank."""
-
-    written: Callable[[Sentence], str]  # a parsed sentence in a file
-    has_tree: Callable[[Sentence], bool]
-    agreement: Callable[
-        [Sequence[Sentence], Sequence[Sentence]], Iterator[str]
-    ]  # lines about gold and parsed sentences
-    score_name: str  # on the card of a released parser
-    score: Callable[[Sequence[Sentence], Sequence[Sentence]], float]  # of gold and parsed sentences, from 0 to 1
 
 
 def load_parser(name: str | Path) -> Any:

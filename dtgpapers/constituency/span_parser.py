@@ -32,7 +32,7 @@ from dtglib.parsing.fields import Entries, encoded, in_groups, require_numbers, 
 from dtglib.parsing.from_supar import EOS, CRFConstituencyModel
 from dtglib.parsing.kept import EncoderConfig, KeptParser, ParserExamples, encoder_arguments
 from dtglib.parsing.kinds import Kind
-from dtglib.parsing.parser import TreeForm
+from dtglib.parsing.tree_form import TreeForm
 from dtgpapers.constituency.bracketing import CHAIN, escaped, is_readable, spans_of
 from dtgpapers.constituency.f1 import Constituents, counted
 from dtgpapers.constituency.spans import (
