@@ -28,9 +28,9 @@ def rooms_of(package: str) -> list[str]:
 
 
 def _imports(path: Path) -> set[str]:
-    """The dotted names that a module imports; of `from a import b` both a and a.b."""
+    """The dotted names that a module imports at its top; of `from a import b` both a and a.b."""
     names = set()
-    for node in ast.walk(_parsed(path)):
+    for node in _parsed(path).body:
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
