@@ -794,7 +794,7 @@ def conditions_of(written: dict, item: int = 1) -> list[dict]:
         (content(AUTHORS, formulas=["(4;%match%) <"]), "the formula '(4;%match%) <', character 14: the formula ends"),
         (
             content(AUTHORS, formulas=[AGREES, "(4;%match%) < 1 < 2"]),
-            "the formula '(4;%match%) < 1 < 2', character 16: '<' needs numbers",
+            "the formula '(4;%match%) < 1 < 2', character 16: '<' needs a number",
         ),
         (
             content(AUTHORS, formulas=["(4;%match%) < (4;%miss%)"]),

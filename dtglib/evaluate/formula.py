@@ -12,8 +12,8 @@ side); & and |. There are numbers, and brackets around any part. A formula with 
 comparisons or a sum of truth values, is rejected when it is read, with the place of the error.
 
 There are two dialects. Hu et al. (2020) write brackets [ ], and & binds more tightly than |. SyntaxGym's own program
-(0.6) wants brackets ( ), and reads & and | from the left as they come. So a formula in which & follows |, such as this
-one, `depends` on the dialect:
+(0.6) requires brackets ( ), and reads & and | from left to right. So the meaning of a formula in which & follows |,
+such as this one, `depends` on the dialect:
 
     >>> text = "(1;%a%) > 0 | (1;%a%) > 0 & (1;%b%) < 0"
     >>> [parse(text, dialect).holds(lambda region, condition: 1.0) for dialect in (SQUARE, ROUND)]
@@ -26,16 +26,16 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, no_type_check
+from typing import Any, NamedTuple
 
 from dtglib.basics.errors import UserError
 
-MOST_DEEP = 100
 ALL_REGIONS = 0  # the number for `*`; regions are counted from 1
 
 # A function from a region and a condition to the surprisal.
 Look = Callable[[int, str], float]
-Node = Callable[[Look], float | bool]
+# A number, a pair of a region and a condition, or an operator with its operands.
+Tree = float | tuple[Any, ...]
 
 TOKEN = re.compile(
     r"""\s*(?:
@@ -56,29 +56,26 @@ class Formula(NamedTuple):
     depends: bool  # whether it means different things in the two dialects
 
 
+class Dialect(NamedTuple):
+    """The strength with which each operator binds."""
+
+    name: str
+    strength: dict[str | None, int]
+
+
+SQUARE = Dialect("Hu et al.", {"|": 1, "&": 2, "<": 3, ">": 3, "=": 3, "+": 4, "-": 4})
+ROUND = Dialect("SyntaxGym", SQUARE.strength | {"&": 1})
+
+
 def is_close(left: float, right: float) -> bool:
     """The meaning of `=` in SyntaxGym."""
     return abs(left - right) <= 1e-3 + 1e-5 * abs(right)
 
 
-NUMBERS, TRUTHS = "numbers", "truths"
-# Operators, with the types of their operands and of their result.
-AND, OR = {"&": operator.and_}, {"|": operator.or_}
-COMPARISONS = ({"<": operator.lt, ">": operator.gt, "=": is_close}, NUMBERS, TRUTHS)
-SUMS = ({"+": operator.add, "-": operator.sub}, NUMBERS, NUMBERS)
-
-
-class Dialect(NamedTuple):
-    """A way to write formulas."""
-
-    name: str
-    opens: str
-    closes: str
-    levels: tuple[tuple[dict[str, Callable], str, str], ...]  # of operators, from the loosest to the tightest
-
-
-SQUARE = Dialect("Hu et al.", "[", "]", ((OR, TRUTHS, TRUTHS), (AND, TRUTHS, TRUTHS), COMPARISONS, SUMS))
-ROUND = Dialect("SyntaxGym", "(", ")", ((AND | OR, TRUTHS, TRUTHS), COMPARISONS, SUMS))
+CONNECTIVES = {"|": operator.or_, "&": operator.and_}
+COMPARISONS = {"<": operator.lt, ">": operator.gt, "=": is_close}
+OPERATORS = {"+": operator.add, "-": operator.sub, **COMPARISONS, **CONNECTIVES}
+BRACKETS = {"[": "]", "(": ")"}
 
 
 def dialect_of(texts: Iterable[str]) -> Dialect:
@@ -90,119 +87,91 @@ def dialect_of(texts: Iterable[str]) -> Dialect:
 def parse(text: str, dialect: Dialect = SQUARE) -> Formula:
     """Parse a formula; a UserError says what is wrong with it, and where."""
     reader = _Reader(text, dialect)
-    kind, node = reader.level(0)
-    if reader.token:
-        raise reader.complaint(f"{reader.token[0].strip()!r} is not expected")
-    if kind != TRUTHS:
-        raise reader.complaint("this is a number; a prediction needs a comparison")
-    return Formula(text, tuple(dict.fromkeys(reader.asked)), node, reader.depends)
-
-
-@no_type_check  # a checked call makes two more calls, and MOST_DEEP brackets would then exceed Python's recursion limit
-class _Reader:
-    """A recursive-descent parser: one method call per part of the formula."""
-
-    def __init__(self, text: str, dialect: Dialect) -> None:
-        self.text, self.dialect, self.place, self.depth, self.asked = text.strip(), dialect, 0, 0, []
-        self.after_or, self.depends = False, False  # whether a | was read within the brackets; whether & followed
-        self.token: re.Match | None = None
-        self.advance()
-
-    def advance(self) -> None:
-        """Go on to the next token, which is None at the end."""
-        if self.token:
-            self.place = self.token.end()
-        self.token = TOKEN.match(self.text, self.place)
-        if not self.token and self.text[self.place :].strip():
-            raise self.complaint(f"{self.text[self.place :].strip()[:20]!r} is no part of a formula")
-
-    def complaint(self, what: str) -> UserError:
-        return UserError(f"the formula {self.text!r}, character {self.place + 1}: {what}")
-
-    def sign(self) -> str | None:
-        return self.token and self.token["sign"]
-
-    def level(self, depth: int) -> tuple[str, Node]:
-        """Parse one or several parts that are joined by the operators of this level."""
-        if depth == len(self.dialect.levels):
-            return self.part()
-        signs, takes, gives = self.dialect.levels[depth]
-        brackets = f"{self.dialect.opens} {self.dialect.closes}"
-        kind, first = self.level(depth + 1)
-        others = []
-        while self.sign() in signs:
-            if kind != takes:
-                raise self.complaint(f"{self.sign()!r} needs {takes} on both sides; use brackets {brackets}")
-            join = signs[self.sign()]
-            self.depends |= self.after_or and self.sign() == "&"
-            self.after_or |= self.sign() == "|"
-            self.advance()
-            kind_of_right, right = self.level(depth + 1)
-            if kind_of_right != takes:
-                raise self.complaint(
-                    f"{takes} are needed on both sides; use brackets {self.dialect.opens} {self.dialect.closes}"
-                )
-            kind = gives
-            others.append((join, right))
-        return kind, _joined(first, others) if others else first
-
-    def part(self) -> tuple[str, Node]:
-        """Parse a surprisal, a number, or a part in brackets."""
-        token = self.token
-        if not token:
-            raise self.complaint("the formula ends too early")
-        if token["sign"] in (self.dialect.opens, "-", "+"):
-            self.depth += 1
-            if self.depth > MOST_DEEP:
-                raise self.complaint(f"more than {MOST_DEEP} brackets and minuses within one another cannot be read")
-            found = self._bracketed() if token["sign"] == self.dialect.opens else self._signed()
-            self.depth -= 1
-            return found
-        if token["sign"]:
-            way_out = "; a surprisal is written (5;%condition%)" if token["sign"] == "(" else ""
-            raise self.complaint(f"{token['sign']!r} is not expected{way_out}")
-        if token["number"]:
-            self.advance()
-            return NUMBERS, lambda look: float(token["number"])
-        region = ALL_REGIONS if token["region"] == "*" else int(token["region"])
-        if region == ALL_REGIONS and token["region"] != "*":
-            raise self.complaint("regions are counted from 1")
-        self.advance()
-        atom = region, token["condition"].strip()
-        self.asked.append(atom)
-        return NUMBERS, lambda look: look(*atom)
-
-    def _bracketed(self) -> tuple[str, Node]:
-        outside, self.after_or = self.after_or, False
-        self.advance()
-        inner = self.level(0)
-        if self.sign() != self.dialect.closes:
-            raise self.complaint("a bracket is not closed")
-        self.after_or = outside
-        self.advance()
-        return inner
-
-    def _signed(self) -> tuple[str, Node]:
-        sign = self.sign()
-        self.advance()
-        kind, node = self.part()
-        if kind != NUMBERS:
-            raise self.complaint(f"{sign!r} needs a number")
-        return NUMBERS, node if sign == "+" else lambda look: -node(look)
-
-
-def _joined(first: Node, others: list[tuple[Callable, Node]]) -> Node:
-    """Apply the operators from left to right, in a loop: a long chain needs no recursion."""
-
-    def value(look: Look) -> float | bool:
-        so_far = first(look)
-        for join, node in others:
-            so_far = join(so_far, node(look))
-        return so_far
-
-    return value
+    try:
+        tree = reader.formula()
+        depends = _Reader(text, SQUARE).formula() != _Reader(text, ROUND).formula()
+        _value(tree, lambda *surprisal: 0.0)  # a chain may be too long for this
+    except RecursionError:
+        raise UserError(f"the formula {text[:80]!r} is too long, or nested too deeply, to be read") from None
+    return Formula(text, tuple(dict.fromkeys(reader.asked)), lambda look: _value(tree, look), depends)
 
 
 def is_finite(formula: Formula, look: Look) -> bool:
     """Whether all surprisals that the formula asks for are finite."""
-    return all(math.isfinite(look(*atom)) for atom in formula.asked)
+    return all(math.isfinite(look(*surprisal)) for surprisal in formula.asked)
+
+
+def _value(tree: Tree, look: Look) -> float | bool:
+    if isinstance(tree, float):
+        return tree
+    if len(tree) == 2:
+        return look(*tree)
+    sign, left, right = tree
+    return OPERATORS[sign](_value(left, look), _value(right, look))
+
+
+class _Reader:
+    """A parser by precedence climbing."""
+
+    def __init__(self, text: str, dialect: Dialect) -> None:
+        self.text, self.strength, self.asked = text.strip(), dialect.strength, []
+        self.place, self.token, self.sign = 0, None, None
+
+    def formula(self) -> Tree:
+        """Parse the whole text."""
+        self.advance()
+        tree = self.chain(1)
+        if self.token:
+            raise self.complaint(f"{self.token[0].strip()!r} is not expected")
+        return self.checked(tree, True, "a prediction")
+
+    def advance(self) -> None:
+        """Go on to the next token, which is None at the end."""
+        self.place = self.token.end() if self.token else 0
+        self.token = TOKEN.match(self.text, self.place)
+        self.sign = self.token["sign"] if self.token else None
+        if not self.token and (rest := self.text[self.place :].strip()):
+            raise self.complaint(f"{rest[:20]!r} is no part of a formula; a surprisal is written (5;%condition%)")
+
+    def complaint(self, what: str) -> UserError:
+        return UserError(f"the formula {self.text!r}, character {self.place + 1}: {what}")
+
+    def checked(self, tree: Tree, is_truth: bool, what: str) -> Tree:
+        """Raise an error unless the value of the tree is of the right type."""
+        if is_truth != (isinstance(tree, tuple) and tree[0] in (*COMPARISONS, *CONNECTIVES)):
+            raise self.complaint(f"{what} needs {'a comparison' if is_truth else 'a number'} here; use more brackets")
+        return tree
+
+    def chain(self, least: int) -> Tree:
+        """Parse operands that are joined by operators of at least this strength."""
+        tree = self.operand()
+        while (strength := self.strength.get(self.sign, 0)) >= least:
+            sign, is_truth = self.sign, self.sign in CONNECTIVES
+            left = self.checked(tree, is_truth, repr(sign))
+            self.advance()
+            tree = sign, left, self.checked(self.chain(strength + 1), is_truth, repr(sign))
+        return tree
+
+    def operand(self) -> Tree:
+        """Parse a surprisal, a number, a part in brackets, or one of these after a plus or minus."""
+        token, sign = self.token, self.sign
+        if not token:
+            raise self.complaint("the formula ends too early")
+        if sign and sign not in "+-[(":
+            raise self.complaint(f"{sign!r} is not expected")
+        if token["region"] and token["region"] != "*" and int(token["region"]) == 0:
+            raise self.complaint("regions are counted from 1")
+        self.advance()
+        if sign in BRACKETS:
+            tree = self.chain(1)
+            if self.sign != BRACKETS[sign]:
+                raise self.complaint("a bracket is not closed")
+            self.advance()
+            return tree
+        if sign:
+            return sign, 0.0, self.checked(self.operand(), False, repr(sign))
+        if token["number"]:
+            return float(token["number"])
+        region = ALL_REGIONS if token["region"] == "*" else int(token["region"])
+        self.asked.append((region, token["condition"].strip()))
+        return self.asked[-1]
