@@ -17,13 +17,11 @@ from hypothesis import strategies as st
 from dtglib.basics.errors import UserError
 from dtglib.data import minilang
 from dtglib.evaluate.blimp import (
-    Pair,
+    MinimalPair,
     Paradigm,
-    field_of,
     grouped,
     overall,
     pair_rows,
-    phenomenon_of,
     read_pairs,
     scores_by_paradigm,
 )
@@ -116,7 +114,7 @@ def test_contractions_of_blimp_are_taken_apart_as_in_treebanks(blimp):
 def test_a_contraction_is_tokenised_as_in_treebanks(file):
     file.write_text(line(sentence_good="They didn't leave John's cabinet.", sentence_bad="They can't did leave it."))
     ((pair,),) = [paradigm.pairs for paradigm in read_pairs(file)]
-    assert pair == Pair(
+    assert pair == MinimalPair(
         0,
         ("They", "did", "n't", "leave", "John", "'s", "cabinet", "."),
         ("They", "ca", "n't", "did", "leave", "it", "."),
@@ -184,13 +182,13 @@ def test_empty_lines_are_passed_over_and_lines_may_end_as_on_windows(file):
 @pytest.mark.parametrize("term", ["s-selection", "argument_structure"])
 def test_s_selection_is_argument_structure(term, file):
     file.write_text(line(linguistics_term=term))
-    assert read_pairs(file)[0].phenomenon == phenomenon_of(term) == "argument structure"
+    assert read_pairs(file)[0].phenomenon == "argument structure"
 
 
 @pytest.mark.parametrize("field", ["syntax/semantics", "syntax_semantics"])
 def test_a_field_that_is_spelled_in_two_ways_is_one(field, file):
     file.write_text(line(field=field))
-    assert read_pairs(file)[0].field == field_of(field) == "syntax-semantics"
+    assert read_pairs(file)[0].field == "syntax-semantics"
 
 
 # ---- minilang
@@ -290,7 +288,7 @@ def read_text(text: str, fraction: float) -> list[Paradigm]:
 
 def paradigm(uid: str, *pairs: tuple[str, str], phenomenon: str = "quantifiers", field: str = "semantics") -> Paradigm:
     """Sentences of one letter each, as in ("a", "b")."""
-    return Paradigm(uid, phenomenon, field, tuple(Pair(n, tuple(g), tuple(b)) for n, (g, b) in enumerate(pairs)))
+    return Paradigm(uid, phenomenon, field, tuple(MinimalPair(n, tuple(g), tuple(b)) for n, (g, b) in enumerate(pairs)))
 
 
 def table(**log_probs: float) -> Callable[[Sequence[Sequence[str]]], list[float]]:

@@ -1,4 +1,4 @@
-"""Minimal pairs in BLiMP's format (Warstadt et al. 2020): is the grammatical sentence more probable than the other?
+"""Minimal pairs in BLiMP's format (Warstadt et al. 2020): the grammatical sentence should be the more probable one.
 
     There was a difference .     >     There was the difference .
 
@@ -10,9 +10,8 @@
     0.32
 
 `log_probs` is any function from sentences (lists of words) to the log p of each, which includes its end: a bound over
-trees that a parser proposes, a beam search, or the exact value. Both sentences of a pair are scored in the same way.
-There is no correction for length. A tie counts as wrong, and ties are also counted separately; BLiMP has seven pairs of
-identical sentences, so no model can reach 100 %.
+trees that a parser proposes, a beam search, or the exact value. There is no correction for length. A tie counts as
+wrong, and ties are also counted separately; BLiMP has seven pairs of identical sentences, so no model can reach 100 %.
 """
 
 import json
@@ -34,7 +33,7 @@ LogProbs = Callable[[Sequence[Words]], Iterable[float]]
 KEYS = ("sentence_good", "sentence_bad", "UID", "linguistics_term", "field")
 
 
-class Pair(NamedTuple):
+class MinimalPair(NamedTuple):
     """The two sentences; `number` is the line in the file, counted from 0."""
 
     number: int
@@ -48,7 +47,7 @@ class Paradigm(NamedTuple):
     uid: str
     phenomenon: str
     field: str
-    pairs: tuple[Pair, ...]
+    pairs: tuple[MinimalPair, ...]
 
 
 # --- reading -----------------------------------------------------------------------------------------------------
@@ -60,10 +59,10 @@ def read_pairs(path: str | Path | None = None, share: int | float = 1.0) -> list
     Only the given share of each paradigm is read: a tenth is the pairs 0, 10, 20 and so on.
     """
     if path == "minilang":
-        paradigms = minilang.minimal_pairs()
-        return [_paradigm(one.as_json_lines(), f"minilang, {one.uid}", share) for one in paradigms]
-    files = files_of(path, "blimp", "*.jsonl", "minimal pairs")
-    paradigms = [_paradigm(text, where, share) for where, text in files]
+        texts = {f"minilang, {paradigm.uid}": paradigm.as_json_lines() for paradigm in minilang.minimal_pairs()}
+    else:
+        texts = dict(files_of(path, "blimp", "*.jsonl", "minimal pairs"))
+    paradigms = [_paradigm(text, where, share) for where, text in texts.items()]
     require_different([paradigm.uid for paradigm in paradigms], path)
     return paradigms
 
@@ -71,7 +70,7 @@ def read_pairs(path: str | Path | None = None, share: int | float = 1.0) -> list
 def _paradigm(text: str, where: str, share: int | float) -> Paradigm:
     lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
     require(lines, f"{where}: there are no pairs in it")
-    pairs, about = [], set()
+    pairs, paradigms = [], set()
     for index, (number, line) in evenly(list(enumerate(lines)), share):
         try:
             row = json.loads(line)
@@ -79,49 +78,40 @@ def _paradigm(text: str, where: str, share: int | float) -> Paradigm:
             if not all(isinstance(row[name], str) for name in KEYS):
                 raise TypeError(f"{', '.join(KEYS)} must be text")
             good, bad = (tuple(tokenize(text)) for text in sentences)
-            about.add((uid, term, field))
+            paradigms.add((uid, term, field))
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(f"{where}:{number}: this is no minimal pair in BLiMP's format ({error!r})") from error
         require(good and bad, f"{where}:{number}: a sentence without words")
-        pairs.append(Pair(index, good, bad))
-    require(len(about) == 1, f"{where}: its pairs are of several paradigms: {sorted(about)[:2]}")
-    ((uid, term, field),) = about
-    return Paradigm(uid, phenomenon_of(term), field_of(field), tuple(pairs))
-
-
-def phenomenon_of(term: str) -> str:
-    """Map one of the 13 terms of the files to one of the paper's 12 phenomena."""
-    term = term.replace("_", " ")
-    return "argument structure" if term == "s-selection" else term
-
-
-def field_of(field: str) -> str:
-    """Normalise the name of one of the paper's four fields; the files spell one of them in two ways."""
-    return field.replace("syntax_semantics", "syntax-semantics").replace("syntax/semantics", "syntax-semantics")
+        pairs.append(MinimalPair(index, good, bad))
+    require(len(paradigms) == 1, f"{where}: its pairs are of several paradigms: {sorted(paradigms)[:2]}")
+    # The files have 13 terms for the paper's 12 phenomena, and spell one of its four fields in two ways.
+    phenomenon = "argument structure" if term == "s-selection" else term.replace("_", " ")
+    field = field.replace("syntax_semantics", "syntax-semantics").replace("syntax/semantics", "syntax-semantics")
+    return Paradigm(uid, phenomenon, field, tuple(pairs))
 
 
 # --- testing -----------------------------------------------------------------------------------------------------
 
 
-def all_pairs(paradigms: Sequence[Paradigm]) -> list[tuple[Paradigm, Pair]]:
-    """The pairs of all paradigms, each with its own."""
+def all_pairs(paradigms: Sequence[Paradigm]) -> list[tuple[Paradigm, MinimalPair]]:
+    """All pairs, each after its paradigm."""
     return [(paradigm, pair) for paradigm in paradigms for pair in paradigm.pairs]
 
 
 def pair_rows(paradigms: Sequence[Paradigm], log_probs: LogProbs, at_once: int = 4) -> Iterator[Row]:
     """One row per pair with log p of both sentences; `at_once` pairs make a batch."""
-    asked = all_pairs(paradigms)
-    for start in range(0, len(asked), at_once):
-        yield from rows_of_batch(asked[start : start + at_once], log_probs)
+    pairs = all_pairs(paradigms)
+    for start in range(0, len(pairs), at_once):
+        yield from rows_of_batch(pairs[start : start + at_once], log_probs)
 
 
-def rows_of_batch(batch: Sequence[tuple[Paradigm, Pair]], log_probs: LogProbs) -> list[Row]:
+def rows_of_batch(batch: Sequence[tuple[Paradigm, MinimalPair]], log_probs: LogProbs) -> list[Row]:
     """The rows of pairs that are scored together."""
-    found = [float(value) for value in log_probs([words for _, pair in batch for words in (pair.good, pair.bad)])]
-    require(len(found) == 2 * len(batch), f"{len(found)} log-probabilities came for {2 * len(batch)} sentences")
+    values = [float(value) for value in log_probs([words for _, pair in batch for words in (pair.good, pair.bad)])]
+    require(len(values) == 2 * len(batch), f"{len(values)} log-probabilities came for {2 * len(batch)} sentences")
     return [
         {"paradigm": paradigm.uid, "pair": pair.number, "good": good, "bad": bad}
-        for (paradigm, pair), good, bad in zip(batch, found[::2], found[1::2], strict=True)
+        for (paradigm, pair), good, bad in zip(batch, values[::2], values[1::2], strict=True)
     ]
 
 
@@ -129,7 +119,7 @@ def rows_of_batch(batch: Sequence[tuple[Paradigm, Pair]], log_probs: LogProbs) -
 
 
 def scores_by_paradigm(paradigms: Sequence[Paradigm], rows: Sequence[Row]) -> list[Row]:
-    """One row per paradigm: how often the good sentence was the more probable one."""
+    """One row per paradigm, with the share of pairs whose good sentence is the more probable one."""
     scores = []
     for paradigm in paradigms:
         mine = [row for row in rows if row["paradigm"] == paradigm.uid]

@@ -1,4 +1,4 @@
-"""Test suites in SyntaxGym's format (Hu et al. 2020): is surprisal higher where the grammar says that it must be?
+"""Test suites in SyntaxGym's format (Hu et al. 2020), which compare surprisals of grammatical and other sentences.
 
     >>> suites = read_suites("minilang")                 # or a file, a folder; None: the 34 public ones
     >>> surprise = lambda beginnings: [[1.0] * len(words) for words in beginnings]    # a model: of_beginnings(model)
@@ -16,7 +16,7 @@ Any model can be tested: it only has to provide a function from beginnings of se
 surprisals of their words, in nats (`=` has a tolerance of a thousandth). The words are tokens of a treebank ("did",
 "n't", "."). A model that reads running text gets the regions as the file has them, and gives a surprisal for each:
 `item_rows(suites, surprise, read=by_texts)`; huggingface.py has such a function. Sentences are read up to the last
-region that a prediction of the suite asks for: later words (such as the full stop that Zhao et al. append to each
+region in a prediction of the suite, because later words (such as the full stop that Zhao et al. append to each
 sentence) cannot change earlier surprisals.
 """
 
@@ -39,14 +39,11 @@ from dtglib.evaluate.formula import ALL_REGIONS, Formula, dialect_of, is_finite,
 from dtglib.evaluate.item_files import evenly, files_of, require_different
 from dtglib.evaluate.surprisal import sums_of_regions
 
-# The possible contents of a JSON file; only the first can be a suite.
-Json = Mapping[str, Any] | list | str | int | float | bool | None
-
 # A model: from beginnings of sentences, as words or as the texts of regions, to a surprisal for each of these.
 Surprise = Callable[[Sequence[Sequence[str]]], Iterable[Sequence[float]]]
 
 
-class Item(NamedTuple):
+class SuiteItem(NamedTuple):
     """One sentence in several conditions: the words of each region, and its text, by the name of the condition."""
 
     number: int
@@ -62,7 +59,7 @@ class Suite(NamedTuple):
     reported: bool | None  # for public suites: whether it is one of the 31 that Hu et al. report
     region_names: tuple[str, ...]
     predictions: tuple[Formula, ...]
-    items: tuple[Item, ...]
+    items: tuple[SuiteItem, ...]
 
     @property
     def last_region(self) -> int:
@@ -72,14 +69,9 @@ class Suite(NamedTuple):
             return max(len(regions) for item in self.items for regions in item.conditions.values())
         return max(asked)
 
-    def words(self, item: Item, condition: str) -> tuple[str, ...]:
+    def words(self, item: SuiteItem, condition: str) -> tuple[str, ...]:
         """The words of an item's condition up to the last region that is read."""
         return tuple(word for region in item.conditions[condition][: self.last_region] for word in region)
-
-    def beginning(self, item: Item, condition: str) -> "Beginning":
-        """An item's condition up to the last region that is read."""
-        where, last = f"{self.name}, item {item.number}, {condition}", self.last_region
-        return Beginning(where, item.conditions[condition][:last], item.texts[condition][:last])
 
 
 # --- reading -----------------------------------------------------------------------------------------------------
@@ -107,61 +99,57 @@ def _whole_suites(path: str | Path | None) -> list[Suite]:
     return suites
 
 
-def read_suite(content: Json, where: str) -> Suite:
+def read_suite(content: Any, where: str) -> Suite:
     """Read a suite from its JSON; error messages begin with `where`."""
     try:
-        meta = content["meta"]
-        metric = meta.get("metric", "sum")
-        require(metric == "sum", f"its metric is {metric!r}; only sums of surprisals are known here")
-        names = content["region_meta"]
-        region_names = tuple(names[key] for key in sorted(names, key=int))
-        texts = [prediction["formula"] for prediction in content["predictions"]]
-        dialect = dialect_of(texts)
-        predictions = tuple(parse(text, dialect) for text in texts)
-        require(predictions, "it predicts nothing")
-        require(all(formula.asked for formula in predictions), "a prediction asks for no surprisal")
-        items = tuple(_item(item) for item in content["items"])
-        require(items, "it has no items")
-        numbers = [item.number for item in items]
-        require(len(set(numbers)) == len(numbers), "two of its items have the same number")
-        own = meta.get("circuit")
-        circuit, reported = (own, None) if own else known_circuits().get(meta["name"], ("", None))
-        require(isinstance(meta["name"], str) and isinstance(circuit, str), "its name and circuit must be text")
-        suite = Suite(meta["name"], circuit, reported, region_names, predictions, items)
-        for formula in predictions:
-            if formula.depends:
-                says = f"{where}: {formula.text.strip()!r} is read as {dialect.name} would, by its brackets"
-                print(f"dtglib: {says}; others read '&' after '|' in another way: use more brackets", file=sys.stderr)
-        for item in items:
-            _check(suite, item)
+        suite = _suite(content)
     except UserError as error:
         raise UserError(f"{where}: {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"{where}: this is no test suite in SyntaxGym's format ({error!r})") from error
+    if unclear := [formula.text.strip() for formula in suite.predictions if formula.depends]:
+        dialect = dialect_of([formula.text for formula in suite.predictions])
+        says = f"{where}: {unclear[0]!r} is read as {dialect.name} would, by its brackets"
+        print(f"dtglib: {says}; others read '&' after '|' in another way: use more brackets", file=sys.stderr)
     return suite
 
 
-def _item(item: Mapping[str, Any]) -> Item:
-    conditions, texts = {}, {}
+def _suite(content: Any) -> Suite:
+    meta, names = content["meta"], content["region_meta"]
+    metric = meta.get("metric", "sum")
+    require(metric == "sum", f"its metric is {metric!r}; only sums of surprisals are known here")
+    texts = [prediction["formula"] for prediction in content["predictions"]]
+    predictions = tuple(parse(text, dialect_of(texts)) for text in texts)
+    require(predictions, "it predicts nothing")
+    require(all(formula.asked for formula in predictions), "a prediction asks for no surprisal")
+    items = tuple(_item(item, predictions) for item in content["items"])
+    require(items, "it has no items")
+    require(len({item.number for item in items}) == len(items), "two of its items have the same number")
+    own = meta.get("circuit")
+    circuit, reported = (own, None) if own else known_circuits().get(meta["name"], ("", None))
+    require(isinstance(meta["name"], str) and isinstance(circuit, str), "its name and circuit must be text")
+    region_names = tuple(names[key] for key in sorted(names, key=int))
+    return Suite(meta["name"], circuit, reported, region_names, predictions, items)
+
+
+def _item(item: Mapping[str, Any], predictions: Sequence[Formula]) -> SuiteItem:
+    conditions, texts, number = {}, {}, int(item["item_number"])
     for condition in item["conditions"]:
         regions = sorted(condition["regions"], key=lambda region: int(region["region_number"]))
         numbers = [int(region["region_number"]) for region in regions]
         name = condition["condition_name"].strip()
-        where = f"item {item['item_number']}, {name}"
+        where = f"item {number}, {name}"
         require(numbers == list(range(1, len(numbers) + 1)), f"{where}: its regions are numbered {numbers}")
         require(name not in conditions, f"{where}: this condition is there twice")
         # Contents come with stray spaces; an empty region has no words.
         conditions[name] = tuple(tuple(tokenize(region["content"])) for region in regions)
         texts[name] = tuple(" ".join(region["content"].split()) for region in regions)
-    return Item(int(item["item_number"]), conditions, texts)
-
-
-def _check(suite: Suite, item: Item) -> None:
-    for formula in suite.predictions:
+    for formula in predictions:
         for region, condition in formula.asked:
-            where = f"item {item.number}: {formula.text.strip()!r} asks for"
-            require(condition in item.conditions, f"{where} the condition {condition!r}, which is not there")
-            require(region <= len(item.conditions[condition]), f"{where} region {region}, which is not there")
+            where = f"item {number}: {formula.text.strip()!r} asks for"
+            require(condition in conditions, f"{where} the condition {condition!r}, which is not there")
+            require(region <= len(conditions[condition]), f"{where} region {region}, which is not there")
+    return SuiteItem(number, conditions, texts)
 
 
 @cache
@@ -174,50 +162,22 @@ def known_circuits() -> dict[str, tuple[str, bool]]:
 # --- testing -----------------------------------------------------------------------------------------------------
 
 
-class Beginning(NamedTuple):
-    """An item in a condition, up to the last region that is read."""
-
-    where: str  # for messages
-    words: tuple[tuple[str, ...], ...]  # of each region
-    texts: tuple[str, ...]
+# From the words and the texts of a sentence's regions: what a model is given, and the number of these in each region.
+Reader = Callable[[Sequence[tuple[str, ...]], Sequence[str]], tuple[Sequence[str], list[int]]]
 
 
-def by_words(surprise: Surprise, beginnings: Sequence[Beginning]) -> Iterator[list[float]]:
-    """The surprisal of each region from a model that gives one for each word."""
-    sentences = [tuple(word for region in one.words for word in region) for one in beginnings]
-    found = iter(_asked(surprise, [words for words in sentences if words], beginnings))
-    for one, words in zip(beginnings, sentences, strict=True):
-        of_words = np.asarray(next(found) if words else (), np.float64)
-        _check_count(one, of_words, len(words), "word")
-        yield sums_of_regions(of_words, list(map(len, one.words))).tolist()
+def by_words(regions: Sequence[tuple[str, ...]], texts: Sequence[str]) -> tuple[Sequence[str], list[int]]:
+    """The words, for a model that has a surprisal for each of them."""
+    return tuple(word for words in regions for word in words), list(map(len, regions))
 
 
-def by_texts(surprise: Surprise, beginnings: Sequence[Beginning]) -> Iterator[list[float]]:
-    """The surprisal of each region from a model that gives one for each of them."""
-    for one, found in zip(beginnings, _asked(surprise, [one.texts for one in beginnings], beginnings), strict=True):
-        of_regions = np.asarray(found, np.float64)
-        _check_count(one, of_regions, len(one.texts), "region")
-        yield of_regions.tolist()
+def by_texts(regions: Sequence[tuple[str, ...]], texts: Sequence[str]) -> tuple[Sequence[str], list[int]]:
+    """The texts of the regions, for a model that has a surprisal for each of them."""
+    return texts, [1] * len(texts)
 
 
-def _asked(surprise: Surprise, sentences: list[tuple[str, ...]], of: Sequence[Beginning]) -> list:
-    found = list(surprise(sentences)) if sentences else []  # if all regions are empty, there is nothing to score
-    count = len(sentences)
-    require(len(found) == count, f"{of[0].where}: surprisals came for {len(found)} sentences instead of {count}")
-    return found
-
-
-def _check_count(one: Beginning, found: np.ndarray, count: int, what: str) -> None:
-    require(found.ndim == 1, f"{one.where}: the surprisals are not a list with one number for each {what}")
-    require(len(found) == count, f"{one.where}: {len(found)} surprisals came for {count} {what}s")
-
-
-# How the surprisals of the regions of beginnings are found.
-Reader = Callable[[Surprise, Sequence[Beginning]], Iterable[list[float]]]
-
-
-def all_items(suites: Sequence[Suite]) -> list[tuple[Suite, Item]]:
-    """The items of all suites, each with its own."""
+def all_items(suites: Sequence[Suite]) -> list[tuple[Suite, SuiteItem]]:
+    """All items, each after its suite."""
     return [(suite, item) for suite in suites for item in suite.items]
 
 
@@ -227,28 +187,42 @@ def item_rows(suites: Sequence[Suite], surprise: Surprise, at_once: int = 2, rea
     `at_once` items make a batch; most have four sentences, which begin alike. A prediction about a surprisal that is
     not finite neither holds nor fails: it is None.
     """
-    asked = all_items(suites)
-    for start in range(0, len(asked), at_once):
-        yield from rows_of_batch(asked[start : start + at_once], surprise, read)
+    items = all_items(suites)
+    for start in range(0, len(items), at_once):
+        yield from rows_of_batch(items[start : start + at_once], surprise, read)
 
 
-def rows_of_batch(batch: Sequence[tuple[Suite, Item]], surprise: Surprise, read: Reader = by_words) -> Iterator[Row]:
+def rows_of_batch(
+    batch: Sequence[tuple[Suite, SuiteItem]], surprise: Surprise, read: Reader = by_words
+) -> Iterator[Row]:
     """The rows of items that are read together."""
-    found = iter(read(surprise, [suite.beginning(item, name) for suite, item in batch for name in item.conditions]))
+    last = {suite.name: suite.last_region for suite, _ in batch}
+    sentences = [
+        read(regions[: last[suite.name]], item.texts[name][: last[suite.name]])
+        for suite, item in batch
+        for name, regions in item.conditions.items()
+    ]
+    given = [parts for parts, _ in sentences if parts]  # a sentence without words is not given to the model
+    surprisals = list(surprise(given)) if given else []
+    where = f"{batch[0][0].name}, item {batch[0][1].number}"
+    count = len(surprisals)
+    require(count == len(given), f"{where}: surprisals came for {count} sentences instead of {len(given)}")
+    of_parts, left = iter(surprisals), iter(sentences)
     for suite, item in batch:
-        regions = {name: next(found) for name in item.conditions}
-        yield {
-            "suite": suite.name,
-            "item": item.number,
-            "holds": [_holds(formula, regions) for formula in suite.predictions],
-            "surprisals": regions,
-        }
+        of_regions = {}
+        for name in item.conditions:
+            parts, lengths = next(left)
+            values = np.asarray(next(of_parts) if parts else (), np.float64)
+            came = f"{suite.name}, item {item.number}, {name}: surprisals of shape {values.shape} came"
+            require(values.shape == (len(parts),), f"{came} for {len(parts)} words or regions")
+            of_regions[name] = sums_of_regions(values, lengths).tolist()
+        holds = [_holds(formula, of_regions) for formula in suite.predictions]
+        yield {"suite": suite.name, "item": item.number, "holds": holds, "surprisals": of_regions}
 
 
 def _holds(formula: Formula, regions: Mapping[str, Sequence[float]]) -> bool | None:
     def look(region: int, condition: str) -> float:
-        found = regions[condition]
-        return sum(found) if region == ALL_REGIONS else found[region - 1]
+        return sum(regions[condition]) if region == ALL_REGIONS else regions[condition][region - 1]
 
     return bool(formula.holds(look)) if is_finite(formula, look) else None
 
@@ -278,43 +252,39 @@ def scores_by_suite(
 
 def predictions(suites: Sequence[Suite], rows: Sequence[Row]) -> list[Row]:
     """One row per prediction; suites have one, and a few have others, which are not part of their scores."""
-    found = []
+    scores = []
     for suite in suites:
         holds = [row["holds"] for row in rows if row["suite"] == suite.name]
         require(holds, f"{suite.name}: there are no results for it")
         for number, (formula, of_items) in enumerate(zip(suite.predictions, zip(*holds, strict=True), strict=True), 1):
-            found.append(
+            scores.append(
                 {
                     "suite": suite.name,
                     "prediction": number,
                     "formula": formula.text.strip(),
                     "items": len(of_items),
-                    "score": _share(of_items),
+                    "score": of_items.count(True) / len(of_items),
                     "failed": of_items.count(None),  # a failed prediction counts as wrong, and is reported here
                 }
             )
-    return found
+    return scores
 
 
 def as_tables(suites: Sequence[Suite], rows: Sequence[Row]) -> dict[str, list[Row]]:
     """The rows as two flat tables: one row per item and prediction, and one row per region."""
-    found = {(row["suite"], row["item"]): row for row in rows}
+    item_of = {(suite.name, item.number): item for suite, item in all_items(suites)}
     items, regions = [], []
-    for suite in suites:
-        for item in suite.items:
-            row = found[suite.name, item.number]
-            about = {"suite": suite.name, "item": item.number}
-            items += [about | {"prediction": number, "holds": holds} for number, holds in enumerate(row["holds"], 1)]
-            regions += [
-                about | {"condition": name, "region": number, "words": " ".join(words), "surprisal": value}
-                for name, values in row["surprisals"].items()
-                for number, (words, value) in enumerate(zip(item.conditions[name], values, strict=False), 1)
-            ]
+    for row in rows:
+        about = {"suite": row["suite"], "item": row["item"]}
+        items += [about | {"prediction": number, "holds": holds} for number, holds in enumerate(row["holds"], 1)]
+        regions += [
+            about | {"condition": name, "region": number, "words": " ".join(words), "surprisal": value}
+            for name, values in row["surprisals"].items()
+            for number, (words, value) in enumerate(
+                zip(item_of[row["suite"], row["item"]].conditions[name], values, strict=False), 1
+            )
+        ]
     return {"items": items, "regions": regions}
-
-
-def _share(holds: Sequence[bool | None]) -> float:
-    return sum(held is True for held in holds) / len(holds)
 
 
 def circuits(scores: Sequence[Row]) -> list[Row]:
@@ -332,16 +302,15 @@ def circuits(scores: Sequence[Row]) -> list[Row]:
 
 def averages(scores: Sequence[Row]) -> dict[str, float]:
     """The three averages that papers print, which must not be compared with one another; the first is ours."""
-    with_circuit = [row for row in scores if row["circuit"]]
     kept = [row for row in scores if row["reported by Hu et al."] is not False]
-    found = {}
-    for among in (with_circuit, [row for row in kept if row["circuit"]]):
-        if among:
-            means = [row["score"] for row in circuits(among)]
-            found[f"mean of {len(means)} circuits of {len(among)} suites"] = math.fsum(means) / len(means)
+    means = {}
+    for suites in (scores, kept):
+        if rows := circuits(suites):
+            count = sum(row["suites"] for row in rows)
+            means[f"mean of {len(rows)} circuits of {count} suites"] = _mean(rows)
     if kept:
-        found[f"mean of {len(kept)} suites"] = _mean(kept)
-    return found
+        means[f"mean of {len(kept)} suites"] = _mean(kept)
+    return means
 
 
 def _mean(rows: Sequence[Row]) -> float:
