@@ -1,4 +1,4 @@
-"""Pictures say what the data says."""
+"""Pictures show the words, arcs, cells and numbers of their data."""
 
 from xml.etree import ElementTree
 
@@ -38,7 +38,7 @@ def test_an_arc_is_drawn_above_those_that_it_spans():
     assert heights == {(2, 1): 1, (4, 3): 1, (2, 4): 2}
 
 
-def test_what_only_the_enhanced_graph_has_is_drawn_below_in_orange():
+def test_arcs_of_the_enhanced_graph_alone_are_drawn_below_in_orange():
     graph = (
         (Edge("2", "nsubj"), Edge("4", "nsubj:xsubj")),
         (Edge("0", "root"),),
@@ -52,7 +52,7 @@ def test_what_only_the_enhanced_graph_has_is_drawn_below_in_orange():
     assert [matplotlib.colors.to_hex(arc.get_edgecolor()) for arc in arcs(picture)].count(plot.ORANGE) == 1
 
 
-def test_a_sentence_without_a_tree_is_refused():
+def test_a_sentence_without_a_tree_is_an_error():
     with pytest.raises(UserError, match="parse it first"):
         plot.draw_tree(Sentence(("There", "is"), id="raw-1"))
 
@@ -70,7 +70,7 @@ def test_a_picture_is_saved_in_the_repository_and_is_the_same_each_time(tmp_path
     assert picture._repr_png_().startswith(b"\x89PNG")
 
 
-def test_what_grows_as_a_power_is_a_straight_line():
+def test_a_power_is_a_straight_line_over_logarithmic_axes():
     x = [1, 10, 100]
     (axes,) = plot.draw_powers({"square": (x, [1, 100, 10000])}, "n", "steps").axes
     (line,) = axes.lines
@@ -85,7 +85,7 @@ def test_lengths_and_bars_show_every_name():
     assert [label.get_text() for label in bars.axes[0].get_yticklabels()] == ["minilang", "EWT"]
 
 
-def test_what_falls_by_half_is_a_straight_line_and_ends_before_zero():
+def test_exponential_decay_is_a_straight_line_without_zeros():
     (axes,) = plot.draw_tails({"half": ([1, 2, 3, 4], [80, 40, 20, 0])}, "n", "%").axes
     (line,) = axes.lines
     places = axes.transData.transform(line.get_xydata())
@@ -93,7 +93,7 @@ def test_what_falls_by_half_is_a_straight_line_and_ends_before_zero():
     assert not np.isfinite(places[3]).all()
 
 
-def test_masks_side_by_side_have_a_cell_for_each_pair_that_sees_and_cells_of_one_size():
+def test_masks_side_by_side_have_all_visible_cells_in_one_size():
     shown = {"four": show("arc-standard", DIFFERENCE.words, DIFFERENCE.heads), "two": show("arc-eager", "ab", [2, 0])}
     picture = plot.draw_masks(shown)
     picture._repr_png_()  # the layout is done when a picture is drawn
@@ -109,7 +109,7 @@ def test_masks_side_by_side_have_a_cell_for_each_pair_that_sees_and_cells_of_one
     assert len(sizes) == 1
 
 
-def test_intervals_have_a_panel_each_and_a_filled_dot_where_they_exclude_0():
+def test_each_measure_has_a_panel_and_dots_are_filled_where_intervals_exclude_0():
     rows = pd.DataFrame(
         {
             "measure": ["N400", "N400", "P600"],

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from dtglib.pictures.plot import BLUE, GREY, Picture
+from dtglib.pictures.picture import BLUE, GREY, Picture
 
 
 class Columns(NamedTuple):
