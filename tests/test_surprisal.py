@@ -37,7 +37,6 @@ from dtglib.evaluate.surprisal import (
     is_known,
     of_beginnings,
     piece_frame,
-    region_frame,
     sums_of_regions,
     surprisals,
     word_frame,
@@ -309,26 +308,10 @@ def test_the_table_of_pieces_says_to_which_word_each_belongs():
     assert frame.values.tolist() == [[number, *row] for number in (1, 2) for row in one]
 
 
-def test_the_table_of_regions_has_empty_ones_too():
-    regions = [[("two",), (), ("one",), ("three",)], [(), ("two", "one", "three")]]
-    finite = by_hand()._replace(of_pieces=np.array([1.0, 0.5, 4.0, 2.0, 0.25, 0.125]))
-    frame = region_frame([by_hand(), finite], regions)
-    assert list(frame.columns) == ["sentence", "region", "text", "nats"]
-    assert frame.values.tolist() == [
-        [1, 1, "two", 2.0],
-        [1, 2, "", 0.0],
-        [1, 3, "one", 3.75],
-        [1, 4, "three", math.inf],
-        [2, 1, "", 0.0],
-        [2, 2, "two one three", 7.875],
-    ]
-
-
 def test_a_bit_is_the_surprise_of_a_fair_coin():
     coin = by_hand()._replace(of_pieces=np.full(6, math.log(2)), of_end=math.log(4), over=np.zeros(3))
     assert word_frame([coin], "bits")["bits"].tolist() == pytest.approx([2, 1, 3, 2])
     assert piece_frame([coin], "bits")["bits"].tolist() == pytest.approx([1] * 6 + [2])
-    assert region_frame([coin], [[("two", "one"), ("three",)]], "bits")["bits"].tolist() == pytest.approx([3, 3])
     assert word_frame([coin])["nats"].tolist() == pytest.approx(np.log(2) * np.array([2, 1, 3, 2]))
 
 
@@ -345,6 +328,5 @@ def test_the_tables_of_words_and_pieces_and_regions_have_the_same_sum(name):
     by_word = pieces.groupby(["sentence", "word"])["nats"].sum()
     assert by_word.tolist() == pytest.approx(words["of prefixes"].tolist())
     assert words["of prefixes"].sum() == pytest.approx(words["nats"].sum())
-    regions = region_frame(found, [[one.words[:2], (), one.words[2:]] for one in found])
-    ends = sum(one.end for one in found)
-    assert regions["nats"].sum() + ends == pytest.approx(words["nats"].sum())
+    of_regions = [one.of_regions([2, 0, len(one.words) - 2]).sum() + one.end for one in found]
+    assert sum(of_regions) == pytest.approx(words["nats"].sum())

@@ -1,4 +1,4 @@
-"""Surprisals of pieces, words and regions: -log p(it | everything before it), in nats or bits.
+"""Surprisals of pieces, words and regions: -log p of each given everything before it, in nats or bits.
 
     >>> import torch
     >>> from dtglib.families.base import build
@@ -6,28 +6,28 @@
     >>> words = ["There", "is", "a", "difference"]
     >>> _ = torch.manual_seed(1)
     >>> model = build(TransformerConfig(layers=1, width=8, heads=1, inner=16), Vocabulary.of_words([words]))
-    >>> (found,) = surprisals(model, [words])
-    >>> found.of_words.round(2)                         # a number per word, the sum over its pieces
+    >>> (read,) = surprisals(model, [words])
+    >>> read.of_words.round(2)                          # a number per word, the sum over its pieces
     array([1.84, 0.95, 3.08, 1.94])
-    >>> word_frame([found], "bits")["text"].tolist()    # the same as a table, the end included
+    >>> word_frame([read], "bits")["text"].tolist()     # the same as a table, the end included
     ['There', 'is', 'a', 'difference', '<END>']
 
 The probabilities come from the beam search (decode/beam.py), which sums over the derivations that it keeps; a model
 without trees has one derivation, and its surprisals are exact. Otherwise surprisals are differences of bounds: the
 probability of dropped derivations is missing from then on, which mostly makes the next word a little too surprising.
-If no derivation that the search kept can take the next word, surprisals are infinite from there on, and `died` is the
-number of that word.
+If no derivation that the search kept has the next word, surprisals are infinite from that word on, and `died` is its
+number.
 
-Where words are made of pieces, a word's surprisal includes that it is over (decode/word_by_word.py), so that p(word |
-before) is a distribution over words and the end. The sum over its pieces is not: it leaves the word's end to whatever
-comes next. Most published surprisals are such sums; `of_prefixes` has them. With W_i for the first i words and "over"
-for the end of a word,
+Where words are made of pieces, a word's surprisal includes its end (decode/word_by_word.py), so that p(word | before)
+is a distribution over words and the end of the sentence. The sum over its pieces is not: it leaves the word's end to
+the next word. Most published surprisals are such sums; `of_prefixes` has them. With W_i for the first i words and
+"over" for the end of a word,
 
     of_words     -log p(W_i, over) / p(W_i-1, over)               of_prefixes   -log p(W_i) / p(W_i-1)
     structure    -log p(W_i-1, over, what the derivations write next, that a word comes) / p(W_i-1, over)
     its own      of_words - structure: which word, given the structure (the split of Roark et al. 2009)
 
-where `structure` sums over those derivations that take word i after that; of the end all is structure.
+where `structure` sums over the derivations in which word i follows; the surprisal of the end is all structure.
 """
 
 import math
@@ -57,8 +57,8 @@ class Surprisal(NamedTuple):
     known: tuple[bool, ...]  # for each word, whether the vocabulary can spell it without <unknown> and single bytes
     of_pieces: np.ndarray
     of_end: float  # of the end, given the pieces of the last word
-    over: np.ndarray  # for each word, of its being over; 0 if words are entries
-    structure: np.ndarray  # with the end: the share of what the derivations write between the words
+    over: np.ndarray  # for each word, of its end; 0 if words are entries of the vocabulary
+    structure: np.ndarray  # with the end: the part of what the derivations write between the words
     entropy: np.ndarray  # with the end: of the next symbol, given the words before
     hypotheses: np.ndarray  # with the end: how many are kept when the word has been read
     entropy_of_trees: np.ndarray  # with the end: of their partial trees, given the words up to this one
@@ -71,12 +71,12 @@ class Surprisal(NamedTuple):
 
     @property
     def of_words(self) -> np.ndarray:
-        """The surprisal of each word, given that the word before is over; it includes that the word itself is over."""
+        """The surprisal of each word and its end, given the end of the word before."""
         return of_whole_words(self.of_prefixes, self.over)
 
     @property
     def end(self) -> float:
-        """The surprisal of the end, given that the last word is over."""
+        """The surprisal of the end of the sentence, given the end of the last word."""
         return self.of_end - float(self.over[-1])
 
     def of_regions(self, lengths: Sequence[int]) -> np.ndarray:
@@ -86,13 +86,13 @@ class Surprisal(NamedTuple):
 
     @property
     def died(self) -> int | None:
-        """The index of the first word (or the end) that no hypothesis could take."""
+        """The index of the first word (or the end) that no hypothesis has."""
         dead = np.flatnonzero(np.isinf([*self.of_words, self.end]))
         return int(dead[0]) if len(dead) else None
 
 
 def of_whole_words(of_prefixes: np.ndarray, over: np.ndarray) -> np.ndarray:
-    """The surprisals of words, from those of their pieces and of their being over."""
+    """The surprisals of words, from those of their pieces and of their ends."""
     return of_prefixes + over - np.concatenate([[0.0], over[:-1]])
 
 
@@ -104,7 +104,7 @@ def surprisals(
         yield _surprisal(model.vocabulary, words, read)
 
 
-class OfBeginnings(NamedTuple):
+class BeginningSurprisals(NamedTuple):
     """The surprisals of the words of a beginning of a sentence."""
 
     of_words: np.ndarray
@@ -113,18 +113,18 @@ class OfBeginnings(NamedTuple):
 
 def beginnings(
     model: Searchable, sentences: Sequence[Sequence[str]], widths: Widths = DEFAULT_WIDTHS
-) -> Iterator[OfBeginnings]:
+) -> Iterator[BeginningSurprisals]:
     """The surprisals of the words of each beginning of a sentence."""
     for words, begun in zip(sentences, in_parts(search_beginnings, model, sentences, widths), strict=True):
         of_prefixes = np.add.reduceat(_differences(begun.log_prefix), _starts(model.vocabulary, words))
-        yield OfBeginnings(of_whole_words(of_prefixes, _over(begun)), of_prefixes)
+        yield BeginningSurprisals(of_whole_words(of_prefixes, _over(begun)), of_prefixes)
 
 
 def of_beginnings(
     model: Searchable, widths: Widths = DEFAULT_WIDTHS
 ) -> Callable[[Sequence[Sequence[str]]], list[np.ndarray]]:
     """A function from beginnings of sentences to the surprisals of their words; test suites use it."""
-    return lambda sentences: [found.of_words for found in beginnings(model, sentences, widths)]
+    return lambda sentences: [begun.of_words for begun in beginnings(model, sentences, widths)]
 
 
 def _starts(vocabulary: Vocabulary, words: Sequence[str]) -> np.ndarray:
@@ -134,13 +134,13 @@ def _starts(vocabulary: Vocabulary, words: Sequence[str]) -> np.ndarray:
 def _differences(log_prefix: Sequence[float] | np.ndarray) -> np.ndarray:
     """Surprisals from log p of longer and longer beginnings; infinite where log p is minus infinity."""
     with np.errstate(invalid="ignore"):
-        fallen = -np.diff(np.asarray(log_prefix, np.float64), prepend=0.0)
-    return np.where(np.isneginf(log_prefix), np.inf, fallen)
+        falls = -np.diff(np.asarray(log_prefix, np.float64), prepend=0.0)
+    return np.where(np.isneginf(log_prefix), np.inf, falls)
 
 
 def _over(begun: PrefixResult) -> np.ndarray:
-    """The surprisals of words' being over."""
-    return np.abs(begun.log_over)  # of numbers that are not positive; -0.0 would be printed
+    """The surprisals of the ends of words."""
+    return np.abs(begun.log_over)  # no number is positive; the minus of -0.0 would be printed
 
 
 def _surprisal(vocabulary: Vocabulary, words: Sequence[str], read: WordResults) -> Surprisal:
@@ -181,30 +181,32 @@ def sums_of_regions(of_words: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
 
 
 class Moment(NamedTuple):
-    """What a search has found when it has read some words of a sentence."""
+    """The state of a search after some words of a sentence."""
 
     surprisal: float  # of the last of these words
     heads: list[int] | None  # of the best tree so far, OPEN for a word without one; None if no derivation is left
-    visible: list[int]  # the words, counted from 1, that the next symbol is predicted from
+    visible: list[int]  # the words, counted from 1, from which the next symbol is predicted
 
 
 def moments(model: Searchable, words: Sequence[str], widths: Widths = DEFAULT_WIDTHS) -> list[Moment]:
-    """What the search has found after each word of a sentence and at its end, for `draw_reading`."""
-    found = list(follow(model.stepper(), model.vocabulary, words, widths))
-    over = np.abs([*(one.log_over for one in found[1:]), 0.0])  # nothing goes on after the end
-    surprisal = of_whole_words(_differences([one.log_prob for one in found]), over)
+    """The state of the search after each word of a sentence and at its end, for `draw_reading`."""
+    states = list(follow(model.stepper(), model.vocabulary, words, widths))
+    over = np.abs([*(state.log_over for state in states[1:]), 0.0])  # the end itself is not followed by an end
+    surprisal = of_whole_words(_differences([state.log_prob for state in states]), over)
     symbols = model.vocabulary.symbols
     as_lists = (
-        (None, []) if one.tree is None else (heads_of(symbols, one.tree.tolist()), one.visible.tolist())
-        for one in found
+        (None, []) if state.tree is None else (heads_of(symbols, state.tree.tolist()), state.visible.tolist())
+        for state in states
     )
     return [Moment(float(value), *lists) for value, lists in zip(surprisal, as_lists, strict=True)]
 
 
 # --- tables ------------------------------------------------------------------------------------------------------
 
+WORD_COLUMNS = ["known", "surprisal", "of prefixes", "structure", "entropy", "hypotheses", "tree entropy"]
 
-def word_frame(found: Iterable[Surprisal], unit: str = "nats") -> pd.DataFrame:
+
+def word_frame(sentences: Iterable[Surprisal], unit: str = "nats") -> pd.DataFrame:
     """A row for each word and each end; sentences and words are counted from 1.
 
     nats, bits       the surprisal
@@ -214,54 +216,30 @@ def word_frame(found: Iterable[Surprisal], unit: str = "nats") -> pd.DataFrame:
     hypotheses       how many are kept when the word has been read; 1 without trees
     tree entropy     of their partial trees, given the words up to this one
     """
-    rows = [row for number, one in enumerate(found, start=1) for row in _rows_of_words(number, one)]
-    columns = ["sentence", "word", "text", "known", "surprisal", "of prefixes", "structure", "entropy", "hypotheses"]
-    frame = _frame(rows, [*columns, "tree entropy"], unit)
-    for column in ("of prefixes", "structure", "entropy", "tree entropy"):
-        frame[column] *= UNITS[unit]
-    return frame
+    rows = []
+    for number, read in enumerate(sentences, start=1):
+        texts, known = [*read.words, END_OF_SENTENCE], [*read.known, True]
+        of_words, of_prefixes = [*read.of_words, read.end], [*read.of_prefixes, read.of_end]
+        others = read.structure, read.entropy, read.hypotheses, read.entropy_of_trees
+        columns = zip(texts, known, of_words, of_prefixes, *others, strict=True)
+        rows += [(number, place, *column) for place, column in enumerate(columns, start=1)]
+    return _frame(rows, WORD_COLUMNS, unit)
 
 
-def _rows_of_words(number: int, one: Surprisal) -> Iterator[tuple]:
-    with_end = zip(
-        [*one.words, END_OF_SENTENCE],
-        [*one.known, True],
-        [*one.of_words, one.end],
-        [*one.of_prefixes, one.of_end],
-        one.structure,
-        one.entropy,
-        one.hypotheses,
-        one.entropy_of_trees,
-        strict=True,
-    )
-    return ((number, place, *columns) for place, columns in enumerate(with_end, start=1))
-
-
-def piece_frame(found: Iterable[Surprisal], unit: str = "nats") -> pd.DataFrame:
+def piece_frame(sentences: Iterable[Surprisal], unit: str = "nats") -> pd.DataFrame:
     """A row for each piece and each end, given the pieces before, with the number of the word that it belongs to."""
     rows = []
-    for number, one in enumerate(found, start=1):
-        word_of = np.searchsorted(one.starts, np.arange(len(one.pieces)), side="right")
-        rows += zip([number] * len(word_of), word_of, one.pieces, one.of_pieces, strict=True)
-        rows.append((number, len(one.words) + 1, END_OF_SENTENCE, one.of_end))
-    return _frame(rows, ["sentence", "word", "text", "surprisal"], unit)
-
-
-def region_frame(
-    found: Iterable[Surprisal], regions: Iterable[Sequence[Sequence[str]]], unit: str = "nats"
-) -> pd.DataFrame:
-    """A row for each region, given the words of each region of each sentence; a region may be empty."""
-    rows = [
-        (number, place, " ".join(words), value)
-        for number, (one, parts) in enumerate(zip(found, regions, strict=True), start=1)
-        for place, (words, value) in enumerate(zip(parts, one.of_regions(list(map(len, parts))), strict=True), start=1)
-    ]
-    return _frame(rows, ["sentence", "region", "text", "surprisal"], unit)
+    for number, read in enumerate(sentences, start=1):
+        word_of = np.searchsorted(read.starts, np.arange(len(read.pieces)), side="right")
+        rows += zip([number] * len(word_of), word_of, read.pieces, read.of_pieces, strict=True)
+        rows.append((number, len(read.words) + 1, END_OF_SENTENCE, read.of_end))
+    return _frame(rows, ["surprisal"], unit)
 
 
 def _frame(rows: list[tuple], columns: list[str], unit: str) -> pd.DataFrame:
-    """A table whose column "surprisal" is in a unit, and has its name."""
+    """A table of words or pieces, in a unit that names the column of surprisals."""
     require(unit in UNITS, f"surprisal is measured in {' or '.join(UNITS)}, not {unit!r}")
-    frame = pd.DataFrame(rows, columns=columns)
-    frame["surprisal"] *= UNITS[unit]
+    frame = pd.DataFrame(rows, columns=["sentence", "word", "text", *columns])
+    scaled = [column for column in columns if column not in ("known", "hypotheses")]
+    frame[scaled] *= UNITS[unit]
     return frame.rename(columns={"surprisal": unit})
