@@ -317,12 +317,16 @@ from math import ceil
 
 from dtglib.decode.beam import Widths
 from dtglib.network.transformer import TransformerConfig
-from dtglib.parsing.propose import AT_ONCE
+from dtglib.parsing.propose import SENTENCES_PER_CALL
 
 PEAK, SHARE = {"bfloat16": 989e12, "float32": 67e12}, 0.3  # assumed: operations a second, and how much of it is reached
 SENT, DISK = 50e9, 2e9  # assumed: bytes a second from memory to each GPU, and from the disk that all machines share
 MODEL, PIECES, WEIGHTS = TransformerConfig(), 32_768, 252e6 * 4  # bytes of weights; every process reads them once
-SETS = {"BLiMP": (134_000, 9, AT_ONCE), "BLLIP, test": (3000, 24, AT_ONCE), "suites": (3132, 14, Widths(300).at_once)}
+SETS = {
+    "BLiMP": (134_000, 9, SENTENCES_PER_CALL),
+    "BLLIP, test": (3000, 24, SENTENCES_PER_CALL),
+    "suites": (3132, 14, Widths(300).at_once),
+}
 
 OPERATIONS = pd.Series(  # additions and multiplications, forwards
     {

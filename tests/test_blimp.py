@@ -65,7 +65,7 @@ def test_blimp_has_67_paradigms_of_1000_pairs(blimp):
     assert all([pair.number for pair in paradigm.pairs] == list(range(1000)) for paradigm in blimp)
 
 
-def test_they_are_of_12_phenomena_and_4_fields(blimp):
+def test_blimp_has_12_phenomena_and_4_fields(blimp):
     assert sorted({paradigm.phenomenon for paradigm in blimp}) == [
         "anaphor agreement", "argument structure", "binding", "control raising", "determiner noun agreement",
         "ellipsis", "filler gap dependency", "irregular forms", "island effects", "npi licensing", "quantifiers",
@@ -78,7 +78,7 @@ def test_they_are_of_12_phenomena_and_4_fields(blimp):
     assert fields["island effects"] == {"syntax"} and fields["quantifiers"] == {"semantics"}
 
 
-def test_seven_pairs_are_identical_so_nobody_can_have_them_all(blimp):
+def test_seven_pairs_of_blimp_are_identical_and_count_as_ties(blimp):
     identical = {(paradigm.uid, pair.number) for paradigm in blimp for pair in paradigm.pairs if pair.good == pair.bad}
     assert identical == {
         ("passive_1", 324), ("passive_1", 810), ("principle_A_case_2", 105), ("principle_A_case_2", 287),
@@ -101,7 +101,7 @@ def test_a_tenth_of_blimp_is_each_tenth_pair(data, blimp):
         assert some.pairs == everything.pairs[::10]
 
 
-def test_contractions_of_blimp_are_taken_apart_as_in_treebanks(blimp):
+def test_contractions_of_blimp_are_tokenised_as_in_treebanks(blimp):
     words = {word for paradigm in blimp for pair in paradigm.pairs for words in pair[1:] for word in words}
     assert "n't" in words and "'s" in words
     assert not [word for word in words if word.lower().endswith("n't") and len(word) > 3]
@@ -141,7 +141,7 @@ def test_a_fraction_is_taken_evenly_from_the_first_pair_on(fraction, expected, f
 
 
 @given(st.floats(0.001, 1))
-def test_any_fraction_has_as_many_pairs_as_it_says_and_even_distances(fraction):
+def test_any_fraction_has_the_right_number_of_pairs_at_even_distances(fraction):
     (paradigm,) = read_text(numbered(400), fraction)
     chosen = [pair.number for pair in paradigm.pairs]
     assert abs(len(chosen) - 400 * fraction) <= 1
@@ -150,20 +150,20 @@ def test_any_fraction_has_as_many_pairs_as_it_says_and_even_distances(fraction):
 
 
 @pytest.mark.parametrize("fraction", [0, -0.1, 1.001, 10, math.nan, math.inf])
-def test_a_fraction_that_is_none_is_refused(fraction, file):
+def test_a_fraction_outside_0_to_1_is_an_error(fraction, file):
     file.write_text(numbered(3))
     with pytest.raises(UserError, match="must be above 0 and at most 1, not"):
         read_pairs(file, fraction)
 
 
-def test_a_folder_has_a_paradigm_a_file_in_the_order_of_their_names(tmp_path):
+def test_a_folder_has_one_paradigm_per_file_in_the_order_of_their_names(tmp_path):
     for name in "bca":
         (tmp_path / f"{name}.jsonl").write_text(numbered(2, UID=name))
     (tmp_path / "README.md").write_text("these are not pairs")
     assert [paradigm.uid for paradigm in read_pairs(tmp_path)] == ["a", "b", "c"]
 
 
-def test_nothing_named_is_blimp_out_of_the_data_folder(tmp_path, monkeypatch):
+def test_without_a_path_blimp_is_read_from_the_data_folder(tmp_path, monkeypatch):
     (tmp_path / "blimp").mkdir()
     (tmp_path / "blimp" / "some.jsonl").write_text(numbered(2))
     monkeypatch.setenv("DTG_DATA", str(tmp_path))
@@ -173,7 +173,7 @@ def test_nothing_named_is_blimp_out_of_the_data_folder(tmp_path, monkeypatch):
         read_pairs()
 
 
-def test_empty_lines_are_passed_over_and_lines_may_end_as_on_windows(file):
+def test_empty_lines_and_line_ends_of_windows_are_ignored(file):
     file.write_bytes(f"\r\n{line()}\r\n\r\n{line()}\r\n\n".encode())
     (paradigm,) = read_pairs(file)
     assert [pair.number for pair in paradigm.pairs] == [0, 1]
@@ -186,7 +186,7 @@ def test_s_selection_is_argument_structure(term, file):
 
 
 @pytest.mark.parametrize("field", ["syntax/semantics", "syntax_semantics"])
-def test_a_field_that_is_spelled_in_two_ways_is_one(field, file):
+def test_both_spellings_of_a_field_are_the_same_field(field, file):
     file.write_text(line(field=field))
     assert read_pairs(file)[0].field == "syntax-semantics"
 
@@ -226,33 +226,33 @@ def test_a_tenth_of_minilang_is_each_tenth_pair():
         line(sentence_good=7),
     ],
 )
-def test_a_broken_line_is_named_with_its_file(broken, file):
+def test_an_error_names_the_file_and_the_line(broken, file):
     file.write_text(f"{line()}\n\n{broken}\n{line()}\n")
     with pytest.raises(UserError, match=r"mine\.jsonl:3: this is no minimal pair in BLiMP's format"):
         read_pairs(file)
 
 
 @pytest.mark.parametrize("key", ["field", "linguistics_term"])
-def test_a_phenomenon_or_field_that_is_no_text_is_named_with_its_file(key, file):
+def test_a_phenomenon_or_field_must_be_text(key, file):
     file.write_text(line(**{key: None}))
     with pytest.raises(UserError, match=r"mine\.jsonl"):
         read_pairs(file)
 
 
 @pytest.mark.parametrize("which", ["sentence_good", "sentence_bad"])
-def test_a_sentence_without_words_is_named_with_its_line(which, file):
+def test_an_error_names_the_line_of_an_empty_sentence(which, file):
     file.write_text(f"{line()}\n{line(**{which: ' '})}\n")
     with pytest.raises(UserError, match=r"mine\.jsonl:2: a sentence without words"):
         read_pairs(file)
 
 
-def test_a_file_of_several_paradigms_is_refused(file):
+def test_a_file_of_several_paradigms_is_an_error(file):
     file.write_text(f"{line()}\n{line(UID='other')}\n")
     with pytest.raises(UserError, match=r"mine\.jsonl: its pairs are of several paradigms: .*existential_there.*other"):
         read_pairs(file)
 
 
-def test_two_files_of_one_paradigm_are_refused(tmp_path):
+def test_two_files_of_one_paradigm_are_an_error(tmp_path):
     for name in "ab":
         (tmp_path / f"{name}.jsonl").write_text(line())
     with pytest.raises(UserError, match="several files hold what is called 'existential_there'"):
@@ -260,13 +260,13 @@ def test_two_files_of_one_paradigm_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "\n\n"])
-def test_an_empty_file_is_named(text, file):
+def test_an_empty_file_is_an_error(text, file):
     file.write_text(text)
     with pytest.raises(UserError, match=r"mine\.jsonl: there are no pairs in it"):
         read_pairs(file)
 
 
-def test_what_is_not_there_and_what_is_no_text_are_named(tmp_path, file):
+def test_missing_and_binary_files_are_errors(tmp_path, file):
     for path in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(UserError, match=f"{path.name}: there are no minimal pairs .* or `minilang` for its own"):
             read_pairs(path)
@@ -305,7 +305,7 @@ PARADIGMS = [
 ]
 
 
-def test_a_row_a_pair_has_log_p_of_both_sentences():
+def test_each_pair_has_a_row_with_log_p_of_both_sentences():
     assert list(pair_rows(PARADIGMS[:1], of_letters)) == [
         {"paradigm": "first", "pair": 0, "good": -97.0, "bad": -98.0},
         {"paradigm": "first", "pair": 1, "good": -99.0, "bad": -100.0},
@@ -314,14 +314,14 @@ def test_a_row_a_pair_has_log_p_of_both_sentences():
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 10])
-def test_the_rows_are_the_same_however_many_pairs_are_asked_at_once(at_once):
+def test_the_rows_do_not_depend_on_the_batch_size(at_once):
     """Also across paradigms."""
     rows = list(pair_rows(PARADIGMS, of_letters))
     assert len(rows) == 10
     assert list(pair_rows(PARADIGMS, of_letters, at_once)) == rows
 
 
-def test_both_sentences_of_a_pair_are_asked_together_and_each_pair_once():
+def test_both_sentences_of_a_pair_are_scored_together_and_each_pair_once():
     asked = []
 
     def watched(sentences: Sequence[Sequence[str]]) -> list[float]:
@@ -335,7 +335,7 @@ def test_both_sentences_of_a_pair_are_asked_together_and_each_pair_once():
     ]
 
 
-def test_a_model_that_says_too_little_is_refused():
+def test_too_few_log_probabilities_are_an_error():
     with pytest.raises(UserError, match="5 log-probabilities came for 6 sentences"):
         list(pair_rows(PARADIGMS[:1], lambda sentences: [-1.0] * (len(sentences) - 1)))
 
@@ -357,19 +357,19 @@ def test_the_better_sentence_must_be_the_more_probable_one():
     assert score_of((-1.0, -2.0), (-3.0, -2.0), (-5.0, -5.5), (-1.0, -1.0 - 1e-9))["accuracy"] == 3 / 4
 
 
-def test_a_tie_is_wrong_and_is_counted_apart():
+def test_a_tie_is_wrong_and_is_counted_separately():
     found = score_of((-1.0, -1.0), (-1.0, -2.0), (-2.0, -2.0), (-2.0, -1.0))
     assert (found["pairs"], found["accuracy"], found["ties"]) == (4, 1 / 4, 2)
     assert (found["identical"], found["failed"]) == (0, 0), "a tie of different sentences is no identical pair"
 
 
-def test_identical_pairs_are_counted_whatever_a_model_says_of_them():
+def test_identical_pairs_are_counted_separately():
     rows = list(pair_rows(PARADIGMS[:1], table(a=-1.0, b=-2.0, c=-2.0, d=-1.0, e=-3.0)))
     (found,) = scores_by_paradigm(PARADIGMS[:1], rows)
     assert (found["accuracy"], found["ties"], found["identical"]) == (1 / 3, 1, 1)
 
 
-def test_what_has_no_probability_is_counted_as_failed():
+def test_a_sentence_without_a_finite_probability_counts_as_failed():
     """A search that died says nothing of its sentence, so nothing was preferred; and NaN is never better."""
     inf, nan = math.inf, math.nan
     assert score_of((-1.0, -inf)) | {"accuracy": 0, "failed": 1, "ties": 0} == score_of((-1.0, -inf))

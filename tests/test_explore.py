@@ -54,11 +54,11 @@ def fields(page, monkeypatch) -> dict[str, ipywidgets.Widget]:
     return found
 
 
-def test_without_jupyter_the_picture_is_handed_on():
+def test_without_jupyter_the_output_is_returned():
     assert explore(inputs, WORDS, HEADS) == inputs("arc-standard", WORDS, list(HEADS))
 
 
-def test_the_picture_is_an_ordinary_output_below_fields_that_have_a_text_for_where_they_cannot_be_shown(page, fields):
+def test_the_output_stands_below_fields_that_have_a_text_form(page, fields):
     (controls, picture), _ = page
     assert "fields" in controls["text/plain"]
     assert "application/vnd.jupyter.widget-view+json" in controls
@@ -68,14 +68,14 @@ def test_the_picture_is_an_ordinary_output_below_fields_that_have_a_text_for_whe
     ]  # fmt: skip
 
 
-def test_what_is_below_follows_the_fields(page, fields):
+def test_the_output_follows_the_fields(page, fields):
     fields["system"].value = "arc-eager"
     assert page[1].updates == [inputs("arc-eager", WORDS, list(HEADS))]
     fields["words"].value = "Here are no changes"
     assert "Here" in page[1].updates[-1]
 
 
-def test_a_mistake_is_said_beside_the_fields_and_the_last_picture_stays(page, fields):
+def test_an_error_is_shown_beside_the_fields_and_the_last_output_stays(page, fields):
     fields["heads"].value = "2 0 4"
     assert page[1].updates == []
     assert "4 words, but 3 heads" in fields["message"].value
@@ -84,7 +84,7 @@ def test_a_mistake_is_said_beside_the_fields_and_the_last_picture_stays(page, fi
     assert fields["message"].value == ""
 
 
-def test_what_is_no_number_and_what_is_no_tree_is_a_users_mistake():
+def test_heads_that_are_no_numbers_or_no_tree_are_errors():
     with pytest.raises(UserError, match="'x' is not a number"):
         made(inputs, "arc-standard", "a b", "x 0")
     with pytest.raises(UserError):

@@ -455,7 +455,7 @@ def test_a_parser_without_the_models_labels_is_refused_with_the_way_out(names):
 
 
 def test_no_study_of_bounds_without_exact_sums():
-    with pytest.raises(UserError, match="bounds of a model whose arcs have labels are not compared"):
+    with pytest.raises(UserError, match="one label for each arc do not sum to"):
         tightness(small_model("dtg", LABELLED), EXAMPLE, np.zeros((5, 5)), 5, np.random.default_rng(1))
 
 

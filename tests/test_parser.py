@@ -139,7 +139,7 @@ def test_a_score_is_what_supars_own_fields_and_network_give(words):
 
 
 @pytest.mark.parametrize("at_once", [1, 20_000, 4_000_000])
-def test_a_sentence_scores_the_same_alone_and_among_others_and_the_order_is_kept(at_once, monkeypatch):
+def test_a_sentence_has_the_same_scores_alone_and_in_a_batch(at_once, monkeypatch):
     sentences = [*ODD.values(), *(sentence.words for sentence in minilang().sentences), WORDS]
     alone = [untrained().arc_scores([words])[0] for words in sentences]
     monkeypatch.setattr(dtglib.parsing.fields, "SCORES", at_once)
@@ -156,7 +156,7 @@ def test_the_sentences_above_differ_in_their_scores():
     assert np.abs(scores[0] - scores[0].T).max() > 1e-2
 
 
-def test_no_more_arcs_are_scored_at_once_than_memory_is_set_aside_for(monkeypatch):
+def test_a_batch_has_at_most_the_allowed_number_of_scores(monkeypatch):
     monkeypatch.setattr(dtglib.parsing.fields, "SCORES", 100 * len(untrained().labels))
     asked = []
     scores = Trained.scores
@@ -188,7 +188,7 @@ def test_only_the_first_twenty_letters_of_a_word_are_read():
     assert np.abs(first - other).max() > 1e-3
 
 
-def test_nothing_is_dropped_out_where_sentences_are_scored():
+def test_scoring_uses_no_dropout():
     unsteady = untrained(parser_dropout=0.5).train()
     assert not unsteady.scores([WORDS])[0].equal(unsteady.scores([WORDS])[0])
     first, second = unsteady.arc_scores([WORDS]), unsteady.train().arc_scores([WORDS])
@@ -201,14 +201,14 @@ def test_no_sentences_have_no_scores():
 
 
 @pytest.mark.parametrize("ask", [Trained.arc_scores, lambda parser, rows: parser.parse([*map(Sentence, rows)])])
-def test_a_sentence_without_words_is_named_by_its_number(ask):
+def test_an_error_has_the_number_of_an_empty_sentence(ask):
     with pytest.raises(UserError, match=r"^sentence 2 has no words; leave it out$"):
         ask(untrained(), [WORDS, (), WORDS])
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("ask", [Trained.arc_scores, lambda parser, rows: parser.parse([*map(Sentence, rows)])])
-def test_scores_that_are_no_numbers_name_the_parser_and_the_sentence(value, ask):
+def test_an_error_about_nan_names_the_parser_and_the_sentence(value, ask):
     torch.manual_seed(0)
     parser = Trained("broken", SMALL, entries_of(minilang(), 1))
     with torch.no_grad():
@@ -263,13 +263,13 @@ def test_the_loss_is_the_cross_entropy_of_every_head_and_of_the_label_of_its_arc
     assert [part.events for part in parts.values()] == [words, words]
 
 
-def test_a_label_that_was_never_seen_costs_nothing_and_one_that_was_does():
+def test_an_unknown_label_has_no_loss():
     seen = replace(UNSEEN_LABEL, labels=("expl", "root"))
     losses = [untrained().loss(gold(untrained(), sentence))[0].item() for sentence in (UNSEEN_LABEL, seen)]
     assert losses[0] < losses[1] - 0.1
 
 
-def test_padding_costs_nothing_and_teaches_nothing():
+def test_padding_has_no_loss_and_no_gradient():
     short, long = minilang(12).sentences[0], Sentence(WORDS * 10, (0, *range(1, 40)))
     parser = untrained(seed=5)
     gradients = []
@@ -304,7 +304,7 @@ def test_an_entry_is_known_by_the_words_characters_and_labels_of_the_treebank():
     assert entries_of(treebank(labelled), 2)["words"] == ["the"]
 
 
-def test_every_sentence_with_a_tree_is_learnt_from_and_too_long_ones_are_named():
+def test_all_sentences_with_a_tree_are_training_data_except_too_long_ones():
     long = Sentence(WORDS * 3, (0, *range(1, 12)), id="long-1")
     some = treebank(NON_PROJECTIVE, MULTI_ROOT, NO_LABELS, Sentence(WORDS, id="raw"), long)
     examples = TreebankExamples(entries_of(some, 1), some, longest=8)
@@ -321,13 +321,13 @@ def test_a_sentence_of_just_the_longest_length_is_kept():
     assert TreebankExamples(entries_of(minilang(), 1), treebank(NO_LABELS, MULTI_ROOT), longest=3).too_long == ["roots"]
 
 
-def test_a_treebank_of_too_long_sentences_is_refused():
+def test_a_treebank_of_too_long_sentences_is_an_error():
     with pytest.raises(UserError, match=r"^all 1 sentences have more than 2 words; set longest higher$"):
         TreebankExamples(entries_of(minilang(), 1), treebank(NO_LABELS), longest=2)
 
 
 @pytest.mark.parametrize("longest", [None, 2])
-def test_a_treebank_without_trees_is_refused_and_that_is_said(longest):
+def test_a_treebank_without_trees_is_an_error(longest):
     with pytest.raises(UserError, match=r"^no sentence has a tree that a parser could learn from$"):
         TreebankExamples(entries_of(minilang(), 1), treebank(Sentence(WORDS)), longest)
 
@@ -382,7 +382,7 @@ def test_it_learns_from_every_kind_of_treebank(known, tmp_path):
     assert set(parsed.labels) <= set(entries_of(known, 1)["labels"])
 
 
-def test_the_same_seed_gives_the_same_bits_and_another_one_others(tmp_path):
+def test_a_seed_decides_all_bits_of_the_weights(tmp_path):
     unsteady = replace(SMALL, parser_dropout=0.3)
     first, again = (learn(tmp_path / name, config=unsteady) for name in ("first", "again"))
     torch.manual_seed(99)
@@ -398,7 +398,7 @@ def all_bits(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("at", [1, 3, 5])
-def test_a_training_that_was_stopped_goes_on_with_the_same_bits(at, tmp_path):
+def test_a_stopped_training_resumes_with_the_same_bits(at, tmp_path):
     class Stopping(TreebankExamples):
         taken = 0
 
@@ -424,7 +424,7 @@ def test_a_finished_parser_is_not_trained_again(tmp_path):
     assert written(folder) == before
 
 
-def test_a_parser_with_other_settings_is_refused_with_the_difference(tmp_path):
+def test_an_error_names_the_setting_that_differs(tmp_path):
     learn(tmp_path)
     with pytest.raises(UserError, match="lstm_width was 16 and is 8"):
         learn(tmp_path, config=replace(SMALL, lstm_width=8))
@@ -440,7 +440,7 @@ def saved(folder: Path, **other: object) -> Path:
 
 
 @pytest.mark.parametrize("name", [str, Path])
-def test_what_is_saved_is_loaded_with_the_same_scores(name, tmp_path):
+def test_a_loaded_parser_has_the_scores_of_the_saved_one(name, tmp_path):
     loaded = load_parser(name(saved(tmp_path)))
     sentences = [*ODD.values(), *(sentence.words for sentence in minilang().sentences)]
     for ours, theirs in zip(untrained().arc_scores(sentences), loaded.arc_scores(sentences), strict=True):
@@ -450,7 +450,7 @@ def test_what_is_saved_is_loaded_with_the_same_scores(name, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {CONFIG_FILE, ENTRIES_FILE, WEIGHTS_FILE}
 
 
-def test_what_is_loaded_and_saved_again_has_the_same_bits(tmp_path):
+def test_a_loaded_parser_is_saved_with_the_same_bits(tmp_path):
     first = saved(tmp_path / "first")
     (tmp_path / "second").mkdir()
     Trained.load(first).save(tmp_path / "second")
@@ -515,7 +515,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_folder_is_refused_in_one_line_that_names_the_file(damage, tmp_path):
+def test_a_damaged_folder_is_an_error_of_one_line_that_names_the_file(damage, tmp_path):
     folder = saved(tmp_path / "parser")
     do, complaint = DAMAGES[damage]
     do(folder)
@@ -526,7 +526,7 @@ def test_a_damaged_folder_is_refused_in_one_line_that_names_the_file(damage, tmp
 
 
 @pytest.mark.parametrize("words", ["[[]]", '[{"a": 1}]', '[1, "a"]'])
-def test_entries_that_are_no_texts_are_refused(words, tmp_path):
+def test_entries_that_are_not_text_are_an_error(words, tmp_path):
     folder = saved(tmp_path)
     entries = json.loads((folder / ENTRIES_FILE).read_text())
     (folder / ENTRIES_FILE).write_text(json.dumps(entries | {"words": json.loads(words)}))
@@ -534,13 +534,13 @@ def test_entries_that_are_no_texts_are_refused(words, tmp_path):
         load_parser(folder)
 
 
-def test_a_folder_without_a_parser_is_refused(tmp_path):
+def test_a_folder_without_a_parser_is_an_error(tmp_path):
     with pytest.raises(UserError, match=f"{tmp_path}: holds no parser; `dtglib train-parser` makes one"):
         load_parser(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["", "."])
-def test_no_name_at_all_is_not_this_folder(name, tmp_path, monkeypatch):
+def test_an_empty_name_is_an_error(name, tmp_path, monkeypatch):
     """As of a variable of the shell that is empty."""
     monkeypatch.chdir(saved(tmp_path))
     with pytest.raises(UserError, match=r"^no parser is named; is a variable empty\?$"):
@@ -557,7 +557,7 @@ def test_the_defaults_are_supars(tmp_path):
 @pytest.mark.parametrize(
     ("key", "value"), [("lstm_layers", 0), ("rarest", 0), ("word_width", -1), ("parser_dropout", 1.0)]
 )
-def test_a_size_that_cannot_be_is_refused(key, value):
+def test_an_impossible_size_is_an_error(key, value):
     with pytest.raises(UserError, match=f"{key} must be"):
         replace(SMALL, **{key: value})
 
@@ -643,7 +643,7 @@ def test_proposed_trees_are_different_and_their_probabilities_those_of_the_score
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("parser", [untrained, "by heart"])
-def test_of_a_short_sentence_all_trees_come_once_and_their_probabilities_sum_to_one(parser, method, by_heart):
+def test_all_trees_of_a_short_sentence_come_once_and_sum_to_1(parser, method, by_heart):
     parser = by_heart if parser == "by heart" else parser()
     short = [WORDS[:n] for n in (1, 2, 3, 4)]
     for words, chosen in zip(short, propose(parser, short, 300, METHODS[method]), strict=True):
@@ -652,7 +652,7 @@ def test_of_a_short_sentence_all_trees_come_once_and_their_probabilities_sum_to_
         assert np.exp(chosen.log_probs).sum() == pytest.approx(1)
 
 
-def test_the_best_come_in_their_order_and_start_with_the_parse(by_heart):
+def test_the_best_trees_are_sorted_and_start_with_the_parse(by_heart):
     sentences = minilang(6).sentences
     proposed = propose(by_heart, [sentence.words for sentence in sentences], 40, METHODS["best"])
     for parsed, chosen in zip(by_heart.parse(sentences), proposed, strict=True):
@@ -660,14 +660,14 @@ def test_the_best_come_in_their_order_and_start_with_the_parse(by_heart):
         assert tuple(chosen.heads[0]) == parsed.heads
 
 
-def test_no_sample_has_more_of_the_probability_than_the_best(by_heart):
+def test_samples_have_no_more_probability_than_the_best_trees(by_heart):
     sentences = [sentence.words for sentence in minilang(6).sentences]
     best, sample = (list(propose(by_heart, sentences, 20, METHODS[method])) for method in ("best", "sample"))
     for one, other in zip(best, sample, strict=True):
         assert np.exp(one.log_probs).sum() >= np.exp(other.log_probs).sum() - 1e-9
 
 
-def test_a_sample_depends_on_the_seed_and_not_on_the_sentences_around():
+def test_a_sample_depends_only_on_the_seed_and_the_sentence():
     longer = WORDS * 2
 
     def sampled(sentences: list, seed: int = 1, number: int = 1) -> list:

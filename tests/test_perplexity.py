@@ -53,20 +53,20 @@ def score(words: int, pieces: int, log_prob: float) -> SentenceScore:
 # ---- Perplexity
 
 
-def test_a_perplexity_is_the_nats_of_all_sentences_over_their_pieces_or_words_and_their_ends():
+def test_perplexity_is_exp_of_nats_per_piece_or_word_with_ends():
     found = perplexity([score(4, 6, -20.0), score(2, 3, -10.5), score(1, 1, -1.5)])
     assert found == (3, 7, 10, 3, 32.0)
     assert found.per_piece == pytest.approx(math.exp(32 / (10 + 3)))
     assert found.per_word == pytest.approx(math.exp(32 / (7 + 3)))
 
 
-def test_who_wavers_evenly_between_five_has_perplexity_five():
+def test_a_uniform_choice_of_five_has_perplexity_five():
     found = perplexity(score(length, length, (length + 1) * math.log(1 / 5)) for length in range(1, 30))
     assert found.per_piece == pytest.approx(5)
     assert found.per_word == pytest.approx(5)
 
 
-def test_words_and_their_pieces_are_counted_apart():
+def test_words_and_pieces_are_counted_separately():
     """A long word is several pieces, and an unknown sign as many as it has bytes, after the mark of its word."""
     assert len(pieces().encode(["differentials"]).ids) > 1
     for words in (("differentials",), ("is", "differentials"), ("日",)):
@@ -78,17 +78,17 @@ def test_words_and_their_pieces_are_counted_apart():
 
 
 @pytest.mark.parametrize("log_prob", [-math.inf, -1e6])
-def test_what_is_impossible_has_an_infinite_perplexity_and_is_no_error(log_prob):
+def test_an_impossible_sentence_has_infinite_perplexity(log_prob):
     found = perplexity([score(1, 1, log_prob), score(1, 1, -1.0)])
     assert (found.per_piece, found.per_word) == (math.inf, math.inf)
 
 
-def test_no_sentences_have_no_perplexity_and_that_is_said():
+def test_the_perplexity_of_no_sentences_is_an_error():
     with pytest.raises(UserError, match=r"^there is no sentence to be predicted$"):
         perplexity(iter([]))
 
 
-def test_the_interval_holds_the_perplexity_and_of_more_sentences_is_narrower():
+def test_the_interval_contains_the_perplexity_and_narrows_with_more_sentences():
     random = np.random.default_rng(1)
     lengths = random.integers(1, 30, 400)
     scores = [score(n, n, -n * random.gamma(9, 0.5)) for n in lengths.tolist()]
@@ -106,13 +106,13 @@ def test_the_interval_is_that_of_words_with_ends():
     assert (low, high) == (pytest.approx(math.exp(2 / 2)), pytest.approx(math.exp(12 / 4)))
 
 
-def test_one_impossible_sentence_of_many_makes_the_interval_open_above():
+def test_one_impossible_sentence_makes_the_upper_end_infinite():
     scores = [score(1, 1, -math.inf), *(score(1, 1, -2.0) for _ in range(40))]
     low, high = interval_per_word(scores, np.random.default_rng(1))
     assert (low, high) == (pytest.approx(math.e), math.inf)
 
 
-def test_and_nothing_is_computed_that_is_no_number():
+def test_the_interval_of_impossible_sentences_is_never_nan():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = interval_per_word([score(1, 1, -math.inf), score(1, 1, -2.0)], np.random.default_rng(1))
@@ -174,7 +174,7 @@ def test_a_sentence_has_the_bound_of_its_trees_and_the_best_of_them(name):
 
 
 @pytest.mark.parametrize("name", SYSTEM_OF)
-def test_fewer_trees_never_say_more(name):
+def test_fewer_trees_never_have_a_higher_bound(name):
     """... so that a perplexity by fewer trees is never lower."""
     random = Random(1)
     some = [np.array(random.sample(all_trees(n).tolist(), min(n, 4))) for n in (1, 3, 4)]
@@ -186,7 +186,7 @@ def test_fewer_trees_never_say_more(name):
     assert perplexity(few).per_word > perplexity(all_of_them).per_word
 
 
-def test_a_sentence_whose_own_tree_is_not_projective_is_scored_by_the_trees_that_are_proposed():
+def test_a_sentence_with_a_nonprojective_tree_is_scored_by_its_proposed_trees():
     crossing = Sentence(WORDS, heads=(3, 4, 0, 3))
     assert not is_projective(crossing.heads)
     straight = Sentence(WORDS, heads=trees.THERE_IS_A_DIFFERENCE)
@@ -200,7 +200,7 @@ def test_a_sentence_whose_own_tree_is_not_projective_is_scored_by_the_trees_that
 
 
 @pytest.mark.parametrize("lacking", ["sentences", "trees"])
-def test_trees_for_other_sentences_are_refused(lacking):
+def test_trees_of_another_number_of_sentences_are_an_error(lacking):
     sentences, proposed = [WORDS, WORDS], [all_trees(4), all_trees(4)]
     del (sentences if lacking == "sentences" else proposed)[1]
     with pytest.raises(ValueError, match=r"is (shorter|longer)"):
@@ -216,7 +216,7 @@ def sentences_at_random(count: int, random: np.random.Generator) -> tuple[np.nda
     return random.binomial(words, random.beta(1.2, 0.8, count)), words
 
 
-def test_the_truth_lies_in_95_of_100_intervals():
+def test_95_of_100_intervals_contain_the_true_value():
     random = np.random.default_rng(7)
     truth, held = 0.6, []
     for _ in range(600):
@@ -226,7 +226,7 @@ def test_the_truth_lies_in_95_of_100_intervals():
     assert 0.92 <= np.mean(held) <= 0.97
 
 
-def test_the_truth_lies_in_95_of_100_intervals_of_a_perplexity_too():
+def test_95_of_100_intervals_contain_the_true_perplexity():
     """A ratio of other sizes: long sentences have more nats a word here, so the sums depend on one another."""
     random = np.random.default_rng(8)
 
@@ -243,16 +243,16 @@ def test_the_truth_lies_in_95_of_100_intervals_of_a_perplexity_too():
     assert 0.91 <= np.mean(held) <= 0.97
 
 
-def test_sentences_that_are_all_alike_leave_no_doubt():
+def test_equal_sentences_have_an_interval_of_width_0():
     low, high = ratio_interval(np.full(30, 3), np.full(30, 4), np.random.default_rng(1))
     assert (low, high) == (0.75, 0.75)
 
 
-def test_one_sentence_leaves_no_doubt_either_because_there_is_no_other():
+def test_a_single_sentence_has_an_interval_of_width_0():
     assert ratio_interval(np.array([1]), np.array([3]), np.random.default_rng(1)) == (1 / 3, 1 / 3)
 
 
-def test_the_same_generator_gives_the_same_interval_and_another_one_almost():
+def test_the_seed_changes_the_interval_only_slightly():
     right, words = sentences_at_random(200, np.random.default_rng(5))
     first, again, other = (ratio_interval(right, words, np.random.default_rng(seed)) for seed in (1, 1, 2))
     assert first == again != other
@@ -260,7 +260,7 @@ def test_the_same_generator_gives_the_same_interval_and_another_one_almost():
 
 
 @pytest.mark.parametrize("draws", [1, 999, 1000, 1001, 2500])
-def test_as_many_sentences_are_drawn_as_asked_whatever_the_number(draws):
+def test_the_interval_works_for_any_number_of_draws(draws):
     """The generator that is handed in stands afterwards where so many draws leave it."""
     right, words = sentences_at_random(7, np.random.default_rng(5))
     used, alike = np.random.default_rng(1), np.random.default_rng(1)

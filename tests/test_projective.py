@@ -123,7 +123,7 @@ def test_no_tree_is_better_than_the_best(words):
 
 
 @pytest.mark.parametrize("anything", [1e6, -1e6, -np.inf])
-def test_what_stands_in_roots_column_and_on_the_diagonal_does_not_count(anything):
+def test_the_column_of_root_and_the_diagonal_are_ignored(anything):
     scores = random_scores(5)
     other = scores.copy()
     other[:, 0] = anything
@@ -133,7 +133,7 @@ def test_what_stands_in_roots_column_and_on_the_diagonal_does_not_count(anything
     np.testing.assert_array_equal(best_trees(other, 50).heads, best_trees(scores, 50).heads)
 
 
-def test_the_scores_are_left_as_they_were():
+def test_the_scores_are_not_changed():
     scores = random_scores(5)
     before = scores.copy()
     marginals(scores), best_trees(scores, 9), samples(scores, 9, np.random.default_rng(0))
@@ -145,7 +145,7 @@ def test_the_scores_are_left_as_they_were():
 
 
 @pytest.mark.parametrize("words", [1, 2, 3, 4, 5])
-def test_the_best_so_many_are_the_first_of_the_sorted_list_for_every_number(words):
+def test_the_k_best_trees_are_the_first_of_all_sorted_trees(words):
     scores = random_scores(words)
     trees, probabilities = counted_out(scores)
     for count in range(1, len(trees) + 1):
@@ -155,7 +155,7 @@ def test_the_best_so_many_are_the_first_of_the_sorted_list_for_every_number(word
 
 
 @pytest.mark.parametrize("count", [1, 2, 10, 100, 500, 727, 728])
-def test_the_best_so_many_of_six_words_are_the_first_of_the_sorted_list(count):
+def test_the_k_best_trees_of_six_words_are_the_first_of_all_sorted_trees(count):
     scores = random_scores(6)
     trees, probabilities = counted_out(scores)
     found = best_trees(scores, count)
@@ -165,7 +165,7 @@ def test_the_best_so_many_of_six_words_are_the_first_of_the_sorted_list(count):
 
 @up_to_six_words
 @pytest.mark.parametrize("more", [0, 1, 1000])
-def test_asking_for_more_trees_than_there_are_gives_each_once(words, more):
+def test_a_count_above_the_number_of_trees_gives_each_tree_once(words, more):
     scores = random_scores(words)
     count = TREES_OF[words] + more
     for found in (best_trees(scores, count), different_samples(scores, count, np.random.default_rng(0))):
@@ -173,7 +173,7 @@ def test_asking_for_more_trees_than_there_are_gives_each_once(words, more):
         assert np.exp(found.log_probs).sum() == pytest.approx(1)
 
 
-def test_asking_for_none_gives_none():
+def test_a_count_of_0_gives_no_trees():
     scores = random_scores(4)
     for found in (
         best_trees(scores, 0),
@@ -184,7 +184,7 @@ def test_asking_for_none_gives_none():
         assert found.log_probs.shape == (0,)
 
 
-def test_trees_that_tie_all_come_and_come_once():
+def test_tied_trees_are_each_returned_once():
     assert sorted(rows(best_trees(np.zeros((6, 6)), 143).heads)) == sorted(all_trees(5))
     scores = np.random.default_rng(0).integers(0, 3, (6, 6)).astype(float)  # few different sums
     found = best_trees(scores, 143)
@@ -196,13 +196,13 @@ def test_trees_that_tie_all_come_and_come_once():
 
 
 @pytest.mark.parametrize("words", [3, 4, 5, 6])
-def test_samples_come_as_often_as_their_probability_says(words):
+def test_samples_have_the_frequencies_of_their_probabilities(words):
     scores = random_scores(words, 1)
     found = samples(scores, 20_000, np.random.default_rng(words))
     assert_drawn_from(distribution(scores), Counter(rows(found.heads)))
 
 
-def test_samples_of_a_confident_parser_come_as_often_as_their_probability_says():
+def test_samples_of_a_confident_parser_have_the_frequencies_of_their_probabilities():
     scores = confident_scores((2, 0, 4, 2), 4)
     found = samples(scores, 20_000, np.random.default_rng(0))
     assert distribution(scores)[2, 0, 4, 2] > 0.7
@@ -278,7 +278,7 @@ def test_different_samples_of_a_confident_parser_are_mostly_good_trees():
 
 @pytest.mark.parametrize("words", [1, 2, 5, 25, 60])
 @pytest.mark.parametrize("surplus", [0, 8], ids=["random", "confident"])
-def test_all_that_comes_is_a_projective_tree_with_its_right_probability(words, surplus):
+def test_all_results_are_projective_trees_with_the_right_probability(words, surplus):
     scores = confident_scores(random_tree(Random(words), words), surplus)
     total = log_partition(scores)
     for found in (
@@ -293,7 +293,7 @@ def test_all_that_comes_is_a_projective_tree_with_its_right_probability(words, s
 
 @pytest.mark.parametrize("words", [25, 60])
 @pytest.mark.parametrize("surplus", [0, 8], ids=["random", "confident"])
-def test_the_three_hundred_best_of_a_long_sentence_go_down_from_the_best(words, surplus):
+def test_the_300_best_trees_of_a_long_sentence_are_sorted(words, surplus):
     scores = confident_scores(random_tree(Random(2), words), surplus)
     found = best_trees(scores, 300)
     assert found.heads[0].tolist() == best_tree(scores).tolist()
@@ -372,13 +372,13 @@ def test_forbidden_arcs_are_never_used(seed):
         np.testing.assert_allclose(arcs[:, 1:].sum(axis=0), 1, atol=1e-9)
 
 
-def test_among_those_some_leave_many_trees_and_some_none():
+def test_forbidden_arcs_leave_many_trees_or_none():
     numbers = [len(counted_out(with_some_arcs_forbidden(seed))[0]) for seed in range(12)]
     assert min(numbers) == 0
     assert max(numbers) > 5
 
 
-def test_a_tree_that_is_left_alone_has_all_the_probability():
+def test_the_only_possible_tree_has_probability_1():
     scores = only((2, 0, 4, 2))
     assert log_partition(scores) == 0
     for found in (best_trees(scores, 9), different_samples(scores, 9, np.random.default_rng(0))):
@@ -394,7 +394,7 @@ no_tree_is_left = pytest.mark.parametrize(
 
 
 @no_tree_is_left
-def test_where_no_tree_is_left_none_comes(scores):
+def test_without_a_possible_tree_no_tree_is_returned(scores):
     assert log_partition(scores) == -np.inf
     for found in (
         best_trees(scores, 3),
@@ -406,12 +406,12 @@ def test_where_no_tree_is_left_none_comes(scores):
 
 
 @no_tree_is_left
-def test_where_no_tree_is_left_no_arc_is_probable(scores):
+def test_without_a_possible_tree_all_marginals_are_0(scores):
     assert not marginals(scores).any()
 
 
 @no_tree_is_left
-def test_where_no_tree_is_left_there_is_no_best(scores):
+def test_without_a_possible_tree_the_best_tree_is_an_error(scores):
     with pytest.raises(ValueError, match="no projective tree"):
         best_tree(scores)
 
@@ -430,7 +430,7 @@ by_every_function = pytest.mark.parametrize("name", EVERY_FUNCTION)
 
 @by_every_function
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_score_that_is_no_number_is_refused(name, bad):
+def test_a_score_that_is_nan_or_infinite_is_an_error(name, bad):
     scores = random_scores(4)
     scores[2, 3] = bad
     with pytest.raises(ValueError, match="must be a number"):
@@ -439,12 +439,12 @@ def test_a_score_that_is_no_number_is_refused(name, bad):
 
 @by_every_function
 @pytest.mark.parametrize("shape", [(), (3,), (3, 4), (4, 3), (0, 0), (1, 1), (2, 3, 3)])
-def test_scores_that_are_no_square_with_a_word_are_refused(name, shape):
+def test_scores_of_the_wrong_shape_are_an_error(name, shape):
     with pytest.raises(ValueError, match="must be a square"):
         EVERY_FUNCTION[name](np.zeros(shape))
 
 
-def test_scores_of_other_types_and_layouts_are_as_good():
+def test_scores_may_have_other_types_and_layouts():
     scores = np.random.default_rng(0).integers(-3, 4, (6, 6))
     total = log_partition(scores.astype(float))
     for same in (scores, scores.astype(np.float32), np.asfortranarray(scores.astype(float)), scores.tolist()):
@@ -455,7 +455,7 @@ def test_scores_of_other_types_and_layouts_are_as_good():
 
 
 @pytest.mark.parametrize("draw", [samples, different_samples])
-def test_a_seed_gives_the_same_trees_again_and_a_generator_goes_on(draw):
+def test_a_seed_repeats_the_trees_and_a_generator_continues(draw):
     scores = random_scores(12)
     random = np.random.default_rng(7)
     first, second = draw(scores, 20, random), draw(scores, 20, random)
@@ -464,13 +464,13 @@ def test_a_seed_gives_the_same_trees_again_and_a_generator_goes_on(draw):
     assert rows(first.heads) != rows(second.heads)
 
 
-def test_more_different_samples_of_a_seed_begin_with_the_fewer():
+def test_fewer_different_samples_of_a_seed_are_the_first_of_more():
     scores = random_scores(12)
     few, many = (different_samples(scores, count, np.random.default_rng(3)).heads for count in (20, 200))
     np.testing.assert_array_equal(few, many[:20])
 
 
-def test_numpys_own_chance_is_not_disturbed():
+def test_numpys_global_generator_is_not_used():
     scores = random_scores(8)
     before = np.random.get_state()
     for function in EVERY_FUNCTION.values():

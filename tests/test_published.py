@@ -120,7 +120,7 @@ def test_a_parser_from_a_file_of_supars_parses(saved):
     assert len(parsed.labels) == 4
 
 
-def test_loading_says_nothing_and_leaves_random_numbers_threads_and_the_folder_as_they_are(saved, capsys):
+def test_loading_prints_nothing_and_changes_no_global_state(saved, capsys):
     before = sorted(saved.parent.iterdir()), torch.get_num_threads()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -151,7 +151,7 @@ class EvilToo(Evil):
 @pytest.mark.parametrize("pickled_by", [pickle, dill], ids=["pickle", "dill"])
 @pytest.mark.parametrize("zipped", [True, False], ids=["zip", "legacy"])
 @pytest.mark.parametrize("where", ["alone", "in a field", "in the arguments", "beside"])
-def test_what_a_file_would_run_is_not_run(where, zipped, pickled_by, evil, saved, tmp_path):
+def test_code_in_a_file_is_not_executed(where, zipped, pickled_by, evil, saved, tmp_path):
     trace, path = tmp_path / "trace", tmp_path / "evil.model"
     if where == "alone":
         state = evil(trace)
@@ -171,7 +171,7 @@ def test_what_a_file_would_run_is_not_run(where, zipped, pickled_by, evil, saved
 
 
 @pytest.mark.parametrize(("evil", "named"), [(Evil, "system"), (EvilToo, "eval")])
-def test_what_a_file_would_run_is_named_and_nobody_is_advised_to_run_it(evil, named, tmp_path):
+def test_the_error_names_the_code_in_a_file_without_advice_to_execute_it(evil, named, tmp_path):
     torch.save(evil(tmp_path / "trace"), tmp_path / "evil.model")
     with pytest.raises(UserError) as refused:
         load_parser(tmp_path / "evil.model")
@@ -208,7 +208,7 @@ NOT_PARSERS = {
 
 
 @pytest.mark.parametrize("what", NOT_PARSERS)
-def test_a_file_that_is_no_parser_is_refused_in_one_line(what, tmp_path):
+def test_a_file_that_is_no_parser_is_an_error_of_one_line(what, tmp_path):
     path = tmp_path / "foreign.model"
     NOT_PARSERS[what](path)
     refused_in_one_line(path, "foreign.model: not a file of supar's that could be read safely")
@@ -224,7 +224,7 @@ def refused_in_one_line(path: Path, complaint: str) -> str:
 
 
 @pytest.mark.parametrize("share", [0.01, 0.5, 0.99])
-def test_half_a_file_is_refused(share, saved, tmp_path):
+def test_a_truncated_file_is_an_error(share, saved, tmp_path):
     data = saved.read_bytes()
     (tmp_path / "half.model").write_bytes(data[: int(share * len(data))])
     refused_in_one_line(tmp_path / "half.model", "half.model: ")
@@ -234,7 +234,7 @@ OTHER_KINDS = ["crf-constituency", "vi-constituency", "biaffine", "mine", ""]
 
 
 @pytest.mark.parametrize("kind", OTHER_KINDS)
-def test_a_parser_of_another_kind_is_refused_and_one_that_would_do_is_named(kind, tmp_path):
+def test_a_parser_of_another_kind_is_an_error_that_names_a_suitable_parser(kind, tmp_path):
     torch.save(a_state(name=kind), tmp_path / "other.model")
     complaint = refused_in_one_line(tmp_path / "other.model", f"holds a parser of kind {kind!r}; a dependency parser")
     assert NAMES[0] in complaint
@@ -243,19 +243,19 @@ def test_a_parser_of_another_kind_is_refused_and_one_that_would_do_is_named(kind
 @pytest.mark.parametrize(
     "kind", [supar.CRF2oDependencyParser, supar.VIDependencyParser, supar.BiaffineSemanticDependencyParser]
 )
-def test_a_real_parser_of_another_kind_is_refused(kind, corpus, tmp_path):
+def test_a_real_parser_of_another_kind_is_an_error(kind, corpus, tmp_path):
     """Also one of trees that scores pairs of arcs beside the arcs, which would be lost."""
     built(kind, corpus).save(str(tmp_path / "other.model"))
     refused_in_one_line(tmp_path / "other.model", f"other.model: holds a parser of kind {kind.NAME!r}; a dependency")
 
 
 @pytest.mark.parametrize("feature", ["tag", "lemma", "elmo"])
-def test_a_parser_that_wants_more_than_words_is_refused(feature, saved, tmp_path):
+def test_a_parser_with_other_inputs_than_words_is_an_error(feature, saved, tmp_path):
     path = altered(saved, tmp_path / "other.model", args=Config(**SMALL | {"feat": ["char", feature]}))
     refused_in_one_line(path, f"other.model: this parser wants {feature}s, and we have words alone")
 
 
-def test_a_real_parser_that_wants_tags_is_refused(corpus, tmp_path):
+def test_a_real_parser_of_tags_is_an_error(corpus, tmp_path):
     built(supar.BiaffineDependencyParser, corpus, feat=["tag", "char"]).save(str(tmp_path / "tags.model"))
     refused_in_one_line(tmp_path / "tags.model", "tags.model: this parser wants tags")
 
@@ -268,13 +268,13 @@ def altered(saved: Path, path: Path, **other: object) -> Path:
     return path
 
 
-def test_weights_of_another_size_are_refused(saved, tmp_path):
+def test_weights_of_another_size_are_an_error(saved, tmp_path):
     path = altered(saved, tmp_path / "other.model", state_dict={"word_embed.weight": torch.zeros(2, 2)})
     refused_in_one_line(path, "other.model: its network cannot be built here (")
 
 
 @pytest.mark.parametrize("missing", ["state_dict", "pretrained"])
-def test_a_file_that_lacks_a_part_is_refused(missing, saved, tmp_path):
+def test_a_file_without_a_part_is_an_error(missing, saved, tmp_path):
     with silence():
         state = torch.load(saved, weights_only=False)
     del state[missing]
@@ -282,7 +282,7 @@ def test_a_file_that_lacks_a_part_is_refused(missing, saved, tmp_path):
     refused_in_one_line(tmp_path / "other.model", f"other.model: its network cannot be built here ('{missing}')")
 
 
-def test_a_file_that_lacks_weights_is_refused(saved, tmp_path):
+def test_a_file_without_weights_is_an_error(saved, tmp_path):
     """What is not in the file would stay as it was drawn at random."""
     with silence():
         weights = torch.load(saved, weights_only=False)["state_dict"]
@@ -295,7 +295,7 @@ def test_a_file_that_lacks_weights_is_refused(saved, tmp_path):
 
 
 @pytest.mark.parametrize("other", [{"args": {"feat": ["char"]}}, {"transform": None}], ids=str)
-def test_a_file_with_something_else_in_its_places_is_refused(other, saved, tmp_path):
+def test_a_file_with_parts_of_other_types_is_an_error(other, saved, tmp_path):
     refused_in_one_line(altered(saved, tmp_path / "other.model", **other), "other.model: ")
 
 
@@ -303,7 +303,7 @@ def test_a_file_with_something_else_in_its_places_is_refused(other, saved, tmp_p
 
 
 @pytest.mark.parametrize("name", ["biafine-dep-en", "crf2o-dep-en", "runs/parsers/nowhere", "nowhere.model"])
-def test_a_name_that_nobody_knows_is_refused_and_the_known_ones_are_named(name):
+def test_an_unknown_name_is_an_error_that_lists_the_known_ones(name):
     complaint = refused_in_one_line(name, f"{name!r} is neither a folder with a parser")
     assert "dtglib train-parser" in complaint
     for known in ("biaffine-dep-en", "biaffine-dep-roberta-en"):
@@ -315,7 +315,7 @@ def test_the_parser_of_the_paper_is_among_the_names():
     assert all(name in supar.MODEL["github"] for name in NAMES)
 
 
-def test_a_published_parser_is_fetched_from_where_supar_publishes_it(saved, monkeypatch):
+def test_a_published_parser_is_downloaded_from_supars_address(saved, monkeypatch):
     asked = []
 
     def download(url):
@@ -341,7 +341,7 @@ def test_a_published_parser_is_fetched_from_where_supar_publishes_it(saved, monk
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_without_a_network_a_published_name_is_an_error_that_names_the_way_out(trouble, monkeypatch):
+def test_a_failed_download_is_an_error_with_a_way_out(trouble, monkeypatch):
     def download(url):
         raise trouble
 
@@ -350,14 +350,14 @@ def test_without_a_network_a_published_name_is_an_error_that_names_the_way_out(t
     assert "train one of your own with `dtglib train-parser`" in complaint
 
 
-def test_a_published_file_that_arrived_in_halves_is_refused(saved, tmp_path, monkeypatch):
+def test_an_incomplete_download_is_an_error(saved, tmp_path, monkeypatch):
     half = tmp_path / "half.zip"
     half.write_bytes(saved.read_bytes()[:1000])
     monkeypatch.setattr(dtglib.parsing.published, "download", lambda url: str(half))
     refused_in_one_line("biaffine-dep-en", "half.zip: not a file of supar's")
 
 
-def test_an_encoder_that_cannot_be_fetched_is_an_error_that_says_so(saved, tmp_path, monkeypatch):
+def test_a_failed_download_of_the_encoder_is_an_error(saved, tmp_path, monkeypatch):
     # The tokeniser is looked up by its name while the file is read.
     def offline(*arguments, **more):
         raise OSError("We couldn't connect to the hub to load this file")

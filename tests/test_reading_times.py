@@ -47,7 +47,7 @@ LITTLE = ["length", "word", "previous length"]
 MORE = [*LITTLE, "surprisal", "previous surprisal"]
 
 
-def test_the_likelihood_is_that_of_a_loop_by_hand():
+def test_the_likelihood_equals_a_loop_by_hand():
     random = np.random.default_rng(1)
     fold, predictors = np.arange(31) % 3, random.normal(size=(31, 2)) * [1.0, 100.0] + [0.0, 50.0]
     values = predictors @ [2.0, -0.01] + random.normal(size=31)
@@ -64,7 +64,7 @@ def test_the_likelihood_is_that_of_a_loop_by_hand():
 
 
 @pytest.mark.parametrize(("effect", "of_previous"), [(0.5, 0.0), (0.0, 0.5), (0.3, 0.3)])
-def test_a_planted_effect_is_found_with_the_gain_that_theory_says(effect, of_previous):
+def test_a_planted_effect_has_the_gain_of_theory(effect, of_previous):
     """Without the predictor the effect is noise, too, so the gain is half the logarithm of the ratio of variances."""
     found = gain(planted(effect, of_previous), "time", LITTLE, MORE)
     assert found.low < 0.5 * math.log(1 + effect**2 + of_previous**2) < found.high
@@ -78,14 +78,14 @@ def test_noise_gains_nothing(seed):
     assert found.low < 0 < found.high + 0.002 and abs(found.nats) < 0.003
 
 
-def test_what_the_baseline_knows_already_gains_nothing_and_a_difference_is_its_negative():
+def test_a_predictor_of_the_baseline_gains_nothing_and_gains_are_antisymmetric():
     words = planted(0.5)
     assert gain(words, "time", MORE, MORE).nats == 0
     there, back = gain(words, "time", LITTLE, MORE), gain(words, "time", MORE, LITTLE)
     assert there.nats == pytest.approx(-back.nats) and there.low == pytest.approx(-back.high)
 
 
-def test_no_fold_splits_a_sentence_and_folds_are_of_one_size():
+def test_folds_have_whole_sentences_and_equal_sizes():
     numbers = np.array([4] * 5 + [9] * 2 + [1] * 7 + list(range(20, 45)) * 3)
     fold = folds_of(numbers)
     for number in np.unique(numbers):
@@ -96,7 +96,7 @@ def test_no_fold_splits_a_sentence_and_folds_are_of_one_size():
         folds_of(np.array([1, 1, 2]))
 
 
-def test_the_word_before_is_the_one_before_in_the_same_sentence():
+def test_the_previous_word_is_of_the_same_sentence():
     words = pd.DataFrame({"sentence": [1, 1, 1, 2, 2], "word": [2, 3, 5, 2, 3], "length": [4, 5, 6, 7, 8]})
     found = with_previous(words, ["length"])
     np.testing.assert_equal(found["previous length"].tolist(), [np.nan, 4, np.nan, np.nan, 7])
@@ -104,7 +104,7 @@ def test_the_word_before_is_the_one_before_in_the_same_sentence():
 
 
 @pytest.mark.parametrize("rows", [slice(7, 8), slice(None)], ids=["one gap", "nothing else"])
-def test_gaps_are_an_error_that_says_what_to_do(rows):
+def test_gaps_are_an_error_with_a_way_out(rows):
     words = planted(0.5).astype({"length": float})
     words.loc[words.index[rows], "length"] = np.nan
     with pytest.raises(UserError, match=r"the column length, .* has gaps; keep the rows of complete\(words, columns\)"):

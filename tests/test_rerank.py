@@ -49,12 +49,12 @@ def test_without_punctuation_the_full_stops_do_not_count():
     assert found.uas == 4 / 5
 
 
-def test_who_is_right_everywhere_has_1_and_nowhere_0():
+def test_perfect_trees_have_a_score_of_1_and_wrong_ones_of_0():
     assert attached([DIFFERENCE, YES], [GOOD, RIGHT]).uas == 1
     assert attached([DIFFERENCE, YES], [CHAIN, WRONG]).uas == 0
 
 
-def test_a_gold_tree_may_cross_itself_or_have_two_roots():
+def test_a_gold_tree_may_be_nonprojective_or_have_two_roots():
     crossing, two = Sentence(("a", "b", "c", "d"), heads=(3, 4, 0, 3)), Sentence(("a", "b"), heads=(0, 0))
     found = attached([crossing, two], [(3, 3, 0, 3), (0, 1)])
     assert found.right.tolist() == [3, 1]
@@ -81,13 +81,13 @@ COUNTS_AS_A_WORD = {
 
 
 @pytest.mark.parametrize("word", COUNTS_AS_A_WORD)
-def test_what_counts_as_a_word(word):
+def test_punctuation_is_defined_by_unicode(word):
     """As in supar's evaluation. The Penn Treebank's own scorers do not count ``, which is a quotation mark there."""
     assert is_no_punctuation(word) == COUNTS_AS_A_WORD[word]
     assert every_word(word)
 
 
-def test_a_sentence_without_a_tree_is_named():
+def test_a_sentence_without_a_tree_is_an_error_with_its_name():
     raw = Sentence(("There", "is"), id="raw-7")
     with pytest.raises(UserError, match="sentence 'raw-7' has no tree in the treebank"):
         attached([DIFFERENCE, raw], [GOOD, (2, 0)])
@@ -96,12 +96,12 @@ def test_a_sentence_without_a_tree_is_named():
 @pytest.mark.parametrize(
     ("sentences", "trees"), [([YES, YES], [RIGHT]), ([YES], [RIGHT, RIGHT]), ([YES], [(0,)]), ([YES], [(0, 1, 1)])]
 )
-def test_trees_of_other_sentences_are_refused(sentences, trees):
+def test_trees_of_other_sentences_are_an_error(sentences, trees):
     with pytest.raises(ValueError, match=r"is (shorter|longer)"):
         attached(sentences, trees)
 
 
-def test_the_interval_is_between_the_sentences_and_holds_the_share_of_all():
+def test_the_interval_contains_the_share_over_all_sentences():
     found = attached([DIFFERENCE, YES] * 100, [NEAR, WRONG] * 100)
     low, high = found.interval(np.random.default_rng(1))
     assert 0 < low < found.uas < high < 4 / 5
@@ -116,7 +116,7 @@ def test_a_sentence_of_punctuation_alone_does_not_spoil_the_interval():
     assert (low, high) == (3 / 4, 3 / 4)
 
 
-def test_where_no_word_counts_there_is_no_share_and_that_is_said():
+def test_a_share_of_no_words_is_an_error():
     nothing = attached([Sentence(("...",), heads=(0,), id="dots")], [(0,)], is_no_punctuation)
     with pytest.raises(UserError, match="no word is left whose head could be counted"):
         _ = nothing.uas
@@ -141,17 +141,17 @@ def rows() -> dict[str, dict]:
     return {row["chosen by"]: row for row in reranked([DIFFERENCE, YES], FAVOURITES, PROPOSED, CHOICES)}
 
 
-def test_a_row_for_the_parser_each_model_in_their_order_and_the_oracle(rows):
+def test_there_is_a_row_for_the_parser_each_model_and_the_oracle_in_this_order(rows):
     assert list(rows) == ["proposal", "left", "right", "oracle"]
 
 
-def test_each_has_the_uas_of_the_trees_that_it_chooses(rows):
+def test_each_row_has_the_uas_of_its_chosen_trees(rows):
     # near and wrong; chain and right; good and wrong; good and right
     assert [row["UAS"] for row in rows.values()] == [4 / 7, 2 / 7, 5 / 7, 7 / 7]
     assert [row["UAS without punctuation"] for row in rows.values()] == [3 / 5, 1 / 5, 4 / 5, 5 / 5]
 
 
-def test_over_proposal_is_what_is_won_or_lost_on_all_words(rows):
+def test_over_proposal_is_the_difference_on_all_words(rows):
     won = [row["over proposal"] for row in rows.values()]
     assert won == pytest.approx([0, -2 / 7, 1 / 7, 3 / 7])
 
@@ -164,7 +164,7 @@ def test_the_intervals_are_those_of_the_same_draws_of_sentences(rows):
     assert won == [(0, 0), (-4 / 5, 1), (0, 1 / 5), (1 / 5, 1)]
 
 
-def test_what_is_won_is_surer_than_either_share_because_the_sentences_are_the_same():
+def test_the_interval_of_the_difference_is_paired_by_sentence():
     """One word more is right in every sentence, hard or easy: that is certain, however uncertain both shares are."""
     random = np.random.default_rng(4)
     sentence = Sentence(tuple("abcdefghij"), heads=(0, *[1] * 9))
@@ -237,7 +237,7 @@ def test_the_oracle_chooses_for_each_column_by_the_words_that_count_there():
     assert oracle["over proposal, 95 %"] == (1 / 4, 1 / 4)
 
 
-def test_the_parsers_choice_is_its_best_tree_be_it_among_those_that_were_drawn_or_not():
+def test_the_parsers_choice_is_its_best_tree_even_if_it_was_not_drawn():
     """Of the first sentence only the chain was drawn: that is all that is left to the models, and to the oracle."""
     trees = [Trees(np.array([CHAIN]), np.log([0.1])), PROPOSED[1]]
     proposal, model, oracle = reranked([DIFFERENCE, YES], [GOOD, WRONG], trees, {"model": [CHAIN, RIGHT]})
@@ -246,7 +246,7 @@ def test_the_parsers_choice_is_its_best_tree_be_it_among_those_that_were_drawn_o
     assert oracle["over proposal, 95 %"] == (-1, 1)
 
 
-def test_where_a_model_thinks_no_tree_possible_the_parsers_stands_in_and_is_counted():
+def test_a_missing_choice_is_replaced_by_the_parsers_and_counted():
     choices = {"one": [None, RIGHT], "none": [None, None], "all": [GOOD, RIGHT]}
     rows = {row["chosen by"]: row for row in reranked([DIFFERENCE, YES], FAVOURITES, PROPOSED, choices)}
     lacking = {name: row["without a tree"] for name, row in rows.items()}
@@ -256,12 +256,12 @@ def test_where_a_model_thinks_no_tree_possible_the_parsers_stands_in_and_is_coun
     assert {**rows["none"], "chosen by": "proposal", "without a tree": 0} == rows["proposal"]
 
 
-def test_without_a_model_there_are_the_parser_and_the_oracle():
+def test_without_models_there_are_rows_for_the_parser_and_the_oracle():
     first, last = reranked([DIFFERENCE, YES], FAVOURITES, PROPOSED, {})
     assert (first["chosen by"], last["chosen by"]) == ("proposal", "oracle")
 
 
-def test_the_seed_decides_about_the_intervals_and_nothing_else():
+def test_the_seed_changes_only_the_intervals():
     sentences, trees = at_random(np.random.default_rng(5))
     first, again, other = (reranked(sentences, first_of(trees), trees, {}, seed) for seed in (1, 1, 2))
     assert first == again
@@ -271,7 +271,7 @@ def test_the_seed_decides_about_the_intervals_and_nothing_else():
         assert [row[key] for row in first] == [row[key] for row in other]
 
 
-def test_a_sentence_without_a_tree_is_left_out_and_of_others_nothing_changes():
+def test_a_sentence_without_a_gold_tree_is_left_out():
     raw = Sentence(("Yes", "."), id="raw")
     expected = reranked([DIFFERENCE, YES], FAVOURITES, PROPOSED, CHOICES)
     with_raw = {name: [*choices, choices[1]] for name, choices in CHOICES.items()}
@@ -281,7 +281,7 @@ def test_a_sentence_without_a_tree_is_left_out_and_of_others_nothing_changes():
 
 
 @pytest.mark.parametrize("lacking", ["a sentence", "a favourite", "a sentence's trees", "a model's choice"])
-def test_one_sentence_less_here_than_there_is_refused(lacking):
+def test_lists_of_different_lengths_are_an_error(lacking):
     sentences = [DIFFERENCE, YES][: 1 if lacking == "a sentence" else 2]
     trees = PROPOSED[: 1 if lacking == "a sentence's trees" else 2]
     favourites = FAVOURITES[: 1 if lacking == "a favourite" else 2]
@@ -290,7 +290,7 @@ def test_one_sentence_less_here_than_there_is_refused(lacking):
         reranked(sentences, favourites, trees, choices)
 
 
-def test_what_a_model_likes_best_is_what_it_chooses():
+def test_a_model_chooses_its_most_probable_tree():
     """From log p(words, tree) to the table: the choices are the best trees of evaluate.perplexity."""
     torch.manual_seed(3)
     vocabulary = Vocabulary.of_words([DIFFERENCE.words, YES.words])

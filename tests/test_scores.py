@@ -50,20 +50,20 @@ def by_itself(name: str, words: list[str], heads: tuple[int, ...] | None) -> flo
 
 
 @pytest.mark.parametrize("words", range(1, 7))
-def test_all_trees_are_all_trees(words):
+def test_all_trees_are_enumerated(words):
     found = all_trees(words)
     assert set(map(tuple, found.tolist())) == set(trees.all_trees(words))
     assert len(found) == len(trees.all_trees(words))
 
 
 @pytest.mark.parametrize("words", [0, 9])
-def test_of_no_words_and_of_many_there_are_no_lists_of_all_trees(words):
+def test_trees_of_no_words_or_too_many_are_not_enumerated(words):
     with pytest.raises(UserError, match="at most 8"):
         all_trees(words)
 
 
 @pytest.mark.parametrize("name", SYSTEM_OF)
-def test_a_tree_scores_what_it_scores_by_itself(name):
+def test_a_tree_has_the_same_score_alone(name):
     scored = score_trees(model(name), WORDS, all_trees(4))
     alone = [by_itself(name, WORDS, heads) for heads in scored.trees.tolist()]
     np.testing.assert_allclose(scored.log_probs, alone, atol=1e-4)
@@ -72,7 +72,7 @@ def test_a_tree_scores_what_it_scores_by_itself(name):
 
 
 @pytest.mark.parametrize("name", SYSTEM_OF)
-def test_many_sentences_score_what_each_scores(name):
+def test_many_sentences_have_the_scores_of_each_alone(name):
     asked = [(WORDS[:words], all_trees(words)) for words in (4, 1, 3, 4, 2)]
     for (words, heads), found in zip(asked, score_many(model(name), iter(asked)), strict=True):
         expected = score_trees(model(name), words, heads)
@@ -80,7 +80,7 @@ def test_many_sentences_score_what_each_scores(name):
         np.testing.assert_array_equal(found.log_probs, expected.log_probs)
 
 
-def test_a_sentence_among_many_that_cannot_be_scored_comes_up_in_its_turn():
+def test_a_sentence_that_cannot_be_scored_raises_after_those_before_it():
     found = score_many(model("dtg"), [(WORDS, all_trees(4)), ([], all_trees(1)), (WORDS, all_trees(4))])
     assert next(found).bound < 0
     with pytest.raises(UserError, match="without words"):
@@ -96,7 +96,7 @@ def test_in_bfloat16_the_products_are_coarser_and_the_sums_are_not():
 
 
 @pytest.mark.parametrize("name", SYSTEM_OF)
-def test_the_more_trees_the_higher_the_bound_and_it_is_a_probability(name):
+def test_more_trees_have_a_higher_bound_of_at_most_1(name):
     scored = score_trees(model(name), WORDS, all_trees(4))
     bounds = [Scored(scored.trees[:n], scored.log_probs[:n]).bound for n in range(1, 31)]
     assert (np.diff(bounds) > 0).all()
@@ -104,7 +104,7 @@ def test_the_more_trees_the_higher_the_bound_and_it_is_a_probability(name):
 
 
 @pytest.mark.parametrize("name", SYSTEM_OF)
-def test_all_sentences_of_one_and_two_words_together_have_less_than_all(name):
+def test_all_sentences_of_one_and_two_words_have_a_probability_below_1(name):
     """A model of random weights ends early, so that they have a good part of it."""
     vocabulary = [*WORDS, "unknown"]
     sentences = [[word] for word in vocabulary] + [[first, second] for first in vocabulary for second in vocabulary]
@@ -155,7 +155,7 @@ def test_in_there_is_a_difference_the_last_arc_reaches_over_one_word_if_a_hangs_
 
 @pytest.mark.parametrize("words", [1, 3, 5])
 @pytest.mark.parametrize("reach", [1, 2, 3, 4])
-def test_a_tree_that_reaches_too_far_has_no_probability_and_the_others_have_their_own(words, reach):
+def test_a_tree_that_reaches_too_far_is_impossible_and_does_not_change_others(words, reach):
     arc_swift, sentence = short_of_reach("dtg-swift", reach), ["There"] * words
     scored = score_trees(arc_swift, sentence, all_trees(words))
     too_far = [reach_of(heads) > reach for heads in scored.trees.tolist()]
@@ -169,7 +169,7 @@ def test_a_tree_that_reaches_too_far_has_no_probability_and_the_others_have_thei
     assert not too_far[scored.trees.tolist().index(scored.best.tolist())]
 
 
-def test_whichever_of_the_trees_reach_too_far():
+def test_any_of_the_trees_may_reach_too_far():
     """The first, the last, several in a row, all, none."""
     model, far, near = short_of_reach("dtg-swift", 2), (4, 1, 2, 0), (2, 0, 4, 2)
     for row in product((far, near), repeat=4):
@@ -185,14 +185,14 @@ def test_only_in_arc_swift_can_a_tree_reach_too_far(name):
 
 
 @pytest.mark.parametrize("name", SYSTEM_OF)
-def test_a_tree_that_is_none_is_an_error_and_not_improbable(name):
+def test_heads_that_are_no_tree_are_an_error(name):
     for heads in ((3, 4, 0, 3), (0, 0, 2, 2), (2, 1, 0, 3)):
         with pytest.raises(UserError, match="sentence 2: "):
             score_trees(short_of_reach(name, 1), WORDS, np.array([(2, 0, 4, 2), heads]))
 
 
 @pytest.mark.parametrize("name", SYSTEM_OF)
-def test_a_sentence_without_words_is_left_to_the_user(name):
+def test_a_sentence_without_words_is_an_error(name):
     with pytest.raises(UserError, match="without words has no probability; leave it out"):
         score_trees(model(name), [], np.empty((1, 0), int))
 
@@ -205,7 +205,7 @@ def test_a_sentence_without_words_is_not_scored_without_trees():
 # ---- Words
 
 
-def test_words_without_trees_are_scored_as_each_by_itself():
+def test_words_without_trees_have_the_same_scores_alone():
     sentences = [WORDS[:n] for n in (4, 1, 3)] + [["difference"] * 9] * 70
     alone = [by_itself("txl-tokens", words, None) for words in sentences[:4]]
     found = score_words(model("txl-tokens"), sentences)
@@ -213,10 +213,10 @@ def test_words_without_trees_are_scored_as_each_by_itself():
     np.testing.assert_allclose(found[4:], alone[3], atol=1e-4)
 
 
-def test_who_has_trees_is_not_asked_without_them_nor_the_other_way_round():
-    with pytest.raises(UserError, match="ask score_trees"):
+def test_models_with_and_without_trees_have_different_functions():
+    with pytest.raises(UserError, match="use score_trees"):
         score_words(model("dtg"), [WORDS])
-    with pytest.raises(UserError, match="ask score_words"):
+    with pytest.raises(UserError, match="use score_words"):
         score_trees(model("txl-tokens"), WORDS, all_trees(4))
 
 
@@ -234,12 +234,12 @@ def broken(name: str) -> Transformer:
 
 
 @pytest.mark.parametrize("name", SYSTEM_OF)
-def test_trees_have_no_score_that_is_no_number(name):
+def test_a_score_of_trees_that_is_nan_is_an_error(name):
     with pytest.raises(UserError, match="probabilities are no numbers; train it anew"):
         score_trees(broken(name), WORDS, all_trees(4))
 
 
-def test_words_have_no_score_that_is_no_number():
+def test_a_score_of_words_that_is_nan_is_an_error():
     with pytest.raises(UserError, match="probabilities are no numbers; train it anew"):
         score_words(broken("txl-tokens"), [WORDS, ["There"]])
 
@@ -264,7 +264,7 @@ def estimate(seed: int, count: int) -> Estimate:
     return importance_estimate(np.array([log_p[tuple(heads)] for heads in drawn.heads.tolist()]), drawn.log_probs)
 
 
-def test_estimates_are_right_on_average_and_their_intervals_as_often_as_they_claim():
+def test_estimates_are_unbiased_and_95_of_100_intervals_contain_the_true_value():
     truth = score_trees(model("dtg"), WORDS, all_trees(4)).bound
     found = [estimate(seed, 400) for seed in range(200)]
     means = np.exp([each.log_prob for each in found])
@@ -278,7 +278,7 @@ def test_more_samples_make_narrower_intervals():
     assert (many.high - many.low) < 0.3 * (few.high - few.low)
 
 
-def test_samples_from_the_posterior_itself_are_certain():
+def test_samples_from_the_posterior_have_an_interval_of_width_0():
     scored = score_trees(model("dtg"), WORDS, all_trees(4))
     found = importance_estimate(scored.log_probs, np.log(scored.posterior))
     assert found.log_prob == pytest.approx(scored.bound)
@@ -286,7 +286,7 @@ def test_samples_from_the_posterior_itself_are_certain():
     assert found.high - found.low == pytest.approx(0, abs=1e-9)
 
 
-def test_what_is_known_is_added_to_what_is_drawn_beside_it():
+def test_the_known_sum_is_added_to_the_estimate():
     """A sum of 0.3 is certain; of four draws one is of it, and three weigh 0.1, 0.2 and 0.1: their mean is 0.1."""
     log_p, log_q = np.log([0.05, 0.1, 0.05, 1.0]), np.log([0.5, 0.5, 0.5, 0.2])
     log_p[3] = -np.inf
@@ -297,13 +297,13 @@ def test_what_is_known_is_added_to_what_is_drawn_beside_it():
     assert found.effective_samples == pytest.approx(0.4**2 / (0.1**2 + 0.2**2 + 0.1**2))
 
 
-def test_where_all_draws_are_of_what_is_known_nothing_is_added_and_nothing_is_known_of_the_rest():
+def test_draws_of_known_trees_alone_add_nothing():
     with np.errstate(all="raise"):
         found = importance_estimate(np.full(5, -np.inf), np.zeros(5), known=-900.0)
     assert found == Estimate(-900.0, -900.0, -900.0, 0.0)
     assert importance_estimate(np.full(5, -np.inf), np.zeros(5)) == Estimate(-np.inf, -np.inf, -np.inf, 0.0)
 
 
-def test_one_sample_is_no_estimate():
+def test_an_estimate_from_one_sample_is_an_error():
     with pytest.raises(UserError, match="two samples"):
         importance_estimate(np.array([-1.0]), np.array([-2.0]))

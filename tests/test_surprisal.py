@@ -78,7 +78,7 @@ def by_hand() -> Surprisal:
 
 @in_both_vocabularies
 @in_every_model
-def test_with_nothing_pruned_surprisals_sum_to_minus_log_p_by_enumeration(name, kind):
+def test_without_pruning_surprisals_sum_to_minus_log_p_by_enumeration(name, kind):
     """Up to each piece, up to each word, and with the end."""
     expected = listed(name, kind)
     for count in range(1, len(WORDS) + 1):
@@ -99,7 +99,7 @@ def test_the_words_of_the_comparison_have_several_pieces():
 
 
 @in_every_model
-def test_the_surprisals_of_all_next_words_and_the_end_share_one(name):
+def test_the_probabilities_of_all_next_words_and_the_end_sum_to_1(name):
     model = small_model(name, Vocabulary.of_words([["a", "b"]]))
     found = list(surprisals(model, [["b", "a", following] for following in ("a", "b", "?")], ALL))
     end = surprisal_of(model, ["b", "a"], ALL).end
@@ -108,7 +108,7 @@ def test_the_surprisals_of_all_next_words_and_the_end_share_one(name):
 
 
 @in_both_vocabularies
-def test_of_a_model_without_trees_they_are_exact_however_narrow_the_beam(kind):
+def test_surprisals_without_trees_are_exact_in_a_narrow_beam(kind):
     model = model_of("txl-tokens", kind)
     for words in (WORDS, ["is"] * 20, ["zebra☃", "the"]):
         found = surprisal_of(model, words, Widths(1, 1, 0, 0))
@@ -116,7 +116,7 @@ def test_of_a_model_without_trees_they_are_exact_however_narrow_the_beam(kind):
 
 
 @in_every_model
-def test_many_sentences_get_what_each_gets_alone_in_their_order(name):
+def test_surprisals_of_many_sentences_are_those_of_each_alone(name):
     """More than are searched at once, and of different lengths."""
     model = model_of(name)
     sentences = [(WORDS * 2)[start % 4 : start % 4 + 1 + start % 3] for start in range(NARROW.at_once + 1)]
@@ -128,7 +128,7 @@ def test_many_sentences_get_what_each_gets_alone_in_their_order(name):
         assert one.end == pytest.approx(alone.end, **SAME)
 
 
-def test_of_no_sentences_there_are_none_and_one_without_words_is_refused():
+def test_no_sentences_have_no_surprisals_and_an_empty_sentence_is_an_error():
     assert list(surprisals(model_of("dtg"), [])) == []
     with pytest.raises(UserError, match="sentence 2 has no words"):
         list(surprisals(model_of("dtg"), [WORDS, []]))
@@ -151,14 +151,14 @@ def test_beginnings_have_the_surprisals_of_the_whole_sentence(name, widths):
 # ---- Words that nobody knows
 
 
-def test_a_word_is_known_to_a_vocabulary_of_words_if_it_is_in_it():
+def test_a_vocabulary_of_words_knows_its_words():
     speaks = vocabulary("words")
     assert [is_known(speaks, word) for word in ("difference", "differ", "zebra", "The", "the")] == [
         True, False, False, True, True
     ]  # fmt: skip
 
 
-def test_a_word_is_known_to_pieces_if_no_character_of_it_is_spelled_in_bytes():
+def test_pieces_know_a_word_without_single_bytes():
     """ "theirs" was never seen, but its letters were; "zebra" has a z that was not."""
     speaks = vocabulary("pieces")
     assert all(is_known(speaks, word) for word in ("difference", "theirs", "differs", "theirsthe", "."))
@@ -166,7 +166,7 @@ def test_a_word_is_known_to_pieces_if_no_character_of_it_is_spelled_in_bytes():
         assert not is_known(speaks, word), word
 
 
-def test_words_are_known_or_not_each_for_itself():
+def test_each_word_of_a_sentence_is_known_or_unknown():
     for kind, expected in (("pieces", (True, False, True, False)), ("words", (True, False, False, False))):
         found = surprisal_of(model_of("txl-tokens", kind), ["The", "😀", "theirs", "中文"])
         assert found.known == expected
@@ -174,7 +174,7 @@ def test_words_are_known_or_not_each_for_itself():
 
 @in_both_vocabularies
 @in_every_model
-def test_characters_never_seen_have_surprisals_like_others(name, kind):
+def test_unseen_characters_have_finite_surprisals(name, kind):
     words = ["the", "😀", "中文", "is", "👩‍👩‍👧", "é́"]
     found = surprisal_of(model_of(name, kind), words)
     assert len(found.of_words) == len(words)
@@ -210,14 +210,14 @@ def assert_dies_at(found: Surprisal, word: int) -> None:
 
 
 @in_every_model_with_trees
-def test_where_no_arc_may_be_drawn_a_sentence_dies_at_its_end(name):
+def test_without_arcs_a_sentence_dies_at_its_end(name):
     for words in (WORDS, ["is"]):
         assert_dies_at(surprisal_of(model_of(name, "words"), words, NO_TRANSITIONS), len(words))
 
 
 @pytest.mark.parametrize("piece", [0, 1, -1])
 @in_every_model
-def test_a_sentence_dies_at_the_word_with_a_piece_that_cannot_be(name, piece):
+def test_a_sentence_dies_at_the_word_with_an_impossible_piece(name, piece):
     """At whichever of its pieces: the word is infinitely surprising, and so is all that follows."""
     speaks = vocabulary("pieces")
     dead = speaks.encode([LONG_WORD]).ids[piece]
@@ -230,7 +230,7 @@ def test_a_sentence_dies_at_the_word_with_a_piece_that_cannot_be(name, piece):
 
 
 @in_every_model
-def test_one_that_dies_leaves_those_beside_it_alone(name):
+def test_a_sentence_that_dies_does_not_change_others_in_its_batch(name):
     model = never(small_model(name), vocabulary("pieces").encode([LONG_WORD]).ids[1])
     beside = ["is", "is"]
     dies, lives = surprisals(model, [["is", LONG_WORD], beside], NARROW)
@@ -249,7 +249,7 @@ def test_beginnings_that_die_are_infinite_and_never_nan(name):
 # ---- Pieces, words, regions
 
 
-def test_a_word_has_the_sum_of_its_pieces_and_its_own_end_but_not_that_of_the_word_before():
+def test_a_words_surprisal_is_that_of_its_pieces_and_its_end():
     assert by_hand().of_prefixes.tolist() == [1.5, 4.0, math.inf]
     assert by_hand().of_words.tolist() == [2.0, 3.75, math.inf]
     assert by_hand().died == 2
@@ -258,7 +258,7 @@ def test_a_word_has_the_sum_of_its_pieces_and_its_own_end_but_not_that_of_the_wo
     assert ended.died is None and ended.end == 0.5
 
 
-def test_a_region_has_the_sum_of_its_words_and_an_empty_one_nothing():
+def test_a_regions_surprisal_is_the_sum_over_its_words():
     finite = by_hand()._replace(of_pieces=np.array([1.0, 0.5, 4.0, 2.0, 0.25, 0.125]))
     assert finite.of_regions([0, 2, 0, 1, 0]).tolist() == [0, 5.75, 0, 2.125, 0]
     assert finite.of_regions([3]).tolist() == [7.875]
@@ -266,7 +266,7 @@ def test_a_region_has_the_sum_of_its_words_and_an_empty_one_nothing():
 
 
 @pytest.mark.parametrize("lengths", [[], [1, 1], [2, 2], [3, 1]])
-def test_regions_that_are_not_the_sentence_are_refused(lengths):
+def test_regions_with_another_number_of_words_are_an_error(lengths):
     with pytest.raises(UserError, match=f"the regions have {sum(lengths)} words, not 3"):
         by_hand().of_regions(lengths)
 
@@ -280,7 +280,7 @@ def test_sums_of_regions_are_those_of_each_region(regions):
 # ---- Tables
 
 
-def test_the_table_of_words_has_a_row_a_word_and_one_for_each_end():
+def test_the_table_of_words_has_a_row_for_each_word_and_end():
     frame = word_frame([by_hand(), by_hand()._replace(words=("two", "one", "drei"))])
     assert list(frame.columns) == [
         "sentence", "word", "text", "known",
@@ -298,7 +298,7 @@ def test_the_table_of_words_has_a_row_a_word_and_one_for_each_end():
         assert in_bits[column][1] * math.log(2) == pytest.approx(frame[column][1])
 
 
-def test_the_table_of_pieces_says_to_which_word_each_belongs():
+def test_the_table_of_pieces_has_the_number_of_each_pieces_word():
     frame = piece_frame([by_hand(), by_hand()])
     assert list(frame.columns) == ["sentence", "word", "text", "nats"]
     one = [
@@ -308,7 +308,7 @@ def test_the_table_of_pieces_says_to_which_word_each_belongs():
     assert frame.values.tolist() == [[number, *row] for number in (1, 2) for row in one]
 
 
-def test_a_bit_is_the_surprise_of_a_fair_coin():
+def test_a_fair_coin_has_a_surprisal_of_one_bit():
     coin = by_hand()._replace(of_pieces=np.full(6, math.log(2)), of_end=math.log(4), over=np.zeros(3))
     assert word_frame([coin], "bits")["bits"].tolist() == pytest.approx([2, 1, 3, 2])
     assert piece_frame([coin], "bits")["bits"].tolist() == pytest.approx([1] * 6 + [2])
@@ -316,13 +316,13 @@ def test_a_bit_is_the_surprise_of_a_fair_coin():
 
 
 @pytest.mark.parametrize("table", [word_frame, piece_frame])
-def test_another_unit_is_refused(table):
+def test_an_unknown_unit_is_an_error(table):
     with pytest.raises(UserError, match="surprisal is measured in nats or bits, not 'dB'"):
         table([by_hand()], "dB")
 
 
 @in_every_model
-def test_the_tables_of_words_and_pieces_and_regions_have_the_same_sum(name):
+def test_words_and_pieces_and_regions_have_the_same_sum(name):
     found = [surprisal_of(model_of(name), list(s.words)) for s in load("minilang", "dev", 2).sentences]
     words, pieces = word_frame(found), piece_frame(found)
     by_word = pieces.groupby(["sentence", "word"])["nats"].sum()

@@ -24,7 +24,7 @@ from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode import beam
 from dtglib.decode.beam import Widths, search
 from dtglib.evaluate import blimp, suites
-from dtglib.evaluate.blimp import Pair, Paradigm, read_pairs
+from dtglib.evaluate.blimp import MinimalPair, Paradigm, read_pairs
 from dtglib.evaluate.likelihood import all_trees, score_trees, score_words
 from dtglib.evaluate.suites import averages, read_suites, scores_by_suite
 from dtglib.evaluate.surprisal import surprisals
@@ -229,7 +229,7 @@ def test_identical_sentences_tie_in_every_way_wherever_they_stand(name, folder):
     for way in ways_of(name, folder):
         for place in range(3):
             both = [*others[:place], (same, same), *others[place:]]
-            tested = [Paradigm("p", "x", "y", tuple(Pair(n, *pair) for n, pair in enumerate(both)))]
+            tested = [Paradigm("p", "x", "y", tuple(MinimalPair(n, *pair) for n, pair in enumerate(both)))]
             row = pair_rows(folder / name, tested, way)[place]
             assert row["good"] == row["bad"] and math.isfinite(row["good"]), way
 

@@ -64,7 +64,7 @@ def test_with_all_trees_both_bounds_are_the_exact_value(name):
 
 
 @of_every_model
-def test_with_fewer_trees_they_stay_below_it_and_grow_with_each(name):
+def test_bounds_grow_with_each_tree_and_stay_below_the_exact_value(name):
     here = found(name, LONGER, 60)
     for bounds in (here.best, here.sampled):
         assert len(bounds) == 60
@@ -127,7 +127,7 @@ def known(scores: np.ndarray, count: int, seed: int) -> set[tuple[int, ...]]:
 
 @of_every_model
 @pytest.mark.parametrize(("count", "spread"), [(4, 1.0), (10, 1.0), (30, 0.3), (30, 2.0)])
-def test_the_estimate_adds_to_the_trees_that_are_known_what_draws_from_the_mixture_find_outside(count, spread, name):
+def test_the_estimate_adds_the_draws_outside_to_the_known_trees(count, spread, name):
     scores = arc_scores(LONGER, spread)
     here = tightness(model(name), LONGER, scores, count, np.random.default_rng(2))
     inside, drawn, q = known(scores, count, 2), draws(scores, count, np.random.default_rng(2)), mixture(scores)
@@ -146,20 +146,20 @@ def test_the_estimate_adds_to_the_trees_that_are_known_what_draws_from_the_mixtu
 
 @of_every_model
 @pytest.mark.parametrize("spread", [0.3, 1.0, 4.0])
-def test_it_is_never_below_the_bound_of_the_best_or_of_the_sampled_trees(spread, name):
+def test_the_estimate_is_never_below_the_bounds(spread, name):
     for seed in range(5):
         here = tightness(model(name), LONGER, arc_scores(LONGER, spread), 10, np.random.default_rng(seed), all_of=0)
         assert here.estimate.log_prob >= max(here.best[-1], here.sampled[-1])
 
 
-def test_the_first_third_is_drawn_as_the_parser_would_and_the_others_are_ever_flatter():
+def test_a_third_of_the_draws_is_the_parsers_and_the_others_are_flatter():
     assert FLATTENED[0] == 1
     assert list(FLATTENED) == sorted(set(FLATTENED), reverse=True)
     assert FLATTENED[-1] > 0
 
 
 @pytest.mark.parametrize("name", ["dtg", "dtg-eager"])
-def test_it_is_right_on_average_and_its_interval_holds_the_exact_value_in_two_of_three_runs(name):
+def test_the_estimate_is_unbiased_and_two_of_three_intervals_contain_the_exact_value(name):
     """Not in 95 of 100 with 30 draws: a tree that is likelier by the model than by the parser comes seldom, and then
     weighs much. Those that miss are too low more often than too high."""
     scores, truth = arc_scores(LONGER, spread=0.3), exact(name, tuple(LONGER))
@@ -182,7 +182,7 @@ def certain_of_a_chain() -> np.ndarray:
     return chain
 
 
-def test_where_no_draw_falls_outside_nothing_is_added_and_that_is_said():
+def test_without_draws_outside_the_estimate_is_the_known_sum():
     with np.errstate(all="raise"):
         here = tightness(model("dtg"), WORDS, certain_of_a_chain(), 5, np.random.default_rng(1))
     inside = np.array(sorted(known(certain_of_a_chain(), 5, 1)))
@@ -193,7 +193,7 @@ def test_where_no_draw_falls_outside_nothing_is_added_and_that_is_said():
     assert here.estimate.log_prob < here.exact - 0.1, "a width of zero means nothing"
 
 
-def test_an_estimate_from_trees_that_are_all_impossible_is_minus_infinity():
+def test_an_estimate_from_impossible_trees_is_minus_infinity():
     """As a sure parser and a short reach may have it; the interval then says nothing."""
     with np.errstate(all="raise"):
         here = tightness(model("dtg-swift", reach=1), WORDS, certain_of_a_chain(), 1, np.random.default_rng(1))
@@ -218,7 +218,7 @@ def test_draws_that_are_impossible_fall_outside_and_add_nothing():
 # ---- What else is said
 
 
-def test_beyond_a_few_words_nothing_is_exact_and_all_else_is_the_same():
+def test_longer_sentences_have_no_exact_value():
     short, long = found("dtg", WORDS, 20), found("dtg", WORDS, 20, all_of=3)
     assert long.exact is None
     assert short.exact is not None
@@ -248,7 +248,7 @@ def test_the_entropy_is_that_of_the_posterior_over_all_trees_that_were_looked_at
 
 
 @of_every_model
-def test_seen_is_a_bound_and_none_of_the_others_is_above_it(name):
+def test_seen_is_the_highest_bound(name):
     for seed in range(5):
         here = found(name, LONGER, 20, seed, all_of=0)
         assert max(here.best[-1], here.sampled[-1]) < here.seen < exact(name, tuple(LONGER))
@@ -257,7 +257,7 @@ def test_seen_is_a_bound_and_none_of_the_others_is_above_it(name):
 
 
 @pytest.mark.parametrize("count", [2, 5, 29, 30, 100])
-def test_unseen_is_what_the_parser_gives_to_all_trees_but_the_best_ones(count):
+def test_unseen_is_the_parsers_probability_of_all_but_its_best_trees(count):
     """By the definition: a tree has the exponential of the sum of its arcs, divided by that of all."""
     scores, trees = arc_scores(WORDS), all_trees(4)
     q = np.exp(scores[trees, np.arange(1, 5)].sum(axis=1))
@@ -266,7 +266,7 @@ def test_unseen_is_what_the_parser_gives_to_all_trees_but_the_best_ones(count):
     assert found("dtg", WORDS, count).unseen >= 0
 
 
-def test_one_word_has_one_tree_and_no_doubt():
+def test_a_single_word_has_one_tree_and_an_exact_estimate():
     here = found("dtg", ["There"], 10)
     assert here.best.tolist() == here.sampled.tolist() == [here.exact]
     assert here.exact == pytest.approx(exact("dtg", ("There",)), abs=1e-5)
@@ -275,7 +275,7 @@ def test_one_word_has_one_tree_and_no_doubt():
     assert (here.seen, here.entropy, here.unseen) == (here.exact, 0, 0)
 
 
-def test_the_same_generator_gives_the_same_and_another_draws_other_trees():
+def test_the_seed_decides_the_draws():
     first, again, other = (found("dtg", LONGER, 30, seed=seed) for seed in (1, 1, 2))
     assert first.sampled.tolist() == again.sampled.tolist()
     assert first.estimate == again.estimate != other.estimate
@@ -287,7 +287,7 @@ def test_the_same_generator_gives_the_same_and_another_draws_other_trees():
 
 
 @pytest.mark.parametrize("name", ["dtg", "dtg-eager"])
-def test_for_a_sure_parser_the_estimate_is_mostly_too_low_and_too_sure(name):
+def test_with_a_confident_parser_the_estimate_is_mostly_too_low_and_its_interval_too_narrow(name):
     """The model knows nothing of the parser. The mixture finds more than the parser alone would, and seldom enough."""
     scores, truth = arc_scores(LONGER, spread=4.0), exact(name, tuple(LONGER))
     runs = [tightness(model(name), LONGER, scores, 30, np.random.default_rng(n), all_of=0) for n in range(60)]
@@ -302,7 +302,7 @@ def test_for_a_sure_parser_the_estimate_is_mostly_too_low_and_too_sure(name):
     assert np.mean([each.outside for each in runs]) > 1 > 5 * np.mean(alone)
 
 
-def test_what_no_draw_can_talk_away_is_seen():
+def test_the_known_sum_is_a_lower_limit_of_the_estimate():
     """60 draws of the mixture find nothing outside, though much of what the model thinks probable is there: its
     interval is a point below the truth. That nothing was outside is said, and what was seen is a bound."""
     here = tightness(model("dtg"), LONGER, arc_scores(LONGER, spread=8.0), 60, np.random.default_rng(0), all_of=0)

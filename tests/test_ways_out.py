@@ -23,7 +23,7 @@ WIDTHS = Widths(10, 10)
 # ---- The text of regions
 
 
-def test_a_plugged_in_model_may_ask_for_the_texts_of_the_regions():
+def test_a_model_may_read_the_texts_of_the_regions():
     asked = []
 
     def lengths(sentences):
@@ -36,7 +36,7 @@ def test_a_plugged_in_model_may_ask_for_the_texts_of_the_regions():
 
 
 @pytest.mark.parametrize("found", [[1.0], [[1.0]], np.zeros((4, 2))])
-def test_not_one_number_a_region_is_an_error_that_names_the_item(found):
+def test_surprisals_of_the_wrong_shape_are_an_error_that_names_the_item(found):
     with pytest.raises(UserError, match=r"^mine, item 1, match: .*region"):
         list(item_rows([suite_of(IN_TWO_WORDS)], lambda sentences: [found] * len(sentences), read=by_texts))
 
@@ -87,7 +87,7 @@ def test_a_causal_model_has_the_surprisal_of_each_region(gpt2):
 
 
 @pytest.mark.slow
-def test_it_is_tested_on_suites_and_pairs(gpt2):
+def test_a_causal_model_is_tested_on_suites_and_pairs(gpt2):
     (row,) = item_rows([suite_of(IN_TWO_WORDS)], gpt2.surprisals, read=by_texts)
     assert row["surprisals"]["match"] == pytest.approx(
         next(gpt2.surprisals([("The author", "next to", "the senators", "is not")]))
@@ -101,7 +101,7 @@ def test_it_is_tested_on_suites_and_pairs(gpt2):
 
 
 @pytest.mark.slow
-def test_what_it_cannot_do_without_is_named(gpt2):
+def test_a_slow_tokenizer_is_an_error(gpt2):
     from dtglib.evaluate.huggingface import Causal
 
     class Slow:
@@ -136,7 +136,7 @@ def test_with_the_correction_the_tokens_of_a_word_have_its_surprisal():
     assert np.add.reduceat(nats, one.starts) == pytest.approx(one.of_words) and end == pytest.approx(one.end)
 
 
-def test_a_sequence_has_the_mean_of_its_tokens_or_what_one_makes_of_them():
+def test_a_sequence_has_the_mean_of_its_tokens_or_another_reduction():
     model, texts = model_of("txl-tokens"), ["There is a difference.", "There is."]
     scorer = Scorer(model, WIDTHS)
     sums = scorer.sequence_score(texts, reduction=lambda x: x.sum(0).item(), eos_token=True)
@@ -153,11 +153,11 @@ def test_a_sequence_has_the_mean_of_its_tokens_or_what_one_makes_of_them():
         ({"prob": True, "base_two": True}, "leave out base_two"),
     ],
 )
-def test_what_cannot_be_asked_is_named(asked, complaint):
+def test_options_that_are_not_supported_are_errors(asked, complaint):
     with pytest.raises(UserError, match=complaint):
         Scorer(small_model("txl-tokens"), WIDTHS).token_score("There is.", **asked)
 
 
-def test_an_empty_sentence_is_named():
+def test_an_empty_sentence_is_an_error_with_its_number():
     with pytest.raises(UserError, match="sentence 2 of the batch has no words"):
         Scorer(small_model("txl-tokens"), WIDTHS).sequence_score(["There is.", " "])

@@ -1,4 +1,4 @@
-"""Attachment: the share of words that have the head that the treebank gives them, and that with the same label.
+"""Attachment scores: the share of words with the head of the treebank, and with the same head and label.
 
     >>> labels = ("expl", "root", "det", "nsubj", "punct")
     >>> sentence = Sentence(("There", "is", "a", "difference", "."), (2, 0, 4, 2, 2), labels)
@@ -10,9 +10,9 @@
     0.6
 
 Papers leave punctuation out, as its heads are a matter of convention; UD's own evaluation counts it. Both are possible
-here. Unicode decides what is punctuation, as in supar. A doubt: the Penn Treebank's tokens `-LRB-` and two backquotes
-then count as words. A gold tree need not be projective, nor need it have a single root. Labels are compared as they
-are, with their subtypes, which UD's own evaluation leaves out.
+here. Punctuation is defined by Unicode, as in supar. A doubt: the Penn Treebank's tokens `-LRB-` and two backquotes
+then count as words. A gold tree need not be projective, nor need it have a single root. Labels are compared with their
+subtypes, which UD's own evaluation leaves out.
 """
 
 import unicodedata
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dtglib.basics.errors import UserError, require
+from dtglib.basics.errors import require
 from dtglib.data.treebank import Sentence
 from dtglib.evaluate.bootstrap import ratio_interval
 
@@ -62,7 +62,7 @@ class Attached(NamedTuple):
         return float(right.sum() / self.words.sum())
 
     def interval(self, random: np.random.Generator) -> tuple[float, float]:
-        """The 95 % bootstrap interval of the score."""
+        """The 95 % bootstrap interval of the unlabelled score."""
         return ratio_interval(self.right, self.words, random)
 
 
@@ -73,20 +73,21 @@ def attached(
     labels: Sequence[Sequence[str]] | None = None,
 ) -> Attached:
     """Compare trees, and labels if given, with those of the treebank, on the words for which `counts` is true."""
-    found = []
-    for sentence, heads, of_arcs in zip(sentences, trees, labels or [None] * len(trees), strict=True):
-        if sentence.heads is None:
-            raise UserError(f"sentence {sentence.id!r} has no tree in the treebank to compare with")
-        if of_arcs is not None and sentence.labels is None:
-            raise UserError(f"sentence {sentence.id!r} has no labels in the treebank to compare with")
+    rows = []
+    for sentence, heads, own_labels in zip(sentences, trees, labels or [None] * len(trees), strict=True):
+        require(sentence.heads is not None, f"sentence {sentence.id!r} has no tree in the treebank to compare with")
         counted = np.array([counts(word) for word in sentence.words], bool)
         right = _equal(sentence.heads, heads) & counted
-        both = right & _equal(sentence.labels, of_arcs) if of_arcs is not None else right
-        found.append((right.sum(), counted.sum(), both.sum()))
-    right, words, both = np.array(found, int).reshape(-1, 3).T
+        both = right
+        if own_labels is not None:
+            has_labels = sentence.labels is not None
+            require(has_labels, f"sentence {sentence.id!r} has no labels in the treebank to compare with")
+            both = right & _equal(sentence.labels, own_labels)
+        rows.append((right.sum(), counted.sum(), both.sum()))
+    right, words, both = np.array(rows, int).reshape(-1, 3).T
     return Attached(right, words, None if labels is None else both)
 
 
-def _equal(gold: Sequence[Any], other: Sequence[Any] | np.ndarray) -> np.ndarray:
-    """Which words have in both what they have in the treebank."""
-    return np.array([one == another for one, another in zip(gold, other, strict=True)], bool)
+def _equal(gold: Sequence[Any], values: Sequence[Any] | np.ndarray) -> np.ndarray:
+    """For each word, whether its value is that of the treebank."""
+    return np.array([expected == value for expected, value in zip(gold, values, strict=True)], bool)

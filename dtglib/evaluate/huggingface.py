@@ -1,4 +1,4 @@
-"""A causal model of Hugging Face's transformers, asked as dtglib's own models are.
+"""Surprisals and log-probabilities by a causal model of Hugging Face's transformers.
 
     from transformers import AutoModelForCausalLM, AutoTokenizer
     gpt2 = Causal(AutoModelForCausalLM.from_pretrained("gpt2"), AutoTokenizer.from_pretrained("gpt2"))
@@ -6,8 +6,8 @@
     pair_rows(read_pairs(), gpt2.log_probs)                              minimal pairs, see blimp.py
 
 The model reads running text: the regions of a suite as the file has them, joined by blanks. Its surprisal of a region
-is the sum over the tokens that end in it; a token that begins with a blank belongs to what follows the blank. The first
-token is read after the tokenizer's token for a beginning, or, as GPT-2 has none, after that for an end.
+is the sum over the tokens that end in it; a token that begins with a blank belongs to the word after the blank. The
+first token is read after the tokenizer's token for a beginning, or, as GPT-2 has none, after that for an end.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,11 +21,11 @@ from dtglib.data.tokenize import detokenize
 
 
 class Causal:
-    """A model and its tokenizer, which must be a fast one: only those say where in the text a token stands."""
+    """A model and its tokenizer, which must be a fast one: only these know the place of a token in the text."""
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
         name = type(tokenizer).__name__
-        require(tokenizer.is_fast, f"{name} does not say where its tokens stand; take the fast form (use_fast=True)")
+        require(tokenizer.is_fast, f"{name} does not know the places of its tokens; use the fast form (use_fast=True)")
         self.model, self.tokenizer = model.eval(), tokenizer
         first = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
         require(first is not None, f"{name} has no token for a beginning or an end; set its bos_token")
@@ -40,8 +40,8 @@ class Causal:
             of_tokens = -self._log_probs(ids)
             of_texts = np.zeros(len(texts))
             np.add.at(of_texts, np.searchsorted(stops, ends, side="left"), of_tokens)
-            found = iter(of_texts.tolist())
-            yield [next(found) if text else 0.0 for text in parts]
+            left = iter(of_texts.tolist())
+            yield [next(left) if text else 0.0 for text in parts]
 
     def log_probs(self, sentences: Sequence[Sequence[str]]) -> Iterator[float]:
         """log p of each sentence, given as words; with its end, if the tokenizer has a token for it."""
@@ -50,9 +50,9 @@ class Causal:
             yield float(self._log_probs([*ids, *([] if self.end is None else [self.end])]).sum())
 
     def _tokens(self, text: str) -> tuple[list[int], np.ndarray]:
-        """The ids of a text's tokens, and where each ends."""
-        found = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-        return found["input_ids"], np.array([stop for _, stop in found["offset_mapping"]], np.int64)
+        """The ids of a text's tokens, and the character at which each ends."""
+        encoded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        return encoded["input_ids"], np.array([stop for _, stop in encoded["offset_mapping"]], np.int64)
 
     @torch.no_grad()
     def _log_probs(self, ids: Sequence[int]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Files of test suites and of minimal pairs: how to find them, and how to choose a part of their items."""
+"""Files of test suites and of minimal pairs, and a share of their items."""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -38,10 +38,10 @@ from dtglib.sequences.readings import within_reach
 from dtglib.sequences.structure import dense
 from dtglib.training.prefetch import ahead
 
-# Scored at once, padding included; the GPU's number was not measured.
+# Positions per batch, padding included; the GPU's number was not measured.
 POSITIONS = {"cpu": 2**11, "cuda": 2**13}
-# Sentences whose trees are arranged in tries together. For 300 trees of nine words an H200 took 15 ms, and for most of
-# them it waited to be told what to do; for several sentences at once it is told once. What that wins was not measured.
+# Sentences per batch of tries. For 300 trees of nine words an H200 took 15 ms, most of which it waited for the next
+# instruction; a batch of several sentences needs no more instructions than one sentence. The gain was not measured.
 SENTENCES = {"cpu": 1, "cuda": 4}
 MOST_WORDS = 8  # the longest sentence whose trees are enumerated: there are 21,318 trees of 8 words, 120,175 of 9
 
@@ -78,9 +78,9 @@ class Estimate(NamedTuple):
     """An estimate of log p(words), with an interval of 1.96 standard errors.
 
     The interval would cover the true value in 95 of 100 cases if the weights p / q had no heavy tail. Mostly they have
-    one, because q seldom draws some trees that are probable under p, and trees that were not drawn cannot widen the
-    interval: for small models and short sentences it covered the true value in 60 to 75 of 100 cases. If all draws are
-    the same tree, the width is 0 and means nothing.
+    one, because some trees that are probable under p are seldom drawn from q, and a tree that is not drawn cannot widen
+    the interval: for small models and short sentences it covered the true value in 60 to 75 of 100 cases. If all draws
+    are the same tree, the width is 0 and means nothing.
     """
 
     log_prob: float
@@ -91,16 +91,21 @@ class Estimate(NamedTuple):
 
 def score_trees(model: Transformer, words: Sequence[str], trees: Sequence[Sequence[int]] | np.ndarray) -> Scored:
     """log p(words, tree) for each row of heads, or of heads and the numbers of labels (sequences/labelled.py)."""
-    (scored,) = _scored(model, _plan(model, [(words, trees)]))
+    (scored,) = score_many(model, [(words, np.asarray(trees))])
     return scored
 
 
 def score_many(model: Transformer, sentences: Iterable[tuple[Sequence[str], np.ndarray]]) -> Iterator[Scored]:
     """`score_trees` for pairs of words and trees; a GPU scores some sentences while the next ones are compiled."""
     device, left = model.embedding.weight.device, iter(sentences)
-    some = iter(lambda: list(islice(left, SENTENCES[device.type])), [])
-    for plan in ahead((_plan(model, asked) for asked in some), device):
-        yield from _scored(model, plan)
+    batches = iter(lambda: list(islice(left, SENTENCES[device.type])), [])
+    for plan in ahead((_plan(model, batch) for batch in batches), device):
+        log_probs = np.full(sum(map(len, plan.trees)), -np.inf)
+        log_probs[plan.within] = computed(model, plan.tries).numpy()
+        require_probabilities(log_probs)
+        ends = np.cumsum([len(trees) for trees in plan.trees])
+        for trees, of_sentence in zip(plan.trees, np.split(log_probs, ends[:-1]), strict=True):
+            yield Scored(trees, of_sentence)
 
 
 class _Plan(NamedTuple):
@@ -111,60 +116,45 @@ class _Plan(NamedTuple):
     tries: list[Planned]
 
 
-def _plan(model: Transformer, sentences: Sequence[tuple[Sequence[str], Sequence[Sequence[int]] | np.ndarray]]) -> _Plan:
+def _plan(model: Transformer, sentences: Sequence[tuple[Sequence[str], np.ndarray]]) -> _Plan:
     _require_sequences(model)
-    require(model.reading.has_trees, f"{model.config.model} has no trees that could be scored; ask score_words")
+    require(model.reading.has_trees, f"{model.config.model} has no trees that could be scored; use score_words")
     for words, _ in sentences:
         require(len(words), "a sentence without words has no probability; leave it out")
-    asked = [(words, np.asarray(trees)) for words, trees in sentences]
-    pairs = [(words, heads) for words, trees in asked for heads in trees.tolist()]
+    pairs = [(words, heads) for words, trees in sentences for heads in trees.tolist()]
     sequences, within = within_reach(model.reading, model.vocabulary, pairs)
     tries = planned(sequences, model.embedding.weight.device, model.bias_of)
-    return _Plan([trees for _, trees in asked], within, tries)
-
-
-def _scored(model: Transformer, plan: _Plan) -> Iterator[Scored]:
-    log_probs = np.full(sum(map(len, plan.trees)), -np.inf)
-    log_probs[plan.within] = computed(model, plan.tries).numpy()
-    require_probabilities(log_probs)
-    ends = np.cumsum([len(trees) for trees in plan.trees])
-    for trees, of_sentence in zip(plan.trees, np.split(log_probs, ends[:-1]), strict=True):
-        yield Scored(trees, of_sentence)
+    return _Plan([trees for _, trees in sentences], within, tries)
 
 
 @torch.no_grad()
 def score_words(model: nn.Module, sentences: Sequence[Sequence[str]]) -> np.ndarray:
     """log p(words) of each sentence, by a model without trees."""
     _require_sequences(model)
-    require(
-        not model.reading.has_trees,
-        f"{model.config.model} has trees, over which its probabilities must be summed; ask score_trees",
-    )
+    without_trees = f"{model.config.model} has trees, over which its probabilities must be summed; use score_trees"
+    require(not model.reading.has_trees, without_trees)
     if not sentences:
         return np.empty(0)
     sequences = model.reading.compile(model.vocabulary, [(words, None) for words in sentences])
-    found = np.empty(len(sequences))
+    totals = np.empty(len(sequences))
     device = model.embedding.weight.device
     for numbers in by_length(np.diff(sequences.starts), POSITIONS[device.type], np.random.default_rng(0)):
         batch = batch_of(pad(sequences, numbers), dense, device)
         log_probs = model.log_probs(batch).double().cpu().numpy()
         rows = (batch.predicts // batch.token.shape[1]).cpu().numpy()
-        found[numbers] = np.bincount(rows, log_probs, minlength=len(numbers))
-    require_probabilities(found)
-    return found
+        totals[numbers] = np.bincount(rows, log_probs, minlength=len(numbers))
+    require_probabilities(totals)
+    return totals
 
 
 def _require_sequences(model: nn.Module) -> None:
-    no_sequences = "does not predict symbol by symbol; ask the likelihood of its family for its score"
+    no_sequences = "does not predict symbol by symbol; use the likelihood of its family"
     require(hasattr(model, "reading"), f"{model.config.model} {no_sequences}")
 
 
 def all_trees(words: int) -> np.ndarray:
     """Every projective tree with one root of a few words."""
-    require(
-        1 <= words <= MOST_WORDS,
-        f"trees of at most {MOST_WORDS} words can be enumerated, not of {words} words",
-    )
+    require(1 <= words <= MOST_WORDS, f"trees of at most {MOST_WORDS} words can be enumerated, not of {words} words")
     return best_trees(np.zeros((words + 1, words + 1)), how_many(words)).heads
 
 

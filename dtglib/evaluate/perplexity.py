@@ -8,9 +8,9 @@
     (7.39, 11.02)
 
 A perplexity is exp(nats / events). The events are the pieces, or the words, and the end of each sentence, unless the
-model predicts no ends. For a model
-with trees it is an upper bound, because the trees that were left out would only add to p(words). Values per piece can
-be compared between models with the same vocabulary; values per word may, with caution, be compared across vocabularies.
+model predicts no ends. For a model with trees it is an upper bound, because the trees that were left out would only add
+to p(words). Values per piece can be compared between models with the same vocabulary; values per word may, with
+caution, be compared across vocabularies.
 
 Gold trees are not used here, so no sentence is left out because of its tree.
 """
@@ -29,26 +29,26 @@ from dtglib.network.transformer import Transformer
 
 
 class SentenceScore(NamedTuple):
-    """The score of one sentence; `best` is the most probable tree (in integers), or None if no tree is possible."""
+    """The score of one sentence."""
 
     words: int
     pieces: int
     trees: int
     log_prob: float
-    best: tuple[int, ...] | None
-    ends: int = 1  # that were predicted: 0 if the model predicts none
-    unasked: int = 0  # words that the model gives no probability, which are none of `words`
+    best: tuple[int, ...] | None  # the most probable tree in integers, or None if no tree is possible
+    ends: int = 1  # 0 if the model does not predict the end
+    unasked: int = 0  # words without a probability, which are not counted in `words`
 
 
 def by_trees(model: Transformer, sentences: Sequence[Words], trees: Iterable[np.ndarray]) -> Iterator[SentenceScore]:
-    """The bound of each sentence from its trees (a row of integers each), and the most probable tree."""
+    """The bound of each sentence from its trees (rows of integers), and the most probable tree."""
     scores = score_many(model, zip(sentences, trees, strict=True))
     for words, scored in zip(sentences, scores, strict=True):
         best = tuple(scored.best.tolist()) if scored.bound > -math.inf else None
         yield SentenceScore(len(words), _pieces(model, words), len(scored.trees), scored.bound, best)
 
 
-def exactly(model: Transformer, sentences: Sequence[Words], trees: None = None) -> list[SentenceScore]:
+def exactly(model: Transformer, sentences: Sequence[Words]) -> list[SentenceScore]:
     """log p(words) of each sentence by a model without trees."""
     log_probs = score_words(model, sentences).tolist()
     return [
@@ -84,7 +84,7 @@ class Perplexity(NamedTuple):
 def perplexity(scores: Iterable[SentenceScore]) -> Perplexity:
     """The perplexity of all sentences together."""
     scores = list(scores)
-    require(scores, "there is no sentence to be predicted")
+    require(scores, "there are no sentences")
     require(any(score.words + score.ends for score in scores), "no sentence has a word that the model predicts")
     return Perplexity(
         len(scores),

@@ -1,7 +1,7 @@
-"""What a model knows of words as people read them, with their punctuation: surprisal, its parts, entropies, depth.
+"""Features of words as people read them, with their punctuation: surprisal, its parts, entropies, depth.
 
-A treebank cuts "isn't" and "tea," into two words each; people read one. What of both is summed, and what is taken from
-the first or the last of them, stands in FEATURES (data/reading.py says which words belong together).
+A treebank cuts "isn't" and "tea," into two words each; people read one. FEATURES says which values are summed, and
+which are taken from the first or the last of both (data/reading.py finds the words that belong together).
 
     >>> list(FEATURES)
     ['surprisal', 'structure', 'own', 'entropy', 'hypotheses', 'tree entropy', 'depth']
@@ -13,7 +13,7 @@ import numpy as np
 
 from dtglib.evaluate.surprisal import Surprisal
 
-# Names of what a model says of a word, and what they are of a word that is made of several words of a treebank.
+# Names of features, and their values for a word that is made of several words of a treebank.
 FEATURES = {
     "surprisal": "summed",
     "structure": "summed: the part of surprisal that the derivations write before the word",
@@ -25,14 +25,14 @@ FEATURES = {
 }
 
 
-def features(found: Surprisal, lengths: Sequence[int]) -> dict[str, np.ndarray]:
-    """The FEATURES of written words, given how many words of a treebank each is made of."""
-    surprisal = found.of_regions(lengths)
+def features(read: Surprisal, lengths: Sequence[int]) -> dict[str, np.ndarray]:
+    """The FEATURES of written words, given the number of words of a treebank in each."""
+    surprisal = read.of_regions(lengths)
     stops = np.cumsum(lengths)
     starts = stops - np.asarray(lengths)
-    structure = np.add.reduceat(found.structure[:-1], starts)
-    with np.errstate(invalid="ignore"):  # of a search that died all is infinite
+    structure = np.add.reduceat(read.structure[:-1], starts)
+    with np.errstate(invalid="ignore"):  # both are infinite after the death of a search
         own = surprisal - structure
     last = stops - 1
-    values = found.entropy[starts], found.hypotheses[last], found.entropy_of_trees[last], found.without_head[starts]
+    values = read.entropy[starts], read.hypotheses[last], read.entropy_of_trees[last], read.without_head[starts]
     return dict(zip(FEATURES, (surprisal, structure, own, *values), strict=True))

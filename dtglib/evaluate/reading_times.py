@@ -1,22 +1,22 @@
-"""What a predictor is worth for reading times: the gain in held-out log-likelihood of a linear regression.
+"""The gain in held-out log-likelihood of reading times from new predictors in a linear regression.
 
-People read a word more slowly if it is long, rare, or unexpected. How much better are its times predicted by someone
-who also knows how surprised a model was? A linear regression on the predictors of the baseline and one on these and
-the new ones, those of the word before among both, are fitted to nine tenths of the sentences, and judged by the
-probability that they give to the times of the last tenth (a normal density around the prediction; its variance is that
-of the residuals in training). So it goes round, until every sentence was held out once, and
+People read a word more slowly if it is long, rare, or unexpected. A model's surprisals are worth as much as they
+improve predictions of reading times. Two linear regressions, on the predictors of the baseline and on these and the new
+ones (both include those of the previous word), are fitted to nine tenths of the sentences, and evaluated by the
+probability of the times of the last tenth (a normal density around the prediction; its variance is that of the
+residuals in training). Every sentence is held out once, and
 
     gain  =  mean over all words of  log p(time | baseline, new predictors) - log p(time | baseline)      in nats
 
-A predictor that says nothing has a gain of about 0, or a little less, because it adds noise. The interval is from a
+An uninformative predictor has a gain of about 0, or a little less, because it adds noise. The interval is from a
 bootstrap over sentences (evaluate/bootstrap.py).
 
     >>> random = np.random.default_rng(1)
     >>> words = pd.DataFrame({"sentence": np.repeat(np.arange(100), 9), "word": np.tile(np.arange(9), 100)})
     >>> words["surprisal"] = random.normal(size=900)
     >>> words["time"] = 250 + 20 * words["surprisal"] + random.normal(scale=20, size=900)
-    >>> found = gain(words, "time", against=["word"], predictors=["word", "surprisal"])
-    >>> round(found.nats, 2), round(found.low, 2), round(found.high, 2)          # half of the variance is explained
+    >>> result = gain(words, "time", against=["word"], predictors=["word", "surprisal"])
+    >>> round(result.nats, 2), round(result.low, 2), round(result.high, 2)       # half of the variance is explained
     (0.34, 0.29, 0.39)
 """
 
@@ -31,17 +31,17 @@ from dtglib.basics.shapes import Float, Int
 from dtglib.evaluate.bootstrap import ratio_interval
 
 FOLDS = 10
-OF_WORDS = ("length", "log frequency")  # the baseline's predictors that the word before has, too
+OF_WORDS = ("length", "log frequency")  # the baseline's predictors that are also used of the previous word
 PREVIOUS = "previous "
 
 
 def previous(columns: Sequence[str]) -> list[str]:
-    """The names of the same columns of the word before."""
+    """The names of the same columns of the previous word."""
     return [PREVIOUS + column for column in columns]
 
 
 def with_previous(words: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """The table with the columns of the word before; a row without a row for the word before has NaN there."""
+    """The table with the columns of the previous word, which are NaN if the table has no row for it."""
     before = words[["sentence", "word", *columns]].rename(columns=dict(zip(columns, previous(columns), strict=True)))
     before["word"] += 1
     return words.merge(before, on=["sentence", "word"], how="left", validate="one_to_one")
@@ -53,10 +53,7 @@ def complete(words: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def folds_of(sentences: Int[np.ndarray, " N"], count: int = FOLDS, seed: int = 1) -> Int[np.ndarray, " N"]:
-    """For each word the number of the fold in which it is held out, given the number of its sentence.
-
-    Sentences are dealt out at random; all words of a sentence are in one fold.
-    """
+    """The fold in which each word is held out, given its sentence; all words of a sentence are in one random fold."""
     different, number = np.unique(sentences, return_inverse=True)
     require(len(different) >= count, f"there are {len(different)} sentences, too few for {count} folds")
     return (np.random.default_rng(seed).permutation(len(different)) % count)[number]
@@ -65,19 +62,19 @@ def folds_of(sentences: Int[np.ndarray, " N"], count: int = FOLDS, seed: int = 1
 def log_likelihoods(
     values: Float[np.ndarray, " N"], predictors: Float[np.ndarray, "N K"], fold: Int[np.ndarray, " N"]
 ) -> Float[np.ndarray, " N"]:
-    """log p of each value by the linear regression that was fitted to the other folds."""
+    """The log-density of each value by the linear regression that was fitted to the other folds."""
     from statsmodels.api import OLS  # imported here, because it takes two seconds
 
     spread = predictors.std(axis=0)
-    scaled = (predictors - predictors.mean(axis=0)) / np.where(spread > 0, spread, 1.0)  # for exactness alone
+    scaled = (predictors - predictors.mean(axis=0)) / np.where(spread > 0, spread, 1.0)  # for numerical accuracy
     design = np.column_stack([np.ones(len(values)), scaled])
-    found = np.empty(len(values))
-    for held_out in np.unique(fold):
-        judged = fold == held_out
-        fitted = OLS(values[~judged], design[~judged]).fit()
-        residuals = values[judged] - fitted.predict(design[judged])
-        found[judged] = -0.5 * (np.log(2 * np.pi * fitted.scale) + residuals**2 / fitted.scale)
-    return found
+    densities = np.empty(len(values))
+    for number in np.unique(fold):
+        held_out = fold == number
+        fitted = OLS(values[~held_out], design[~held_out]).fit()
+        residuals = values[held_out] - fitted.predict(design[held_out])
+        densities[held_out] = -0.5 * (np.log(2 * np.pi * fitted.scale) + residuals**2 / fitted.scale)
+    return densities
 
 
 class Gain(NamedTuple):
@@ -93,7 +90,7 @@ class Gain(NamedTuple):
 def gain(
     words: pd.DataFrame, measure: str, against: Sequence[str], predictors: Sequence[str], count: int = FOLDS
 ) -> Gain:
-    """How much better a regression on `predictors` predicts a measure than one on `against`; both are whole lists.
+    """The gain of a regression on `predictors` over one on `against`; both are complete lists.
 
     The columns must have no gaps (see `complete`), so that all comparisons are made on the same words.
     """

@@ -1,4 +1,4 @@
-"""Parse reranking (the paper's section 4.3): does the language model pick better trees than the parser that drew them?
+"""Parse reranking (the paper's section 4.3): the language model chooses among the trees that a parser proposes.
 
     trees = list(propose(parser, words, 300, METHODS["sample"]))
     scores = by_trees(model, words, [chosen.heads for chosen in trees])
@@ -12,7 +12,7 @@ An example with one sentence and two trees, where the parser prefers the wrong o
     >>> [(row["chosen by"], row["UAS"]) for row in rows]
     [('proposal', 0.75), ('DTG', 1.0), ('oracle', 1.0)]
 
-The proposal's tree is its best one, whether it is among the K drawn trees or not. The oracle takes the best of the K.
+The proposal's tree is its best one, even if it is not among the K drawn trees. The oracle chooses the best of the K.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,25 +43,24 @@ def reranked(
     parser's tree and counted under "without a tree". "over proposal" is the difference to the proposal's UAS, on the
     same sentences, with punctuation.
     """
-    choices = {name: _judged(sentences, of_model) for name, of_model in choices.items()}
-    sentences, favourites, trees = (_judged(sentences, of) for of in (sentences, favourites, trees))
+    choices = {name: _judged(sentences, heads) for name, heads in choices.items()}
+    sentences, favourites, trees = (_judged(sentences, values) for values in (sentences, favourites, trees))
     if not sentences:
         return []
-    first = attached(sentences, favourites)
+    of_proposal = attached(sentences, favourites)
     rows = []
-    filled = {
-        name: [f if heads is None else heads for heads, f in zip(of_model, favourites, strict=True)]
-        for name, of_model in choices.items()
-    }
-    for name, heads in {PROPOSAL: favourites, **filled, ORACLE: None}.items():
-        lacking = sum(heads is None for heads in choices.get(name, ()))
-        row: Row = {"chosen by": name, "without a tree": lacking}
-        for what, counts in (("UAS", every_word), ("UAS without punctuation", is_no_punctuation)):
-            here = attached(sentences, _nearest(sentences, trees, counts) if heads is None else heads, counts)
-            row[what], row[f"{what}, 95 %"] = here.uas, here.interval(np.random.default_rng(seed))
-        here = attached(sentences, _nearest(sentences, trees, every_word) if heads is None else heads)
-        row["over proposal"] = here.uas - first.uas
-        row["over proposal, 95 %"] = ratio_interval(here.right - first.right, first.words, np.random.default_rng(seed))
+    for name in (PROPOSAL, *choices, ORACLE):
+        chosen = choices.get(name, favourites)
+        row: Row = {"chosen by": name, "without a tree": sum(heads is None for heads in chosen)}
+        filled = [best if heads is None else heads for heads, best in zip(chosen, favourites, strict=True)]
+        results = []
+        for column, counts in (("UAS", every_word), ("UAS without punctuation", is_no_punctuation)):
+            heads = _nearest(sentences, trees, counts) if name == ORACLE else filled
+            results.append(attached(sentences, heads, counts))
+            row[column], row[f"{column}, 95 %"] = results[-1].uas, results[-1].interval(np.random.default_rng(seed))
+        row["over proposal"] = results[0].uas - of_proposal.uas
+        difference = results[0].right - of_proposal.right
+        row["over proposal, 95 %"] = ratio_interval(difference, of_proposal.words, np.random.default_rng(seed))
         rows.append(row)
     return rows
 
@@ -73,9 +72,9 @@ def _judged(sentences: Sequence[Sentence], values: Sequence[Any]) -> list[Any]:
 
 def _nearest(sentences: Sequence[Sentence], trees: Sequence[Trees], counts: Callable[[str], bool]) -> list[np.ndarray]:
     """For each sentence, the tree with the most correct heads, among the words for which `counts` is true."""
-    found = []
+    nearest = []
     for sentence, proposed in zip(sentences, trees, strict=True):
         counted = np.array([counts(word) for word in sentence.words])
         right = (proposed.heads == np.array(sentence.heads)) & counted
-        found.append(proposed.heads[right.sum(axis=1).argmax()])
-    return found
+        nearest.append(proposed.heads[right.sum(axis=1).argmax()])
+    return nearest

@@ -10,7 +10,7 @@
 
 Text is cut into a treebank's words, and these into the pieces of the model's vocabulary, which are its tokens. Each has
 log p given those before it, which sums over trees by beam search where the model has trees. The end of the sentence is
-a token only with `eos_token=True`. With `bow_correction` the end of a word is its own affair (decode/word_by_word.py).
+a token only with `eos_token=True`. With `bow_correction` a word's last token includes its end (decode/word_by_word.py).
 """
 
 import math
@@ -27,12 +27,12 @@ from dtglib.evaluate.surprisal import END_OF_SENTENCE, Surprisal, surprisals
 
 
 def mean_of_tokens(scores: torch.Tensor) -> float:
-    """The mean over the tokens of a sentence: what minicons computes if it is told nothing else."""
+    """The mean over the tokens of a sentence, minicons' default."""
     return scores.mean(0).item()
 
 
 class Scorer:
-    """A model, and the widths of the beam search that reads for it."""
+    """A model, and the widths of its beam search."""
 
     def __init__(self, model: Searchable, widths: Widths = DEFAULT_WIDTHS) -> None:
         self.model, self.widths = model, widths
@@ -46,10 +46,9 @@ class Scorer:
         bow_correction: bool = False,
         eos_token: bool = False,
     ) -> list[Any]:
-        """What `reduction` makes of the scores of each sentence's tokens."""
-        found = self._read(batch)
-        scores = [_scores(one, bow_correction, eos_token) for one in found]
-        return [reduction(_scaled(one, prob, base_two)) for one in scores]
+        """The results of `reduction` for the scores of each sentence's tokens."""
+        sentences = self._read(batch)
+        return [reduction(_scores(read, prob, base_two, bow_correction, eos_token)) for read in sentences]
 
     def token_score(
         self,
@@ -65,32 +64,28 @@ class Scorer:
         require(not rank, "ranks of tokens are not known: probabilities are sums over trees, each with its own ranks")
         require(not (surprisal and prob), "a number is a surprisal or a probability; ask for one of them")
         rows = []
-        for one in self._read(batch):
-            scores = _scaled(_scores(one, bow_correction, eos_token), prob, base_two)
-            tokens = [*one.pieces, *([END_OF_SENTENCE] if eos_token else [])]
+        for read in self._read(batch):
+            scores = _scores(read, prob, base_two, bow_correction, eos_token)
+            tokens = [*read.pieces, *([END_OF_SENTENCE] if eos_token else [])]
             rows.append(list(zip(tokens, (-scores if surprisal else scores).tolist(), strict=True)))
         return rows
 
     def _read(self, batch: str | Sequence[str]) -> list[Surprisal]:
-        texts = [batch] if isinstance(batch, str) else list(batch)
-        sentences = [tokenize(text) for text in texts]
+        sentences = [tokenize(text) for text in ([batch] if isinstance(batch, str) else batch)]
         if empty := [number for number, words in enumerate(sentences, start=1) if not words]:
             raise UserError(f"sentence {empty[0]} of the batch has no words; leave it out")
         return list(surprisals(self.model, sentences, self.widths))
 
 
-def _scores(one: Surprisal, bow_correction: bool, eos_token: bool) -> torch.Tensor:
-    """log p of each token."""
-    of_pieces, of_end = one.of_pieces.copy(), one.of_end
-    if bow_correction:
-        # Each word pays for its end with its last piece; the first piece of the next one is spared that.
-        stops = [*one.starts[1:], len(of_pieces)]
-        of_pieces[[stop - 1 for stop in stops]] += one.over
-        of_pieces[one.starts[1:]] -= one.over[:-1]
-        of_end = one.end
-    return -torch.tensor([*of_pieces, *([of_end] if eos_token else [])], dtype=torch.float64)
-
-
-def _scaled(log_p: torch.Tensor, prob: bool, base_two: bool) -> torch.Tensor:
+def _scores(read: Surprisal, prob: bool, base_two: bool, bow_correction: bool, eos_token: bool) -> torch.Tensor:
+    """The log-probability or probability of each token."""
     require(not (prob and base_two), "a probability has no base; leave out base_two")
+    of_pieces, of_end = read.of_pieces.copy(), read.of_end
+    if bow_correction:
+        # The surprisal of a word's end moves from the first piece of the next word to the last piece of this one.
+        stops = [*read.starts[1:], len(of_pieces)]
+        of_pieces[[stop - 1 for stop in stops]] += read.over
+        of_pieces[read.starts[1:]] -= read.over[:-1]
+        of_end = read.end
+    log_p = -torch.tensor([*of_pieces, *([of_end] if eos_token else [])], dtype=torch.float64)
     return log_p.exp() if prob else log_p / math.log(2) if base_two else log_p

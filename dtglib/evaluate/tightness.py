@@ -1,19 +1,19 @@
-"""How tight is the bound? It compares sums over K trees, for several choices of these, with log p(words) (section 4.1).
+"""Comparison of the bound, a sum over K trees chosen in several ways, with log p(words) (section 4.1).
 
-    found = tightness(model, words, arc_scores, 3000, random)
-    found.best[299], found.sampled[299]         the bound of the 300 best trees, and of 300 drawn without replacement
-    found.estimate                              log p(words), with an interval
-    found.exact                                 log p(words) over all trees, if they are few enough
+    result = tightness(model, words, arc_scores, 3000, random)
+    result.best[299], result.sampled[299]       the bound of the 300 best trees, and of 300 drawn without replacement
+    result.estimate                             log p(words), with an interval
+    result.exact                                log p(words) over all trees, if they are few enough
 
 The paper asks whether 300 trees are enough, and leaves it open: "it requires nontrivial work". The bounds for all K
 come from one run, because the first K of more trees, best or drawn, are the trees that a run for K would give.
 
 The estimate is the sum over these trees, which is exact, plus an importance-sampling estimate, from draws with
-replacement, of the sum over all other trees. It is an unbiased estimate of p(words), and never less than the bound. A
-confident parser would never draw trees that the model may prefer; so a third of the draws come from the parser's
+replacement, of the sum over all other trees. It is an unbiased estimate of p(words), and never less than the bound.
+Trees that the model prefers may never be drawn from a confident parser; so a third of the draws come from the parser's
 distribution, a third from one with half its arc scores, and a third from one with a quarter. With a very confident
 parser the estimate is still too low in most cases, and its interval too narrow. `outside` counts the draws that are
-none of these trees; if it is 0, nothing is known about the other trees.
+not among these trees; if it is 0, nothing is known about the other trees.
 """
 
 import math
@@ -52,11 +52,8 @@ def tightness(
     all_of: int = 6,
 ) -> Tightness:
     """Bounds of up to `count` trees, an estimate from `count` draws, and, up to `all_of` words, the exact value."""
-    require(
-        not model.vocabulary.symbols.labels,
-        "bounds of a model whose arcs have labels are not compared: not even all trees with one label for each arc sum "
-        "to log p(words); take one without labels",
-    )
+    labelled = "all trees with one label for each arc do not sum to log p(words); use a model without labels"
+    require(not model.vocabulary.symbols.labels, labelled)
     best, sampled = best_trees(arc_scores, count), different_samples(arc_scores, count, random)
     drawn, log_q = _mixed_draws(arc_scores, count, random)
     heads = [best.heads, sampled.heads, drawn]

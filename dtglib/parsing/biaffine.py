@@ -27,7 +27,7 @@ from dtglib.parsing.projective import OverTrees, best_tree
 class Biaffine(nn.Module):
     """A network with the fields that encode its input, and with its labels."""
 
-    fills = "heads"  # the field of a sentence for which it finds trees
+    fills = "heads"  # the field of a sentence that it predicts
 
     def __init__(self, name: str, network: BiaffineDependencyModel, fields: Sequence[Field], labels: Sequence[str]):
         super().__init__()
@@ -42,22 +42,21 @@ class Biaffine(nn.Module):
 
     def distributions(self, sentences: Sequence[Words]) -> list[OverTrees]:
         """For each sentence, the distribution over its trees, and the best label of each arc."""
-        found: list = [None] * len(sentences)
-        for numbers, arcs, labels in self._scored(sentences, "scoring arcs"):
-            for number, scores, of_arc in zip(numbers, arcs, labels, strict=True):
-                found[number] = OverTrees(scores, of_arc, self.labels)
-        return found
+        distributions: list = [None] * len(sentences)
+        for number, scores, labels in self._scored(sentences, "scoring arcs"):
+            distributions[number] = OverTrees(scores, labels, self.labels)
+        return distributions
 
     def parse(self, sentences: Sequence[Sentence]) -> list[Sentence]:
         """The sentences with their best projective trees, and the best label of each arc."""
-        found: list = [None] * len(sentences)
-        for numbers, arcs, labels in self._scored([sentence.words for sentence in sentences], "parsing"):
-            for number, scores, of_arc in zip(numbers, arcs, labels, strict=True):
-                heads = best_tree(scores)
-                chosen = of_arc[1 + np.arange(len(heads)), heads]
-                tree = heads.tolist(), [self.labels[label] for label in chosen.tolist()]
-                found[number] = with_tree(sentences[number], *tree)
-        return found
+        parsed = list(sentences)
+        for number, scores, labels in self._scored([sentence.words for sentence in sentences], "parsing"):
+            heads = best_tree(scores)
+            chosen = labels[1 + np.arange(len(heads)), heads]
+            parsed[number] = with_tree(
+                parsed[number], heads.tolist(), [self.labels[label] for label in chosen.tolist()]
+            )
+        return parsed
 
     def scores(self, sentences: Sequence[Words]) -> tuple[Float[Tensor, "B T T"], Float[Tensor, "B T T R"]]:
         """For each word d and each head h, the score [d, h] of the arc, and the scores of its labels."""
@@ -66,19 +65,15 @@ class Biaffine(nn.Module):
             warnings.simplefilter("ignore")  # about names that PyTorch has changed since supar was written
             return self.network(words, features)
 
-    def _scored(
-        self, sentences: Sequence[Words], what: str
-    ) -> Iterator[tuple[list[int], list[np.ndarray], list[np.ndarray]]]:
-        """Yield batches: numbers of sentences, their arc scores [h, d], and the best label of each arc [d, h]."""
+    def _scored(self, sentences: Sequence[Words], what: str) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """Yield the number of each sentence, its arc scores [h, d], and the best label of each arc [d, h]."""
         self.eval()
         for numbers in in_groups(sentences, len(self.labels), what):
             # Not a decorator: if the tests wrap the function to check types, PyTorch does not see a generator.
             with torch.no_grad():
                 arcs, labels = self.scores([sentences[number] for number in numbers])
-            lengths = [len(sentences[number]) + 1 for number in numbers]
             best = self.choosable[labels[..., self.choosable].argmax(-1)].cpu().numpy()
-            arcs = arcs.double().cpu().numpy()
-            matrices = [scores[:n, :n].T for n, scores in zip(lengths, arcs, strict=True)]
-            for number, scores in zip(numbers, matrices, strict=True):
-                require_numbers(scores, self.name, sentences[number])
-            yield numbers, matrices, [of_arc[:n, :n] for n, of_arc in zip(lengths, best, strict=True)]
+            for number, scores, of_arcs in zip(numbers, arcs.double().cpu().numpy(), best, strict=True):
+                size = len(sentences[number]) + 1
+                require_numbers(scores[:size, :size], self.name, sentences[number])
+                yield number, scores[:size, :size].T, of_arcs[:size, :size]

@@ -1,4 +1,4 @@
-"""How supar's networks read words: the numbers of words, and those of their characters or pieces.
+"""The input of supar's networks: the numbers of words, and those of their characters or pieces.
 
     fields = word_fields(entries)                                  of a parser that is trained here
     column_of(fields[0], [["There", "is"], ["Yes"]])               <bos> There is / <bos> Yes <pad>
@@ -20,7 +20,7 @@ from dtglib.data.treebank import Treebank, Words
 from dtglib.parsing.from_supar import BOS, PAD, UNK, Field, SubwordField, Vocab
 
 LONGEST_WORD = 20  # characters; the rest of a word is not read
-SCORES = 4_000_000  # the most scores (of pairs of words with their labels) in a batch: 16 MB, or one long sentence
+SCORES = 4_000_000  # the most scores (of pairs of words and labels) in a batch, 16 MB, unless a sentence has more
 
 # The vocabularies of a parser: {"words": [...], "chars": [...], "labels": [...]}.
 Entries = dict[str, list[str]]
@@ -34,7 +34,7 @@ def words_and_letters(treebank: Treebank, rarest: int) -> Entries:
 
 
 def word_fields(entries: Entries, end: str | None = None) -> list[Field]:
-    """The fields of words and of their characters; if an end is named, it stands after each sentence."""
+    """The fields of words and of their characters; `end`, if given, is a mark after each sentence."""
     words = Field("words", pad=PAD, unk=UNK, bos=BOS, eos=end, lower=True)
     letters = SubwordField("chars", pad=PAD, unk=UNK, bos=BOS, eos=end, fix_len=LONGEST_WORD)
     for field in (words, letters):
@@ -51,8 +51,8 @@ def column_of(field: Field, sentences: Sequence[Words]) -> np.ndarray:
 
     def looked_up(entries: Sequence[str]) -> list[int]:
         # A word of the text that is spelled like <pad> is still a word. The vocabulary is supar's, or a dict.
-        known, special = field.vocab, field.specials
-        return [known[e] if e in known and e not in special else field.unk_index for e in entries]
+        known = field.vocab
+        return [known[e] if e in known and e not in field.specials else field.unk_index for e in entries]
 
     has_pieces = isinstance(field, SubwordField)
     after = [] if field.eos is None else [[field.eos_index]]
@@ -60,7 +60,7 @@ def column_of(field: Field, sentences: Sequence[Words]) -> np.ndarray:
     for words in sentences:
         if has_pieces:
             pieces = (looked_up(field.preprocess(word))[: field.fix_len or None] for word in words)
-            numbers = [found or [field.unk_index] for found in pieces]
+            numbers = [word or [field.unk_index] for word in pieces]
         else:
             numbers = [[number] for number in looked_up(field.preprocess(words))]
         rows.append([[field.bos_index], *numbers, *after])
@@ -79,7 +79,7 @@ def encoded(fields: Sequence[Field], sentences: Sequence[Words], device: torch.d
 
 
 def in_groups(sentences: Sequence[Words], labels: int, what: str) -> Iterator[list[int]]:
-    """The numbers of the sentences in groups of like length, in which there are at most SCORES scores."""
+    """The numbers of the sentences in groups of similar length, each with at most SCORES scores."""
     for number, words in enumerate(sentences, start=1):
         require(len(words), f"sentence {number} has no words; leave it out")
     order = sorted(range(len(sentences)), key=lambda number: len(sentences[number]))
@@ -87,7 +87,7 @@ def in_groups(sentences: Sequence[Words], labels: int, what: str) -> Iterator[li
         while order:
             longest = len(sentences[order[-1]]) + 1
             count = max(1, SCORES // (longest**2 * labels))
-            numbers = order[-count:]  # the longest come first, so that a lack of memory shows at once
+            numbers = order[-count:]  # the longest come first, so that a lack of memory shows early
             del order[-count:]
             yield numbers
             bar.update(len(numbers))

@@ -1,16 +1,16 @@
 """Exact inference over forests: sums, the best trees, samples with and without replacement.
 
 A forest has nodes, and each node a set of trees. A node has options; an option has a score, and at most two nodes that
-stand before it in the forest. A tree of a node is one of its options, with a tree of each of the option's nodes; its
-score is the sum of its options' scores, and its probability is proportional to the exponential of its score. The last
-node has the trees that are asked for. Different choices must be different trees, so to enumerate choices is to
-enumerate trees. projective.py makes forests of dependency trees, spans.py of constituency trees. A small one has two
-options for the whole, of which the second has a node with two options, so there are three trees:
+come before it in the forest. A tree of a node is one of its options, with a tree of each of the option's nodes; its
+score is the sum of its options' scores, and its probability is proportional to the exponential of its score. The trees
+of the forest are those of the last node. Different choices must be different trees, so that choices can be enumerated
+instead of trees. projective.py makes forests of dependency trees, spans.py of constituency trees. A small forest has
+two options for the whole, of which the second has a node with two options, so it has three trees:
 
     >>> forest = Forest(np.array([0, 2, 4]), np.log([1.0, 2.0, 3.0, 4.0]), np.array([-1, -1, -1, 0]), np.full(4, -1))
     >>> round(float(np.exp(log_partition(forest))))       # 3 + 4 * (1 + 2)
     15
-    >>> marginals(forest).round(2).tolist()               # of each option
+    >>> log_partition_and_marginals(forest)[1].round(2).tolist()
     [0.27, 0.53, 0.2, 0.8]
     >>> best_trees(forest, 9).tolist()                    # the options of each tree, the best tree first
     [[3, 1], [3, 0], [2, -1]]
@@ -30,8 +30,8 @@ from dtglib.basics.jit import njit
 
 NOTHING = -1  # in place of a node, or of a choice
 
-# What is computed for a node: the sum over its trees (and samples), or the best. These are numbers because a kernel
-# that takes functions as arguments cannot be cached; see jit.py.
+# The value of a node: the sum over its trees (also for samples), or the best of them. These are numbers because a
+# kernel with functions as arguments cannot be cached; see jit.py.
 SUM, BEST = range(2)
 
 
@@ -49,13 +49,8 @@ def log_partition(forest: Forest) -> float:
     return float(_chart(forest, SUM)[-1])
 
 
-def marginals(forest: Forest) -> np.ndarray:
-    """The probability of every option."""
-    return log_partition_and_marginals(forest)[1]
-
-
 def log_partition_and_marginals(forest: Forest) -> tuple[float, np.ndarray]:
-    """Both at once; the marginals are the gradient of the first by the scores."""
+    """`log_partition`, and the probability of every option, which is its gradient by the scores."""
     chart = _chart(forest, SUM)
     shares = _marginals(forest, chart) if chart[-1] > -np.inf else np.zeros_like(forest.score)
     return float(chart[-1]), shares
@@ -97,7 +92,7 @@ def _log_sum(values):
 
 @njit
 def _options(forest, chart, node, out):
-    """Write the score of each option of a node, with what is below it, into `out`; return their number."""
+    """Write the score of each option of a node, including the nodes below, into `out`; return their number."""
     first, last = forest.first[node], forest.first[node + 1]
     for option in range(first, last):
         value = forest.score[option]
@@ -119,14 +114,14 @@ def _room(forest):
 
 
 @njit(nogil=True)
-def _chart(forest, asked):
+def _chart(forest, kind):
     """The combined score of all trees of every node."""
     nodes = len(forest.first) - 1
     chart, out = np.full(nodes, -np.inf), np.empty(_room(forest))
     for node in range(nodes):
         values = out[: _options(forest, chart, node, out)]
         if len(values):
-            chart[node] = _log_sum(values) if asked == SUM else values.max()
+            chart[node] = _log_sum(values) if kind == SUM else values.max()
     return chart
 
 
@@ -224,18 +219,18 @@ def _gumbel_of_rest(key, rest, before, span, random):
 
 @njit
 def _exclude_taken(values, first, opened, taken, earlier):
-    """Exclude the options that the opened set lacks, because trees with them were found, or put aside, before."""
+    """Exclude the options that the opened set lacks, because earlier trees and sets have them."""
     while opened:
         values[taken[opened] - first] = -np.inf
         opened = earlier[opened]
 
 
 @njit(nogil=True)
-def _search(forest, chart, count, key_of_all, asked, random):
-    """Again and again, open the set of trees with the largest key, take its first tree, and put the rest aside.
+def _search(forest, chart, count, key_of_all, kind, random):
+    """Repeatedly open the set of trees with the largest key, return its first tree, and divide the rest into sets.
 
     A set has the trees that make the same choices as an earlier tree up to some place, and there choose none of the
-    options that were taken before. Set 0 has all trees.
+    options that were chosen before. Set 0 has all trees.
     """
     places = _places(forest)
     room = count * places + 1
@@ -246,11 +241,11 @@ def _search(forest, chart, count, key_of_all, asked, random):
     todo, out = np.empty(places + 1, np.int64), np.empty(_room(forest))
     if chart[-1] == -np.inf:
         return choices[:0]
-    sets, found, heap = 1, 0, [(-key_of_all, 0)]
-    while heap and found < count:
+    sets, done, heap = 1, 0, [(-key_of_all, 0)]
+    while heap and done < count:
         negative, opened = heapq.heappop(heap)
         key, shared = -negative, place_of[opened]
-        choices[found, :shared] = choices[tree_of[opened], :shared]
+        choices[done, :shared] = choices[tree_of[opened], :shared]
         todo[0] = len(chart) - 1
         depth, place, log_prob = 1, 0, 0.0
         while depth:
@@ -261,21 +256,21 @@ def _search(forest, chart, count, key_of_all, asked, random):
             if place == shared:
                 _exclude_taken(values, first, opened, taken, earlier)
             if place >= shared:
-                choices[found, place] = first + (_draw(values, random) if asked == SUM else values.argmax())
-            chosen = choices[found, place]
+                choices[done, place] = first + (_draw(values, random) if kind == SUM else values.argmax())
+            chosen = choices[done, place]
             value = values[chosen - first]
             values[chosen - first] = -np.inf
             if place >= shared and values.max() > -np.inf:
-                if asked == SUM:
+                if kind == SUM:
                     rest = _gumbel_of_rest(key, values, log_prob, span, random)
                 else:
                     rest = key - value + values.max()
-                tree_of[sets], place_of[sets], taken[sets] = found, place, chosen
+                tree_of[sets], place_of[sets], taken[sets] = done, place, chosen
                 earlier[sets] = opened if place == shared else 0
                 heapq.heappush(heap, (-rest, sets))
                 sets += 1
             log_prob += value - span
             depth = _go_on(forest, chosen, todo, depth - 1)
             place += 1
-        found += 1
-    return choices[:found]
+        done += 1
+    return choices[:done]

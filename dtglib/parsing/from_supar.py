@@ -1,4 +1,4 @@
-"""All our imports from supar, which is old and optional; if it is missing, a UserError says how to install it."""
+"""All imports from supar, which is old and optional; if it is missing, a UserError says how to install it."""
 
 from dtglib.basics.errors import UserError
 

@@ -1,4 +1,4 @@
-"""What all parsers that are trained here share: their sizes, their folders, and the sentences that they learn from.
+"""The common parts of all parsers that are trained here: their sizes, their folders, and their training data.
 
     parser.yaml, parser.json, parser.safetensors        the config, the vocabularies, the weights
 
@@ -29,7 +29,7 @@ CONFIG_FILE, ENTRIES_FILE, WEIGHTS_FILE = "parser.yaml", "parser.json", "parser.
 
 @dataclass(frozen=True)
 class EncoderConfig:
-    """The size of what reads the words; the defaults are supar's."""
+    """The size of the encoder of words; the defaults are supar's."""
 
     word_width: int = 100  # of a word's embedding, and of the vector from its characters
     character_width: int = 50
@@ -37,7 +37,7 @@ class EncoderConfig:
     lstm_width: int = 400  # in each direction
     label_width: int = 100
     parser_dropout: float = 0.33
-    rarest: int = 2  # occurrences of a word for an embedding of its own; rarer words have only their characters
+    rarest: int = 2  # the fewest occurrences of a word with its own embedding; rarer words have only their characters
 
     def __post_init__(self) -> None:
         require_positive(self, "lstm_layers", "rarest", "word_width", "character_width", "lstm_width", "label_width")
@@ -45,7 +45,7 @@ class EncoderConfig:
 
 
 def encoder_arguments(config: EncoderConfig, words: int, letters: int) -> dict[str, Any]:
-    """The arguments of supar's networks that the encoder needs; `words` and `letters` are sizes of vocabularies."""
+    """The arguments of supar's networks for the encoder; `words` and `letters` are sizes of vocabularies."""
     return {
         "n_words": words,
         "n_chars": letters,
@@ -71,7 +71,7 @@ class KeptParser:
     network: torch.nn.Module
 
     def save(self, folder: str | Path) -> None:
-        """Write config, entries and weights into a folder; the weights last, so that a folder with them is whole."""
+        """Write config, entries and weights into a folder; the weights come last, so a folder with them is complete."""
         folder = Path(folder)
         with write_atomically(folder / ENTRIES_FILE) as file:
             json.dump(self.entries, file, ensure_ascii=False)
@@ -99,18 +99,18 @@ def _read_entries(path: Path) -> Entries:
         lists = [entries[key] for key in ("words", "chars", "labels")]
         if all(isinstance(entry, str) for kind in lists for entry in kind) and lists[2]:
             return entries
-        what = "its words, chars and labels are no lists of texts"
+        problem = "its words, chars and labels are not lists of texts"
     except OSError as error:
-        what = error.strerror
+        problem = error.strerror
     except (ValueError, KeyError, TypeError) as error:
-        what = repr(error)
-    raise UserError(f"{path}: {what}; put back the file that the parser was saved with, or train it again")
+        problem = repr(error)
+    raise UserError(f"{path}: {problem}; put back the file that the parser was saved with, or train it again")
 
 
 class ParserExamples(ABC):
     """Training data for a parser: the sentences of a treebank that have a tree and are not too long."""
 
-    marks: ClassVar[int] = 1  # how many of them a network reads around the words of a sentence
+    marks: ClassVar[int] = 1  # the number of marks that a network reads around the words of a sentence
 
     def __init__(self, entries: Entries, treebank: Treebank, longest: int | None = None) -> None:
         self.number_of = {label: number for number, label in enumerate(entries["labels"])}
@@ -141,7 +141,7 @@ class ParserExamples(ABC):
 
     @property
     def summary(self) -> str:
-        """The numbers of sentences and words, and what was left out, in words."""
+        """A line with the numbers of sentences and words, and the sentences that were left out."""
         left_out = f"; left out as too long: {len(self.too_long)} ({shortened(self.too_long)})" if self.too_long else ""
         return f"{len(self)} sentences, {sum(map(len, self.words))} words{left_out}"
 
@@ -158,6 +158,6 @@ class ParserExamples(ABC):
         return by_length(self.lengths, positions, random)
 
     def padded(self, numbers: np.ndarray, part: int, filling: int = 0) -> Tensor:
-        """One part of these sentences' trees, a row each."""
+        """One part of the trees of these sentences, a row for each sentence."""
         rows = [self.trees[number][part] for number in numbers]
         return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=filling)

@@ -1,7 +1,7 @@
 """Load any parser, from a folder, from a file, or by name.
 
 parser = load_parser("parser-ud")               or "runs/parsers/strong-1a2b3c4d5e6f"
-parser.parse(sentences)                         with trees; propose.py draws some
+parser.parse(sentences)                         the sentences with their best trees; propose.py draws others
 """
 
 import os
@@ -16,9 +16,9 @@ from dtglib.basics.released import folder_named
 def load_parser(name: str | Path) -> Any:
     """Load a parser of this package (a folder, or a released name), or of supar's (a file, or a published name).
 
-    It is a Biaffine, or a SpanParser; both propose trees (propose.py).
+    All of them propose trees (propose.py).
     """
-    # Imported here: supar takes seconds to import, and may be missing on machines that parse nothing.
+    # Imported here: the import of supar takes seconds, and supar may be missing on machines that do not parse.
     from dtglib.parsing.kinds import load_trained
     from dtglib.parsing.published import load_published
 

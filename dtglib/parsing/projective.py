@@ -6,10 +6,10 @@ score is the sum of its arcs' scores, and its probability is proportional to the
 
 All functions use one chart (Eisner 1996). A tree is built from four kinds of spans: an arc between i and j, in either
 direction, with all words between them; and a head with all its descendants on one side of it. Every tree has exactly
-one derivation, which chooses where each span is split in two; so to enumerate choices is to enumerate trees.
+one derivation, which chooses where each span is split in two, so that choices can be enumerated instead of trees.
 
     There is a difference       the whole: the root is "is" (2); left of it [1, 2], right of it [2, 4]
-                                [2, 4]: the outermost dependent is "difference" (4): arc 2 -> 4, and nothing beyond
+                                [2, 4]: the outermost dependent is "difference" (4): arc 2 -> 4, and no word after it
                                 arc 2 -> 4: the words from 2 to 4 are split into 2 | a difference
 
     >>> scores, arcs = np.zeros((5, 5)), ((2, 0, 4, 2), (1, 2, 3, 4))
@@ -41,14 +41,14 @@ ARC_RIGHT, ARC_LEFT, DONE_RIGHT, DONE_LEFT = range(4)
 class Trees(NamedTuple):
     """Trees of one sentence, one per row, with their log-probabilities in the distribution over all trees.
 
-    If a parser labels arcs, each arc has the label that it finds best.
+    If a parser labels arcs, each arc has its best label.
     """
 
     heads: np.ndarray  # (trees, words)
     log_probs: np.ndarray
     labels: np.ndarray | None = None  # (trees, words): the number of each arc's label
     names: Sequence[str] = ()  # of the labels
-    fills = "heads"  # the field of a sentence that such trees are for
+    fills = "heads"  # the field of a sentence that such trees belong to
 
     def written(self, words: Sequence[str]) -> list[list[int]]:
         """The heads of each tree."""
@@ -56,18 +56,18 @@ class Trees(NamedTuple):
 
 
 class OverTrees(NamedTuple):
-    """The distribution over the trees of one sentence, as `propose` asks for it."""
+    """The distribution over the trees of one sentence, a `Distribution` (propose.py)."""
 
     scores: np.ndarray
     labels: np.ndarray | None = None  # labels[d, h]: the number of the best label of the arc from h to d
     names: Sequence[str] = ()
 
     def best_trees(self, count: int) -> Trees:
-        """See below."""
+        """The trees of the function `best_trees`, with labels."""
         return self.labelled(best_trees(self.scores, count))
 
     def different_samples(self, count: int, random: np.random.Generator) -> Trees:
-        """See below."""
+        """The trees of the function `different_samples`, with labels."""
         return self.labelled(different_samples(self.scores, count, random))
 
     def labelled(self, trees: Trees) -> Trees:
@@ -95,19 +95,19 @@ def log_partition(scores: ArrayLike) -> float:
 def marginals(scores: ArrayLike) -> np.ndarray:
     """The probability of every arc, as an array with the layout of `scores`."""
     scores = _checked(scores)
-    of_scores = _forest(scores)
-    shares, found = forest.marginals(of_scores.forest), np.zeros_like(scores)
+    of_scores, shares = _forest(scores), np.zeros_like(scores)
+    _, of_options = forest.log_partition_and_marginals(of_scores.forest)
     has_arc = of_scores.word != NOTHING
-    np.add.at(found, (of_scores.head[has_arc], of_scores.word[has_arc]), shares[has_arc])
-    return found
+    np.add.at(shares, (of_scores.head[has_arc], of_scores.word[has_arc]), of_options[has_arc])
+    return shares
 
 
 def best_tree(scores: ArrayLike) -> np.ndarray:
     """The heads of the tree with the highest score."""
-    found = best_trees(scores, 1).heads
-    if not len(found):
+    heads = best_trees(scores, 1).heads
+    if not len(heads):
         raise ValueError("the scores leave no projective tree with one root: too many arcs are minus infinity")
-    return found[0]
+    return heads[0]
 
 
 def samples(scores: ArrayLike, count: int, random: np.random.Generator) -> Trees:

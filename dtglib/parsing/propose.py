@@ -1,10 +1,10 @@
-"""Propose trees for sentences: a parser scores all trees, and some are chosen by their scores.
+"""Propose trees for sentences: a parser scores all trees, and some are drawn, or the best ones are chosen.
 
     for trees in propose(parser, [["There", "is", "a", "difference"]], 300, METHODS["best"]):
         trees.heads, trees.log_probs        different trees, and log q(tree | words) of each
 
-A parser of constituents proposes LabelledTrees instead. The paper draws 300 trees of a
-sentence without replacement; the 300 best trees never have less mass in q.
+Other kinds of parsers propose trees of other classes. The paper draws 300 trees of a sentence without replacement; the
+300 best trees never have less mass in q.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Distribution(Protocol):
-    """A parser's distribution over the trees of one sentence; the trees of a result are of one kind."""
+    """A parser's distribution over the trees of one sentence."""
 
     def best_trees(self, count: int) -> Any: ...
 
@@ -32,10 +32,10 @@ class Distribution(Protocol):
 
 @runtime_checkable
 class Proposer(Protocol):
-    """A parser of whatever kind."""
+    """A parser of any kind."""
 
     name: str
-    fills: str  # the field of a sentence for which it finds trees
+    fills: str  # the field of a sentence that it predicts
 
     def distributions(self, sentences: Sequence[Words]) -> Sequence[Distribution]: ...
 
@@ -59,11 +59,11 @@ METHODS: dict[str, Method] = {"sample": sample, "best": best}
 
 def favourites(parser: "Biaffine", sentences: Sequence[Words]) -> list[np.ndarray]:
     """The heads of the best tree of each sentence."""
-    require(parser.fills == "heads", f"parser {parser.name} finds constituents, and heads are needed; take another")
+    require(parser.fills == "heads", f"parser {parser.name} predicts {parser.fills}, not heads; use another parser")
     return [best_tree(scores) for scores in parser.arc_scores(sentences)]
 
 
-AT_ONCE = 64  # consecutive sentences that a parser scores together
+SENTENCES_PER_CALL = 64  # of the parser
 
 
 def propose(
@@ -71,9 +71,10 @@ def propose(
 ) -> Iterator[Any]:
     """`count` different trees of each sentence, or all, if there are fewer; `first` is the first sentence's number.
 
-    A part of a corpus that starts at a multiple of AT_ONCE gets the trees that it has in the whole.
+    A part of a corpus has the same trees as in the whole, if it starts at a multiple of SENTENCES_PER_CALL.
     """
-    for start in range(0, len(sentences), AT_ONCE):
-        for number, trees in enumerate(parser.distributions(sentences[start : start + AT_ONCE]), first + start):
+    size = SENTENCES_PER_CALL
+    for start in range(0, len(sentences), size):
+        for number, trees in enumerate(parser.distributions(sentences[start : start + size]), first + start):
             # Each sentence has its own generator, so that its trees do not depend on the sentences before it.
             yield method(trees, count, np.random.default_rng([seed, number]))

@@ -5,7 +5,7 @@
     train(parser, TreebankExamples(entries, treebank), ...)     the loop that also trains the language models
     parser = Trained.load(folder)                               see kept.py
 
-The network is supar's; its training loop and files are not used, because a killed training cannot be resumed, and
+The network is supar's. Its training loop and files are not used, because an interrupted training cannot be resumed, and
 unpickling a file executes code in it. The loss is the cross-entropy of each word's head among all words, plus that of
 its label. Non-projective trees can be used, because heads are predicted independently.
 """
@@ -47,7 +47,7 @@ def entries_of(treebank: Treebank, rarest: int) -> Entries:
 
 
 class Gold(NamedTuple):
-    """Sentences with their gold heads and labels, a row each; 0 for ROOT and padding."""
+    """Sentences with their gold heads and labels, a row for each sentence; 0 for ROOT and padding."""
 
     sentences: list[Words]
     heads: Tensor
@@ -66,7 +66,7 @@ class Gold(NamedTuple):
 
 
 class Trained(KeptParser, Biaffine):
-    """A parser with supar's network, to be trained here."""
+    """A parser with supar's network that is trained here."""
 
     config_class = ParserConfig
 
@@ -85,7 +85,7 @@ class Trained(KeptParser, Biaffine):
         """The nats of all heads and labels: their sum, and each as a part."""
         arcs, labels = self.scores(batch.sentences)
         of_heads = cross_entropy(arcs[batch.is_word].float(), batch.heads[batch.is_word], reduction="sum")
-        # Labels that do not occur in the training data (-1) do not count.
+        # Labels that do not occur in the training data (-1) have no loss.
         known = batch.is_word & (batch.labels >= 0)
         of_gold_arc = labels[known][torch.arange(int(known.sum())), batch.heads[known]]
         of_labels = cross_entropy(of_gold_arc.float(), batch.labels[known], reduction="sum")
@@ -97,7 +97,7 @@ class TreebankExamples(ParserExamples):
     """Training data for a parser of arcs: the sentences of a treebank that have heads."""
 
     def has_tree(self, sentence: Sentence) -> bool:
-        """Whether it has heads."""
+        """True if it has heads."""
         return sentence.heads is not None
 
     def tree_of(self, sentence: Sentence) -> tuple[Tensor, Tensor]:

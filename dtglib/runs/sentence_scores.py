@@ -28,7 +28,7 @@ from dtglib.evaluate.tightness import tightness
 from dtglib.families.base import family, family_name_in, family_of, load_model, module_of
 from dtglib.network.saved import WEIGHTS_FILE
 from dtglib.parsing.parser import known_as, load_parser
-from dtglib.parsing.propose import AT_ONCE, METHODS, propose
+from dtglib.parsing.propose import METHODS, SENTENCES_PER_CALL, propose
 from dtglib.runs.cache import Computed, cached_rows, digest_of
 from dtglib.runs.settings import Settings
 from dtglib.training.distributed import device_at_hand
@@ -91,7 +91,7 @@ def scores_of(
     about = {"what": "log p", "trees": trees, "method": method, "seed": seed, "widths": widths}
     about["sentences"] = digest_of([(sentence.words, sentence.translation) for sentence in sentences])
     is_searched = family(family_name_in(model_folder)).likelihood.needs_search
-    at_once = (widths or DEFAULT_WIDTHS).at_once if is_searched else AT_ONCE
+    at_once = (widths or DEFAULT_WIDTHS).at_once if is_searched else SENTENCES_PER_CALL
     computed = Computed(list(map(len, words)), load, at_once)
     rows = cached_scores("scores", Inputs(model_folder, parser, about), computed, is_kept)
     return [SentenceScore(**{**row, "best": row["best"] and tuple(row["best"])}) for row in rows]

@@ -20,7 +20,7 @@ from dtglib.basics.errors import require
 from dtglib.basics.record import Row
 from dtglib.data.treebank import Sentence, Treebank, Words, with_tree
 from dtglib.parsing.parser import known_as, load_parser
-from dtglib.parsing.propose import AT_ONCE, METHODS, propose
+from dtglib.parsing.propose import METHODS, SENTENCES_PER_CALL, propose
 from dtglib.runs.cache import Computed, cached_rows, digest_of
 
 BATCH = 1000  # sentences that are parsed before any of them is written
@@ -90,7 +90,7 @@ def _best_trees(parser: Any, sentences: Sequence[Sentence]) -> Callable[[slice],
 
 
 def _rows(
-    parser: Path | str, about: Row, sentences: Sequence[Words], load: Load, at_once: int = AT_ONCE, is_kept: bool = True
+    parser: Path | str, about: Row, sentences: Sequence[Words], load: Load, at_once: int = SENTENCES_PER_CALL, is_kept: bool = True
 ) -> list[Row]:
     identity = {**about, "parser": known_as(parser), "sentences": digest_of(sentences)}
     computed = Computed(list(map(len, sentences)), load, at_once, "parsing")

@@ -250,7 +250,7 @@ def test_the_wrong_kind_of_parser_is_an_error_that_says_so(by_heart):
     (trees,) = untrained().distributions([words])
     with pytest.raises(UserError, match="sums over dependency trees, and its parser proposes constituents"):
         list(family("dtg").likelihood.scores(dtg, [Sentence(words)], [trees.best_trees(1)]))
-    with pytest.raises(UserError, match="finds constituents, and heads are needed"):
+    with pytest.raises(UserError, match="predicts brackets, not heads"):
         favourites(by_heart, [words])
     plm = symbols_in(family("plm"), None, Treebank([Sentence(words, brackets="(X (X a))")], Counter()))
     with pytest.raises(UserError, match="the parser proposes the label 'NP', which no training tree of the model has"):
