@@ -486,7 +486,7 @@ DAMAGES = {
     "entries without labels": (lambda f: edited(f / ENTRIES_FILE, "labels", "label"), r"parser\.json: KeyError"),
     "entries of a text": (
         lambda f: (f / ENTRIES_FILE).write_text('{"words": "a", "chars": [], "labels": []}'),
-        r"parser\.json: its words, chars and labels are no lists of texts",
+        r"parser\.json: its words, chars and labels are not lists of texts",
     ),
     "entries in another encoding": (lambda f: (f / ENTRIES_FILE).write_bytes(b"\xff\xfe{"), r"parser\.json: "),
     "another size in the config": (

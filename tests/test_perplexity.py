@@ -84,7 +84,7 @@ def test_an_impossible_sentence_has_infinite_perplexity(log_prob):
 
 
 def test_the_perplexity_of_no_sentences_is_an_error():
-    with pytest.raises(UserError, match=r"^there is no sentence to be predicted$"):
+    with pytest.raises(UserError, match=r"^there are no sentences$"):
         perplexity(iter([]))
 
 
