@@ -38,18 +38,18 @@ def test_numbers_are_decimal(number):
 
 @pytest.mark.parametrize("name", ["no-obj_no-comma", "that_no-gap", "1 < 2", "[&]", "été"])
 def test_names_of_conditions_have_any_character_but_percent(name):
-    assert parse(f"(3;%{name}%) > 0").asked == ((3, name),)
+    assert parse(f"(3;%{name}%) > 0").surprisals == ((3, name),)
 
 
 def test_spaces_are_ignored():
     tight, loose = "[(1;%a%)+(1;%b%)]<(1;%c%)", "  [ ( 1 ; % a % )\t+ (1 ;%b %) ]\n <  ( 1;%c% )  "
-    assert parse(tight).asked == parse(loose).asked == ((1, "a"), (1, "b"), (1, "c"))
+    assert parse(tight).surprisals == parse(loose).surprisals == ((1, "a"), (1, "b"), (1, "c"))
     assert parse(tight).holds(look) and parse(loose).holds(look)
 
 
 def test_surprisals_are_listed_once_in_the_order_of_the_text():
     text = " (2;%b%) > (1;%a%) & (1;%a%) < (*;%b%) & (2;%b%) > 0 "
-    assert parse(text).asked == ((2, "b"), (1, "a"), (ALL_REGIONS, "b"))
+    assert parse(text).surprisals == ((2, "b"), (1, "a"), (ALL_REGIONS, "b"))
     assert parse(text).text == text
 
 
@@ -163,7 +163,7 @@ def surprisals_in(tree: tuple) -> set[tuple[str, str]]:
 def test_a_random_formula_has_the_value_of_its_tree(dialect, tree, surprisals, random):
     formula = parse(written(tree, dialect, random), dialect)
     assert formula.holds(lambda region, name: surprisals[str(region or "*"), name]) is value(tree, surprisals)
-    assert {(str(region or "*"), condition) for region, condition in formula.asked} == surprisals_in(tree)
+    assert {(str(region or "*"), condition) for region, condition in formula.surprisals} == surprisals_in(tree)
 
 
 @given(st.text("[]()|&<>=+-*;%ab01. ", max_size=20))
@@ -267,7 +267,7 @@ def test_a_formula_is_finite_if_all_that_it_asks_for_is(bad):
         return lambda *atom: bad if atom == (region, condition) else 1.0
 
     assert is_finite(formula, lambda *_: 1.0)
-    assert [is_finite(formula, only(*atom)) for atom in formula.asked] == [False] * 3
+    assert [is_finite(formula, only(*atom)) for atom in formula.surprisals] == [False] * 3
     assert is_finite(formula, only(2, "b"))  # it is not in the formula
     assert is_finite(parse("1 < 2"), lambda *_: bad)
 
@@ -327,7 +327,7 @@ def test_public_formulas_have_the_values_of_functions_written_by_hand(data, name
     for formula, expected in zip(formulas, BY_HAND[name], strict=True):
         outcomes = set()
         for _ in range(400):
-            drawn = {atom: random.choice([0.0, 1.0, 1.0005, 2.0, 3.5]) for atom in formula.asked}
+            drawn = {atom: random.choice([0.0, 1.0, 1.0005, 2.0, 3.5]) for atom in formula.surprisals}
             surprisal = lambda *atom, drawn=drawn: drawn[atom]  # noqa: E731
             assert formula.holds(surprisal) == expected(surprisal), (formula.text, drawn)
             outcomes.add(formula.holds(surprisal))

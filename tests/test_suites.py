@@ -628,7 +628,7 @@ def test_some_critical_regions_of_public_suites_have_several_words(public):
         for s in public
         for i in s.items
         for formula in s.predictions
-        for region, condition in formula.asked
+        for region, condition in formula.surprisals
         if len(i.conditions[condition][region - 1]) > 1
     }
     assert {"subordination", "mvrr", "npz_obj", "cleft", "fgd_pp", "nn-nv-rpl"} <= several

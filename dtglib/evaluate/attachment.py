@@ -35,7 +35,7 @@ def every_word(word: str) -> bool:
 
 
 def is_no_punctuation(word: str) -> bool:
-    """Whether a word has a character that Unicode does not class as punctuation."""
+    """True if a word has a character that is not punctuation in Unicode."""
     return not all(unicodedata.category(sign).startswith("P") for sign in word)
 
 

@@ -1,7 +1,7 @@
 """The formulas of SyntaxGym's test suites, which are conditions on the surprisals of an item's regions.
 
     >>> formula = parse("[(5;%mismatch%) > (5;%match%)] & [(*;%match%) < 90.5]")
-    >>> formula.asked                           # the regions and conditions that it mentions
+    >>> formula.surprisals                           # the regions and conditions that it mentions
     ((5, 'mismatch'), (5, 'match'), (0, 'match'))
     >>> formula.holds(lambda region, condition: 9.1 if condition == "mismatch" else 2.3)    # the surprisal of each
     True
@@ -51,7 +51,7 @@ class Formula(NamedTuple):
     """A condition on surprisals."""
 
     text: str
-    asked: tuple[tuple[int, str], ...]  # region (ALL_REGIONS: all of them) and condition
+    surprisals: tuple[tuple[int, str], ...]  # region (ALL_REGIONS: all of them) and condition
     holds: Callable[[Look], bool]
     depends: bool  # whether it means different things in the two dialects
 
@@ -86,19 +86,19 @@ def dialect_of(texts: Iterable[str]) -> Dialect:
 
 def parse(text: str, dialect: Dialect = SQUARE) -> Formula:
     """Parse a formula; a UserError says what is wrong with it, and where."""
-    reader = _Reader(text, dialect)
+    reader = _FormulaReader(text, dialect)
     try:
         tree = reader.formula()
-        depends = _Reader(text, SQUARE).formula() != _Reader(text, ROUND).formula()
+        depends = _FormulaReader(text, SQUARE).formula() != _FormulaReader(text, ROUND).formula()
         _value(tree, lambda *surprisal: 0.0)  # a chain may be too long for this
     except RecursionError:
         raise UserError(f"the formula {text[:80]!r} is too long, or nested too deeply, to be read") from None
-    return Formula(text, tuple(dict.fromkeys(reader.asked)), lambda look: _value(tree, look), depends)
+    return Formula(text, tuple(dict.fromkeys(reader.surprisals)), lambda look: _value(tree, look), depends)
 
 
 def is_finite(formula: Formula, look: Look) -> bool:
-    """Whether all surprisals that the formula asks for are finite."""
-    return all(math.isfinite(look(*surprisal)) for surprisal in formula.asked)
+    """True if all surprisals in the formula are finite."""
+    return all(math.isfinite(look(*surprisal)) for surprisal in formula.surprisals)
 
 
 def _value(tree: Tree, look: Look) -> float | bool:
@@ -110,11 +110,11 @@ def _value(tree: Tree, look: Look) -> float | bool:
     return OPERATORS[sign](_value(left, look), _value(right, look))
 
 
-class _Reader:
+class _FormulaReader:
     """A parser by precedence climbing."""
 
     def __init__(self, text: str, dialect: Dialect) -> None:
-        self.text, self.strength, self.asked = text.strip(), dialect.strength, []
+        self.text, self.strength, self.surprisals = text.strip(), dialect.strength, []
         self.place, self.token, self.sign = 0, None, None
 
     def formula(self) -> Tree:
@@ -173,5 +173,5 @@ class _Reader:
         if token["number"]:
             return float(token["number"])
         region = ALL_REGIONS if token["region"] == "*" else int(token["region"])
-        self.asked.append((region, token["condition"].strip()))
-        return self.asked[-1]
+        self.surprisals.append((region, token["condition"].strip()))
+        return self.surprisals[-1]

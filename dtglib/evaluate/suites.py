@@ -64,10 +64,10 @@ class Suite(NamedTuple):
     @property
     def last_region(self) -> int:
         """The last region that is read."""
-        asked = {region for formula in self.predictions for region, _ in formula.asked}
-        if ALL_REGIONS in asked:
+        regions = {region for formula in self.predictions for region, _ in formula.surprisals}
+        if ALL_REGIONS in regions:
             return max(len(regions) for item in self.items for regions in item.conditions.values())
-        return max(asked)
+        return max(regions)
 
     def words(self, item: SuiteItem, condition: str) -> tuple[str, ...]:
         """The words of an item's condition up to the last region that is read."""
@@ -121,7 +121,7 @@ def _suite(content: Any) -> Suite:
     texts = [prediction["formula"] for prediction in content["predictions"]]
     predictions = tuple(parse(text, dialect_of(texts)) for text in texts)
     require(predictions, "it predicts nothing")
-    require(all(formula.asked for formula in predictions), "a prediction asks for no surprisal")
+    require(all(formula.surprisals for formula in predictions), "a prediction asks for no surprisal")
     items = tuple(_item(item, predictions) for item in content["items"])
     require(items, "it has no items")
     require(len({item.number for item in items}) == len(items), "two of its items have the same number")
@@ -145,7 +145,7 @@ def _item(item: Mapping[str, Any], predictions: Sequence[Formula]) -> SuiteItem:
         conditions[name] = tuple(tuple(tokenize(region["content"])) for region in regions)
         texts[name] = tuple(" ".join(region["content"].split()) for region in regions)
     for formula in predictions:
-        for region, condition in formula.asked:
+        for region, condition in formula.surprisals:
             where = f"item {number}: {formula.text.strip()!r} asks for"
             require(condition in conditions, f"{where} the condition {condition!r}, which is not there")
             require(region <= len(conditions[condition]), f"{where} region {region}, which is not there")

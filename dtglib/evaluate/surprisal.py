@@ -167,7 +167,7 @@ def _surprisal(vocabulary: Vocabulary, words: Sequence[str], read: WordResults) 
 
 
 def is_known(vocabulary: Vocabulary, word: str) -> bool:
-    """Whether a word is in the vocabulary, or can be composed of pieces that are more than single bytes."""
+    """True if a word is in the vocabulary, or can be composed of pieces that are more than single bytes."""
     first = len(vocabulary.reserved)
     unknown = range(first, first + 256) if vocabulary.kind == "pieces" else (UNKNOWN,)
     return not any(number in unknown for number in vocabulary.encode([word]).ids)

@@ -96,10 +96,9 @@ def _options(forest, chart, node, out):
     first, last = forest.first[node], forest.first[node + 1]
     for option in range(first, last):
         value = forest.score[option]
-        if forest.left[option] != NOTHING:
-            value += chart[forest.left[option]]
-        if forest.right[option] != NOTHING:
-            value += chart[forest.right[option]]
+        for below in (forest.left[option], forest.right[option]):
+            if below != NOTHING:
+                value += chart[below]
         out[option - first] = value
     return last - first
 
@@ -107,10 +106,7 @@ def _options(forest, chart, node, out):
 @njit
 def _room(forest):
     """The largest number of options of a node."""
-    most = 1
-    for node in range(len(forest.first) - 1):
-        most = max(most, forest.first[node + 1] - forest.first[node])
-    return most
+    return np.diff(forest.first).max()
 
 
 @njit(nogil=True)
@@ -138,10 +134,9 @@ def _marginals(forest, chart):
         for number in range(count):
             option = forest.first[node] + number
             shares[option] = inner[node] * np.exp(out[number] - chart[node])
-            if forest.left[option] != NOTHING:
-                inner[forest.left[option]] += shares[option]
-            if forest.right[option] != NOTHING:
-                inner[forest.right[option]] += shares[option]
+            for below in (forest.left[option], forest.right[option]):
+                if below != NOTHING:
+                    inner[below] += shares[option]
     return shares
 
 
@@ -151,24 +146,21 @@ def _places(forest):
     most = np.zeros(len(forest.first) - 1, np.int64)
     for node in range(len(most)):
         for option in range(forest.first[node], forest.first[node + 1]):
-            below = 0
-            if forest.left[option] != NOTHING:
-                below += most[forest.left[option]]
-            if forest.right[option] != NOTHING:
-                below += most[forest.right[option]]
-            most[node] = max(most[node], below + 1)
+            choices = 1
+            for below in (forest.left[option], forest.right[option]):
+                if below != NOTHING:
+                    choices += most[below]
+            most[node] = max(most[node], choices)
     return most[-1]
 
 
 @njit
 def _go_on(forest, option, todo, depth):
     """Push the nodes of an option on the agenda; return the agenda's depth."""
-    if forest.left[option] != NOTHING:
-        todo[depth] = forest.left[option]
-        depth += 1
-    if forest.right[option] != NOTHING:
-        todo[depth] = forest.right[option]
-        depth += 1
+    for below in (forest.left[option], forest.right[option]):
+        if below != NOTHING:
+            todo[depth] = below
+            depth += 1
     return depth
 
 

@@ -126,7 +126,7 @@ class ParserExamples(ABC):
 
     @abstractmethod
     def has_tree(self, sentence: Sentence) -> bool:
-        """Whether a parser can learn from a sentence."""
+        """True if a parser can learn from a sentence."""
 
     @abstractmethod
     def tree_of(self, sentence: Sentence) -> tuple[Tensor, ...]:

@@ -16,7 +16,7 @@ from dtglib.parsing.tree_form import TreeForm
 ARCS = "arcs"
 
 
-class Kind(NamedTuple):
+class ParserKind(NamedTuple):
     """A kind of parser."""
 
     title: str
@@ -27,13 +27,13 @@ class Kind(NamedTuple):
     form: TreeForm | None = None  # None: heads
 
 
-def kinds() -> dict[str, Kind]:
+def kinds() -> dict[str, ParserKind]:
     """The kinds of parsers by name: that of arcs, and those that papers bring."""
-    arcs = Kind("biaffine parser", ParserConfig, Trained, entries_of, TreebankExamples)
+    arcs = ParserKind("biaffine parser", ParserConfig, Trained, entries_of, TreebankExamples)
     return {ARCS: arcs} | {name: kind for paper in papers() for name, kind in dict(paper.part("parsers")).items()}
 
 
-def kind_of(config: str | Path, overrides: Mapping[str, Any] | None = None) -> Kind:
+def kind_of(config: str | Path, overrides: Mapping[str, Any] | None = None) -> ParserKind:
     """The kind of parser that a config file describes."""
     name, known = value_of(config, "parser", ARCS, overrides), kinds()
     if name not in known:

@@ -33,17 +33,17 @@ def draw_intervals(
     figure = Picture(figsize=(2.3 * min(across, len(panels)) + 1.5, down * (0.19 * len(names) + 0.8)))
     axes = figure.subplots(down, min(across, len(panels)), sharex=True, sharey=True, squeeze=False).ravel()
     places = {name: place for place, name in enumerate(names)}
-    for one, panel in zip(axes, panels, strict=False):
+    for panel_axes, panel in zip(axes, panels, strict=False):
         for row in rows[rows[columns.panel] == panel].to_dict("records"):
             name, value, low, high = (row[column] for column in columns[1:])
             colour, place = (colours or {}).get(name, BLUE), places[name]
-            one.plot([low, high], [place, place], color=colour, linewidth=1.5)
+            panel_axes.plot([low, high], [place, place], color=colour, linewidth=1.5)
             face = colour if low > 0 or high < 0 else "white"
-            one.plot([value], [place], "o", color=colour, markerfacecolor=face, markersize=4)
-        one.axvline(0, color=GREY, linewidth=0.8, linestyle="--")
-        one.set_title(panel, fontsize=9)
-        one.tick_params(labelsize=8, labelbottom=True)
-        one.spines[["top", "right"]].set_visible(False)
+            panel_axes.plot([value], [place], "o", color=colour, markerfacecolor=face, markersize=4)
+        panel_axes.axvline(0, color=GREY, linewidth=0.8, linestyle="--")
+        panel_axes.set_title(panel, fontsize=9)
+        panel_axes.tick_params(labelsize=8, labelbottom=True)
+        panel_axes.spines[["top", "right"]].set_visible(False)
     for unused in axes[len(panels) :]:
         unused.axis("off")
     axes[0].set(yticks=range(len(names)), yticklabels=names, ylim=(len(names) - 0.5, -0.5))

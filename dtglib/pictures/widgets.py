@@ -6,7 +6,7 @@
     'GEN GEN LEFTARC GEN GEN LEFTARC RIGHTARC RIGHTARC END'
 
 In JupyterLab the fields can be edited, and the output below is updated. It is an ordinary output of its cell, so where
-no widgets are shown (on GitHub, in HTML, in a script) it is still there, for the sentence that the cell names.
+no widgets are shown (on GitHub, in HTML, in a script) it still shows the sentence of the cell.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,10 +53,10 @@ def explore(make: Make, words: Sequence[str], heads: Sequence[int], system: str 
 
 def made(make: Make, system: str, words: str, heads: str) -> Any:
     """The output for the contents of the fields; a UserError says what is wrong with them."""
-    found, tree = words.split(), numbers(heads, "heads")
-    require(len(found) == len(tree), f"{len(found)} words, but {len(tree)} heads; one is wanted for each word")
+    tokens, tree = words.split(), numbers(heads, "heads")
+    require(len(tokens) == len(tree), f"{len(tokens)} words, but {len(tree)} heads; each word needs one")
     as_tree(tree)  # raises an error if the heads are not a tree
-    return make(system, found, tree)
+    return make(system, tokens, tree)
 
 
 def _field(ipywidgets: Any, name: str, value: str) -> Any:

@@ -17,7 +17,7 @@ from dtglib.data.corpora import CorpusConfig, part_of
 from dtglib.families.base import Family
 from dtglib.parsing.fields import Entries
 from dtglib.parsing.kept import WEIGHTS_FILE, EncoderConfig, KeptParser, ParserExamples
-from dtglib.parsing.kinds import Kind, kind_of, kinds
+from dtglib.parsing.kinds import ParserKind, kind_of, kinds
 from dtglib.runs.cache import folder_of
 from dtglib.runs.settings import RunConfig, Settings
 from dtglib.training.networks import best_on_dev, train_network
@@ -33,7 +33,7 @@ class ParserSettings(NamedTuple):
     train: TrainConfig
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ParserKind:
         """The kind of parser that has this config."""
         return next(kind for kind in kinds().values() if kind.config is type(self.parser))
 

@@ -31,7 +31,7 @@ from dtglib.network.transformer import LossPart
 from dtglib.parsing.fields import Entries, encoded, in_groups, require_numbers, word_fields, words_and_letters
 from dtglib.parsing.from_supar import EOS, CRFConstituencyModel
 from dtglib.parsing.kept import EncoderConfig, KeptParser, ParserExamples, encoder_arguments
-from dtglib.parsing.kinds import Kind
+from dtglib.parsing.kinds import ParserKind
 from dtglib.parsing.tree_form import TreeForm
 from dtgpapers.constituency.bracketing import CHAIN, escaped, is_readable, spans_of
 from dtgpapers.constituency.f1 import Constituents, counted
@@ -271,7 +271,7 @@ def _f1(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> float:
 
 BRACKETS = TreeForm(_line, _has_tree, _agreement, "f1", _f1)
 PARSERS = {
-    "constituents": Kind(
+    "constituents": ParserKind(
         "parser of constituents", SpanConfig, SpanParser, constituent_entries, ConstituentExamples, BRACKETS
     )
 }
