@@ -90,7 +90,12 @@ def _best_trees(parser: Any, sentences: Sequence[Sentence]) -> Callable[[slice],
 
 
 def _rows(
-    parser: Path | str, about: Row, sentences: Sequence[Words], load: Load, at_once: int = SENTENCES_PER_CALL, is_kept: bool = True
+    parser: Path | str,
+    about: Row,
+    sentences: Sequence[Words],
+    load: Load,
+    at_once: int = SENTENCES_PER_CALL,
+    is_kept: bool = True,
 ) -> list[Row]:
     identity = {**about, "parser": known_as(parser), "sentences": digest_of(sentences)}
     computed = Computed(list(map(len, sentences)), load, at_once, "parsing")
