@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
 
-from dtglib.pictures.masks import draw_mask, draw_masks, draw_relpos  # noqa: F401
+from dtglib.pictures.masks import KIND_COLOURS, draw_mask, draw_masks, draw_relpos  # noqa: F401
 from dtglib.pictures.picture import BLUE, GREY, ORANGE, Picture, save, single  # noqa: F401
 from dtglib.pictures.trees import draw_arc, draw_reading, draw_root, draw_tree, stacked, word_places  # noqa: F401
 
