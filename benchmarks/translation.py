@@ -31,7 +31,7 @@ from dtglib.data.vocabulary import PAD, Vocabulary
 from dtglib.families.base import family
 from dtglib.network.attention import NEAREST, sinusoids
 from dtgpapers.translation.config import TranslationConfig
-from dtgpapers.translation.examples import Meanings, PairBatch, padded
+from dtgpapers.translation.examples import Meanings, TranslationBatch, padded
 from dtgpapers.translation.network import Translator
 from dtgpapers.translation.operations import operations, shapes_of_step
 from dtgpapers.translation.prefixes import GO
@@ -98,7 +98,7 @@ def trained(network: nn.Module, loss: Callable[[], Tensor]) -> Callable[[], None
     return work
 
 
-def nats_of(network: Translator, batch: PairBatch) -> Tensor:
+def nats_of(network: Translator, batch: TranslationBatch) -> Tensor:
     """What training minimises."""
     return network.loss(batch)[0]
 
@@ -120,7 +120,7 @@ class Padded(nn.Module):
         of_places = sinusoids(token.shape[1] - 1, self.width, token.device)[-NEAREST:]
         return self.embeddings[side](token) * math.sqrt(self.width) + of_places
 
-    def forward(self, batch: PairBatch) -> Tensor:
+    def forward(self, batch: TranslationBatch) -> Tensor:
         target = padded([one.ids for one in batch.targets])
         known = torch.cat([torch.full_like(target[:, :1], GO), target[:, :-1]], dim=1)
         causal = nn.Transformer.generate_square_subsequent_mask(known.shape[1])

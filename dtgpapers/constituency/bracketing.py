@@ -57,7 +57,7 @@ def steps_of(tree: str, has_tags: bool = True) -> list[tuple[str, str]]:
 
 
 def is_readable(tree: str) -> bool:
-    """Whether `steps_of` can read a tagged tree."""
+    """True if `steps_of` can read this tagged tree."""
     try:
         steps_of(tree)
     except TreebankError:

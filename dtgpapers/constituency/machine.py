@@ -31,14 +31,14 @@ MOST_IN_A_ROW, MOST_OPEN = 8, 50
 
 
 class Rules(NamedTuple):
-    """What differs between languages of brackets."""
+    """The properties in which languages of brackets differ."""
 
     labels: int
     typed: bool = True  # whether each label has a closing bracket of its own; it makes no difference to the machine
     most_in_a_row: int = MOST_IN_A_ROW
 
 
-class State(NamedTuple):
+class BracketState(NamedTuple):
     """The state of a derivation."""
 
     open: tuple[int, ...] = ()  # the labels of the open constituents, the innermost one last
@@ -47,10 +47,10 @@ class State(NamedTuple):
     done: bool = False  # the root is closed
 
 
-START = State()
+START = BracketState()
 
 
-def legal(state: State, rules: Rules) -> tuple[int, ...]:
+def legal(state: BracketState, rules: Rules) -> tuple[int, ...]:
     """The symbols that may come next."""
     if state.done:
         return ()
@@ -62,17 +62,17 @@ def legal(state: State, rules: Rules) -> tuple[int, ...]:
     return tuple(found)
 
 
-def step(state: State, symbol: int) -> State:
+def step(state: BracketState, symbol: int) -> BracketState:
     """The state after a symbol, which is not checked."""
     if symbol == GEN:
-        return State(state.open, 0, state.words + 1)
+        return BracketState(state.open, 0, state.words + 1)
     if symbol == CLOSE:
-        return State(state.open[:-1], 0, state.words, done=len(state.open) == 1)
-    return State((*state.open, symbol - FIRST), state.in_a_row + 1, state.words)
+        return BracketState(state.open[:-1], 0, state.words, done=len(state.open) == 1)
+    return BracketState((*state.open, symbol - FIRST), state.in_a_row + 1, state.words)
 
 
 def fits(symbols: Sequence[int], rules: Rules) -> bool:
-    """Whether a tree stays within the bounds on opening brackets.
+    """True if a tree stays within the bounds on opening brackets.
 
     >>> fits((3, 2, 0, 1, 0, 1), Rules(2, most_in_a_row=2)), fits((3, 2, 0, 1, 0, 1), Rules(2, most_in_a_row=1))
     (True, False)
@@ -86,7 +86,7 @@ def fits(symbols: Sequence[int], rules: Rules) -> bool:
     return True
 
 
-def replay(symbols: Sequence[int], rules: Rules = Rules(labels=MOST_PAIRS)) -> State:  # noqa: B008 (it is a tuple)
+def replay(symbols: Sequence[int], rules: Rules = Rules(labels=MOST_PAIRS)) -> BracketState:  # noqa: B008 (it is a tuple)
     """The state after some symbols; a UserError says what is wrong with the first one that is not legal."""
     state = START
     for symbol in symbols:
@@ -97,7 +97,7 @@ def replay(symbols: Sequence[int], rules: Rules = Rules(labels=MOST_PAIRS)) -> S
     return state
 
 
-def _what_is_wrong(state: State, symbol: int, rules: Rules) -> str:
+def _what_is_wrong(state: BracketState, symbol: int, rules: Rules) -> str:
     if state.done:
         return "something follows the constituent of the whole sentence"
     if symbol == GEN:

@@ -1,4 +1,4 @@
-"""What each position of a Transformer Grammar sees, by its definition, on a real stack of a real tree.
+"""The positions that each position of a Transformer Grammar sees, by its definition, on a real stack of a real tree.
 
     a word, an opening bracket    sees all of the stack; is pushed
     COMPOSE (a closing bracket)   sees its opening bracket and what is directly inside; takes their place
@@ -26,7 +26,7 @@ class Row(NamedTuple):
     sees: dict[int, int]  # the positions that it sees, with their relative positions
 
 
-class Item(NamedTuple):
+class StackItem(NamedTuple):
     """Something on the stack."""
 
     position: int
@@ -36,7 +36,7 @@ class Item(NamedTuple):
 
 def simulate(symbols: Sequence[int], pieces: Sequence[int]) -> list[Row]:
     """Play the symbols of a tree on a stack; `pieces` counts the pieces of each word."""
-    rows, stack, left = [Row(None, "STACK", {0: 0})], [Item(0, 0, False)], list(pieces)
+    rows, stack, left = [Row(None, "STACK", {0: 0})], [StackItem(0, 0, False)], list(pieces)
 
     def look(symbol: int, depth: int) -> None:
         seen = {item.position: depth - item.depth for item in stack} | {len(rows): 0}
@@ -47,7 +47,7 @@ def simulate(symbols: Sequence[int], pieces: Sequence[int]) -> list[Row]:
         if symbol == GEN:
             for _ in range(left.pop(0)):
                 look(symbol, depth)
-                stack.append(Item(len(rows) - 1, depth, False))
+                stack.append(StackItem(len(rows) - 1, depth, False))
         elif symbol == CLOSE:
             inside = []
             while not stack[-1].is_open:
@@ -55,9 +55,9 @@ def simulate(symbols: Sequence[int], pieces: Sequence[int]) -> list[Row]:
             bracket = stack.pop()
             seen = {bracket.position: 0, len(rows): 0} | {item.position: -1 for item in inside}
             rows.append(Row(symbol, "COMPOSE", seen))
-            stack.append(Item(len(rows) - 1, bracket.depth, False))
+            stack.append(StackItem(len(rows) - 1, bracket.depth, False))
             look(symbol, bracket.depth)
         else:
             look(symbol, depth)
-            stack.append(Item(len(rows) - 1, depth, True))
+            stack.append(StackItem(len(rows) - 1, depth, True))
     return rows

@@ -41,7 +41,7 @@ def start(most_words: int, rules: Rules) -> Brackets:
 
 @njit
 def legal_at(depth, in_a_row, innermost, length, rules):
-    """What may come next, as `may`, `left` and `right` (see network/output.py)."""
+    """The symbols that may come next, as `may`, `left` and `right` (see network/output.py)."""
     if length and depth == 0:
         return MAY_END, 0, 0
     left = (1 << rules.labels) - 1 if in_a_row < rules.most_in_a_row and depth < MOST_OPEN else 0

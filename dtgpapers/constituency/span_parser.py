@@ -221,7 +221,7 @@ class ConstituentExamples(ParserExamples):
         super().__init__(entries, treebank, longest)
 
     def has_tree(self, sentence: Sentence) -> bool:
-        """Whether it has constituents with known labels; it is noted if some are not known."""
+        """True if it has constituents with known labels; a sentence with unknown ones is counted."""
         if sentence.brackets is None:
             return False
         if is_readable(sentence.brackets) and all(

@@ -55,7 +55,7 @@ class BracketStepper(SequenceStepper):
         return self.output.some(hypotheses.x, self.legal(hypotheses), symbols)
 
     def legal(self, hypotheses: Hypotheses) -> Legal:
-        """What the machine allows."""
+        """The symbols that the machine allows."""
         found = np.zeros((3, len(hypotheses)), np.int64)
         legal_rows(hypotheses.states, self.rules, found)
         found[0] |= np.where(hypotheses.begun, MAY_CONTINUE, 0)

@@ -33,7 +33,7 @@ VALUES = MOST + 1
 
 
 class Tape(NamedTuple):
-    """What the layers need in order to add the graph term."""
+    """The features and weights from which the layers compute the graph term."""
 
     rows: Int[Tensor, "B F T S"]  # the embeddings of position s, as position t sees it; counted over all features
     tables: list[Float[Tensor, "_ e"]]  # of each feature, the embeddings of the values that occur
@@ -63,7 +63,7 @@ def tape_of(
     tables: Float[Tensor, "_ V e"],
     biases: tuple[Float[Tensor, "H 1 D"], Float[Tensor, "H 1 D"]],
 ) -> Tape:
-    """What the layers make a bias of, from all features, as any type of integers; `biases` are u and w."""
+    """The tape of a model's layers, from all features as any type of integers; `biases` are u and w."""
     read = features[:, config.read]
     rows, occur = occurring(read.long().flatten(2), tables)
     return Tape(rows.view(read.shape), occur, *biases)
@@ -84,7 +84,7 @@ class GraphBlock(Block):
         return graph_term(qu, self.fused(given.tables), self.qkv.weight[width : 2 * width], given.rows)
 
     def fused(self, tables: list[Float[Tensor, "_ e"]]) -> Float[Tensor, "V d"]:
-        """What each value of each feature adds to a key, before the keys' own linear map."""
+        """The vector that each value of each feature adds to a key, before the keys' own linear map."""
         return torch.cat([linear(table) for linear, table in zip(self.fuse, tables, strict=True)])
 
 

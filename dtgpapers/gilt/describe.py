@@ -15,7 +15,7 @@ from dtgpapers.gilt.graphs import Graph
 from dtgpapers.gilt.tape import FEATURES, tapes
 
 
-class Shown(NamedTuple):
+class ShownTape(NamedTuple):
     """A sentence with an entry per word."""
 
     words: list[str]
@@ -23,7 +23,7 @@ class Shown(NamedTuple):
     prefixes: list[dict[str, list[int]]]  # the features of the words up to it, as seen from it
 
 
-def show(words: str, arcs: str, depth: str = "paper", root: bool = True) -> Shown:
+def show(words: str, arcs: str, depth: str = "paper", root: bool = True) -> ShownTape:
     """The tape of words with arcs such as "0->2 2->1"; 0 is ROOT, whose arcs can be left out."""
     spelled = words.split()
     graph = graph_in(arcs, len(spelled))
@@ -33,7 +33,7 @@ def show(words: str, arcs: str, depth: str = "paper", root: bool = True) -> Show
         {name: tape[word, place, 1 : word + 1].tolist() for place, name in enumerate(FEATURES)}
         for word in range(1, len(spelled) + 1)
     ]
-    return Shown(spelled, graph.counts.tolist(), prefixes)
+    return ShownTape(spelled, graph.counts.tolist(), prefixes)
 
 
 def graph_in(arcs: str, words: int) -> Graph:
@@ -52,12 +52,12 @@ def graph_in(arcs: str, words: int) -> Graph:
     return Graph.of(words, found)
 
 
-def as_json(shown: Shown) -> dict[str, Any]:
-    """What the command prints with --json."""
+def as_json(shown: ShownTape) -> dict[str, Any]:
+    """The features as the command prints them with --json."""
     return {"counts": shown.counts, "prefixes": shown.prefixes}
 
 
-def as_rows(shown: Shown) -> list[dict[str, object]]:
+def as_rows(shown: ShownTape) -> list[dict[str, object]]:
     """A row for each word."""
     return [
         {"word": word, "arcs": count, **{name: " ".join(map(str, values)) for name, values in prefix.items()}}

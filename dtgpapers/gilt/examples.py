@@ -50,7 +50,7 @@ def counts(most_arcs: int) -> Symbols:
 
 
 class Words(NamedTuple):
-    """Where the words of a batch are, counted over all rows."""
+    """The places of the words of a batch, counted over all rows."""
 
     before: Int[Tensor, " W"]  # the position before their first pieces
     first: Int[Tensor, " W"]

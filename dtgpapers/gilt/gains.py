@@ -1,4 +1,4 @@
-"""What attention gains by the graph term: its weights with the term, less those without it.
+"""The change of attention by the graph term: its weights with the term, less those without it.
 
     found = gains(model, words, graph)                   by all features of the tape
     found = gains(model, words, graph, ["degree"])       by one of them

@@ -43,7 +43,7 @@ class Graph(NamedTuple):
 
     @property
     def counts(self) -> Int[np.ndarray, " W"]:
-        """How many arcs each word completes: arcs between it and ROOT or the words before it."""
+        """The number of arcs that each word completes: arcs between it and ROOT or the words before it."""
         return np.bincount(self.arcs.max(1), minlength=self.words + 1)[1:]
 
     def without_root(self) -> "Graph":

@@ -1,4 +1,4 @@
-"""How good the graphs of a model are, given the words and the graph so far (Table 3 of the paper).
+"""The quality of a model's graphs, given the words and the graph so far (Table 3 of the paper).
 
 The paper does not say which arcs count as predicted. `by_odds` takes all arcs that are more probable than not;
 `by_number` takes, of each word, as many of its best ones as the most probable number of arcs says, which is how
@@ -18,17 +18,17 @@ from dtgpapers.gilt.examples import GraphExamples
 from dtgpapers.gilt.model import Gilt
 
 
-class Agreement(NamedTuple):
-    """How many arcs a model predicts, how many there are, and how many are both."""
+class ArcCounts(NamedTuple):
+    """Counts of predicted arcs, of true arcs, and of arcs that are both."""
 
     right: int = 0
     predicted: int = 0
     there: int = 0
 
-    def and_of(self, says: Bool[torch.Tensor, " C"], is_arc: Bool[torch.Tensor, " C"]) -> "Agreement":
+    def and_of(self, says: Bool[torch.Tensor, " C"], is_arc: Bool[torch.Tensor, " C"]) -> "ArcCounts":
         """With more cells."""
         counts = (says & is_arc).sum(), says.sum(), is_arc.sum()
-        return Agreement(*(known + int(more) for known, more in zip(self, counts, strict=True)))
+        return ArcCounts(*(known + int(more) for known, more in zip(self, counts, strict=True)))
 
     @property
     def precision(self) -> float:
@@ -47,10 +47,10 @@ class Agreement(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What a model makes of the graphs of some sentences."""
+    """The measures of a model's graphs of some sentences."""
 
-    by_odds: Agreement
-    by_number: Agreement
+    by_odds: ArcCounts
+    by_number: ArcCounts
     numbers: float  # the share of words whose number of arcs is the most probable one
     log_joint: float
 
@@ -69,7 +69,7 @@ class Measured(NamedTuple):
 def measured(model: Gilt, data: GraphExamples, positions: int = TrainConfig.batch_positions) -> Measured:
     """Of all sentences; `positions` is how many are computed together."""
     device = model.embedding.weight.device
-    by_odds, by_number, right, words = Agreement(), Agreement(), 0, 0
+    by_odds, by_number, right, words = ArcCounts(), ArcCounts(), 0, 0
     log_joint = tokens = 0.0
     for chosen in data.plan(positions, np.random.default_rng(0), device):
         given = data.batch(chosen, positions, device)
@@ -87,7 +87,7 @@ def measured(model: Gilt, data: GraphExamples, positions: int = TrainConfig.batc
 def best_of_each(
     values: Float[torch.Tensor, " C"], group: Int[torch.Tensor, " C"], count: Int[torch.Tensor, " G"]
 ) -> Bool[torch.Tensor, " C"]:
-    """Which values are among the `count` largest of their group."""
+    """True for values that are among the `count` largest of their group."""
     by_value = values.argsort(descending=True, stable=True)
     order = by_value[group[by_value].argsort(stable=True)]
     in_order = group[order].long()

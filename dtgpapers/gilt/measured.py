@@ -1,4 +1,4 @@
-"""How well trained models predict the graphs of the test sentences of a run; cached in runs/scores.
+"""The quality of the graphs that trained models predict for the test sentences of a run; cached in runs/scores.
 
     graphs_of(settings, folder)["F1 by number"]         see measure.py
 
@@ -26,14 +26,14 @@ from dtgpapers.gilt.model import Gilt
 
 
 def graph_scores(network: Gilt, sentences: Sequence[Sentence]) -> Row:
-    """How well a network predicts the graphs of sentences."""
+    """The quality of the graphs that a network predicts for sentences."""
     treebank = Treebank(list(sentences), Counter())
     examples = GraphExamples.of(READ_BY[network.config.model], network.config, network.vocabulary, treebank)
     return {"sentences": len(examples), **measured(network, examples).row()}
 
 
 def graphs_of(settings: Settings, folder: Path) -> Row:
-    """How well a model predicts the graphs of the test sentences of a run size."""
+    """The quality of the graphs that a model predicts for the test sentences of a run size."""
     sentences = test_sentences(settings)
 
     def load() -> Callable[[slice], list[Row]]:

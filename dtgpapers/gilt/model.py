@@ -31,12 +31,12 @@ from dtgpapers.gilt.attention import BLOCKS, VALUES, GraphBlock, Tape, tape_of
 from dtgpapers.gilt.config import GiltConfig
 from dtgpapers.gilt.examples import GraphBatch, Words
 from dtgpapers.gilt.later import STEPPERS
-from dtgpapers.gilt.scorer import Scorer
+from dtgpapers.gilt.scorer import ArcScorer
 from dtgpapers.gilt.stepper import GraphStepper
 
 
-class Computed(NamedTuple):
-    """What a batch of sentences and graphs gives."""
+class GiltOutput(NamedTuple):
+    """The outputs of a network for a batch of sentences and graphs."""
 
     log_probs: Float[Tensor, " N"]  # of the targets
     arcs: Float[Tensor, " C"]  # log-odds
@@ -69,7 +69,7 @@ class Gilt(Transformer):
     def __init__(self, config: GiltConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
         self.tables = nn.Parameter(torch.randn(len(config.read), VALUES, config.feature_width))
-        self.scorer = Scorer(config)
+        self.scorer = ArcScorer(config)
 
     @staticmethod
     def block(config: GiltConfig) -> GraphBlock:
@@ -89,7 +89,7 @@ class Gilt(Transformer):
         return super().layer_inputs(batch)._replace(bias=self.tape(batch.bias))
 
     def tape(self, features: Tensor) -> Tape:
-        """What the layers make a bias of, from all features (B, F, T, S) as any type of integers."""
+        """The tape of the layers, from all features (B, F, T, S) as any type of integers."""
         return tape_of(features, self.config, self.tables, (self.u, self.w))
 
     def states(self, batch: Readable) -> list[Float[Tensor, "B T d"]]:
@@ -103,17 +103,17 @@ class Gilt(Transformer):
         """The output vectors of all positions."""
         return self.states(batch)[-1]
 
-    def compute(self, given: GraphBatch) -> Computed:
+    def compute(self, given: GraphBatch) -> GiltOutput:
         """The probabilities of tokens, arcs and numbers of arcs, given everything before them."""
         batch, states = given.batch, self.states(given.batch)
         x = states[-1].flatten(0, 1)[batch.predicts]
         log_probs = self.output(x, self.embedding.weight, batch.legal).gather(1, batch.target[:, None])[:, 0]
         words = self.represented(states, batch, given.words)
         arcs, counts = self.scorer(words, given.cells, len(words), given.farthest)
-        return Computed(log_probs, arcs, counts)
+        return GiltOutput(log_probs, arcs, counts)
 
     def represented(self, states: list[Float[Tensor, "B T d"]], batch: Batch, words: Words) -> Float[Tensor, "W w"]:
-        """What the scorer reads of each word."""
+        """The vectors of each word that the scorer reads."""
         layers = self.config.layers
         h = torch.cat([states[layers // 2], states[layers - 1]], 2).flatten(0, 1)
         pieces = self.embed(batch.token, batch.arc).flatten(0, 1)

@@ -22,7 +22,7 @@ class Proposed(NamedTuple):
     features: Int[np.ndarray, "2 F C"]
 
 
-class Asked(NamedTuple):
+class NewestWords(NamedTuple):
     """The hypotheses whose newest words are scored."""
 
     rows: np.ndarray
@@ -32,7 +32,7 @@ class Asked(NamedTuple):
     first: int  # 1 if ROOT has no arcs
 
 
-def proposed(graphs: Growing, asked: Asked, depth_from_root: bool) -> Proposed:
+def proposed(graphs: Growing, asked: NewestWords, depth_from_root: bool) -> Proposed:
     """The cells of the newest word of each hypothesis."""
     sizes = 2 * asked.words.astype(np.int64) - 1 - asked.first
     arc, columns = np.zeros((2, sizes.sum()), np.int64), np.zeros((4, sizes.sum()), np.int64)

@@ -99,7 +99,7 @@ WIDTHS = {"ra": 3, "ftr": 2, "ctr": 2}  # of a word's vector, in widths of the T
 
 
 class Side(nn.Module):
-    """What words are as heads, or as dependents."""
+    """Two linear maps that represent words as heads, or as dependents."""
 
     def __init__(self, config: GiltConfig) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class Side(nn.Module):
         self.of_features = nn.Linear(len(config.read) * config.feature_width, 2 * width, bias=False)
         self.of_cell = _two_layers(2 * width, width)
 
-    def rows(self, words: Float[Tensor, "N w"], places: Float[Tensor, "R d"], tables: Sequence[Tensor]) -> "Rows":
+    def rows(self, words: Float[Tensor, "N w"], places: Float[Tensor, "R d"], tables: Sequence[Tensor]) -> "Summands":
         """The summands of cells: of all words, distances and values of features, in this order."""
         by_feature = self.of_features.weight.chunk(len(tables), dim=1)
         of_values = [table @ matrix.T for table, matrix in zip(tables, by_feature, strict=True)]
@@ -119,9 +119,9 @@ class Side(nn.Module):
         with torch.autocast(words.device.type, enabled=False):  # the products of a cell must not lose its spread
             products = centred @ centred[len(words) :].T / centred.shape[1]
         mapped = nn.functional.linear(centred, first.weight * norm.weight).float()
-        return Rows(mapped, centred.square().mean(1), products)
+        return Summands(mapped, centred.square().mean(1), products)
 
-    def forward(self, rows: "Rows", which: Int[Tensor, "C n"]) -> Float[Tensor, "C d"]:
+    def forward(self, rows: "Summands", which: Int[Tensor, "C n"]) -> Float[Tensor, "C d"]:
         """The vectors of cells; `which` names the summands of each of them, its word first."""
         norm, first, _, second = self.of_cell
         mapped = nn.functional.embedding_bag(which, rows.mapped, mode="sum")
@@ -129,7 +129,7 @@ class Side(nn.Module):
         return second(torch.addcmul(first(norm.bias), mapped, spread).relu_())
 
 
-class Rows(NamedTuple):
+class Summands(NamedTuple):
     """The summands of the vectors that enter MLP2, of which the first are words; without their means."""
 
     mapped: Float[Tensor, "R D"]  # after the normalisation's scale and the linear map
@@ -152,7 +152,7 @@ def _two_layers(given: int, width: int) -> nn.Sequential:
     return layers
 
 
-class Scorer(nn.Module):
+class ArcScorer(nn.Module):
     """The log-odds of arcs, and the log-probabilities of their numbers."""
 
     def __init__(self, config: GiltConfig) -> None:
@@ -187,7 +187,9 @@ class Scorer(nn.Module):
             scores = scores.masked_fill(impossible, -torch.inf)
         return torch.cat([words.new_zeros(0), *logits]), scores.log_softmax(1, dtype=torch.float32)
 
-    def _sides(self, words: Float[Tensor, "W w"], cells: Cells, farthest: int) -> list[tuple[Rows, Int[Tensor, "C n"]]]:
+    def _sides(
+        self, words: Float[Tensor, "W w"], cells: Cells, farthest: int
+    ) -> list[tuple[Summands, Int[Tensor, "C n"]]]:
         """For heads and for dependents: the summands of all cells, and those of each cell."""
         words = torch.cat([self.root[None].to(words.dtype), words])
         places = sinusoids(farthest, self.width, words.device)
@@ -203,8 +205,8 @@ class Scorer(nn.Module):
 
     def _part(
         self,
-        heads: tuple[Rows, Int[Tensor, "c n"]],
-        dependents: tuple[Rows, Int[Tensor, "c n"]],
+        heads: tuple[Summands, Int[Tensor, "c n"]],
+        dependents: tuple[Summands, Int[Tensor, "c n"]],
         step: Int[Tensor, " c"],
         steps: int,
     ) -> tuple[Float[Tensor, " c"], Float[Tensor, "S d"]]:

@@ -28,7 +28,7 @@ from dtglib.decode.stack_rows import Cache, Looks, read_position
 from dtglib.network.transformer import Transformer
 from dtglib.sequences.columns import NOTHING
 from dtgpapers.gilt.attention import Tape
-from dtgpapers.gilt.proposals import Asked, Proposed, proposed
+from dtgpapers.gilt.proposals import NewestWords, Proposed, proposed
 from dtgpapers.gilt.scorer import Cells
 from dtgpapers.gilt.tape import DEPTHS, FEATURES, Growing, add, growing, look
 
@@ -141,12 +141,12 @@ class GraphStepper(DecisionStepper):
         of_words = [column[rows, : words.max()][there] for column in (states.slot, states.piece)]
         known, node = np.unique(np.stack(of_words), axis=1, return_inverse=True)
         first = 0 if self.model.config.root_arcs else 1
-        asked = Asked(rows, np.cumsum(words) - words, node.reshape(-1) + 1, words, first)
+        asked = NewestWords(rows, np.cumsum(words) - words, node.reshape(-1) + 1, words, first)
         found = proposed(states.graphs, asked, self.depth_from_root)
         self._write(states, rows, found, *self._scored(known, found, int(words.max())))
 
     def _scored(self, known: np.ndarray, found: Proposed, farthest: int) -> tuple[np.ndarray, np.ndarray]:
-        """What the scorer says of cells, whose words are given as slots and first pieces."""
+        """The scores of cells, whose words are given as slots and first pieces."""
         cells = Cells(*map(self._there, (*found.columns, *found.features)))
         logits, numbers = self.model.scorer(
             self.represented(*self._there(known).long()), cells, len(found.sizes), farthest
@@ -154,7 +154,7 @@ class GraphStepper(DecisionStepper):
         return logits.float().cpu().numpy(), numbers.cpu().numpy()
 
     def represented(self, slot: Int[Tensor, " W"], piece: Int[Tensor, " W"]) -> Float[Tensor, "W w"]:
-        """What the scorer reads of each word: the position before it, and its first piece."""
+        """The vectors of each word that the scorer reads: the position before it, and its first piece."""
         return torch.cat([self.read[slot], self.model.embedding(piece)], dim=1)
 
     def _write(
@@ -173,7 +173,7 @@ class GraphStepper(DecisionStepper):
         return self.model.tape(facts.transpose(1, 2)[:, :, None])
 
     def keep(self, slot: Int[Tensor, " N"], states: list[Float[Tensor, "N d"]]) -> None:
-        """What the scorer reads of new positions."""
+        """Keep the vectors of new positions that the scorer reads."""
         self.read = self.pool.fitted(self.read)
         layers = self.model.config.layers
         self.read[slot] = torch.cat([states[layers // 2], states[layers - 1]], dim=1).to(self.read.dtype)

@@ -1,4 +1,4 @@
-"""What the tables of the paper of GiLT measure, how to find it in our records, and the orders that the paper finds."""
+"""The measures in the tables of the GiLT paper, their values in our records, and the orders that the paper finds."""
 
 from dtglib.evaluate.measures import MODELS, TUNED, Line, Measure
 from dtgpapers.gilt.family import WORDS

@@ -87,7 +87,7 @@ class AttachmentHead(nn.Module):
         return self.key(torch.cat([self.asked(h), self.depths(depth.clamp(max=DEPTHS - 1))], dim=-1))
 
     def by_distance(self, query: Float[Tensor, "*N q"], distance: Int[Tensor, "*N J"]) -> Float[Tensor, "*N J"]:
-        """What distances, in positions, add to the scores for other words: nothing here."""
+        """The scores that distances, in positions, add to those for other words: zero here."""
         return torch.zeros_like(distance, dtype=query.dtype)
 
 
@@ -147,7 +147,7 @@ class PushdownModel(Transformer):
         return self.objective(*parts), of_both
 
     def objective(self, words: LossPart, attachments: LossPart) -> Float[Tensor, ""]:
-        """What is minimised: half of all nats."""
+        """The number that training minimises: half of all nats."""
         return (words.nats + attachments.nats) / 2
 
     def joint_log_probs(self, batch: TapedBatch) -> Float[Tensor, " B"]:

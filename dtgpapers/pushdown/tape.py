@@ -67,7 +67,7 @@ def last_of(begin, items, at, item):
 
 @njit
 def reductions(begin, items, at, to):
-    """How many constituents the word at `at` is merged with if it attaches to that which ends at `to`; -1 if none does.
+    """The number of constituents that the word at `at` merges with if it attaches to the one that ends at `to`, or -1.
 
     `to` is `at` itself where the word shifts.
     """

@@ -39,7 +39,7 @@ from dtgpapers.translation.german.verb_phrase import NoCounterpartError
 GLUED = (",", ".")
 
 
-class Pair(NamedTuple):
+class SentencePair(NamedTuple):
     """A sentence in two languages; each has the words of the other as its translation."""
 
     english: Sentence
@@ -49,7 +49,7 @@ class Pair(NamedTuple):
 class Pairs(NamedTuple):
     """The pairs of a split, and the numbers of the sentences that were left out, by reason."""
 
-    pairs: list[Pair]
+    pairs: list[SentencePair]
     excluded: Counter[str]
 
 
@@ -59,7 +59,7 @@ def sentence_pairs(name: str, count: int | None = None, seed: int = 0) -> Pairs:
     stream = _stream(name, seed)
     sentences = first_sentences(stream, 2 * wanted)
     excluded = Counter(reason for place, reason in stream.state[2] if place < wanted)
-    return Pairs([Pair(*sentences[i : i + 2]) for i in range(0, 2 * wanted, 2)], excluded)
+    return Pairs([SentencePair(*sentences[i : i + 2]) for i in range(0, 2 * wanted, 2)], excluded)
 
 
 @cache
@@ -87,13 +87,13 @@ def _draw(split: str, stream: Stream, bar: tqdm) -> tuple[list[Sentence], tuple]
     return sentences, (chance.getstate(), number, left_out)
 
 
-def _pair(drawn: Drawn, identifier: str) -> Pair:
+def _pair(drawn: Drawn, identifier: str) -> SentencePair:
     """Both sentences of a derivation."""
     german = german_sentence(translate(*drawn), f"{identifier}-de")
     english = sentence(*drawn, read_language().sandhi, identifier)
     if english.words in challenge_words() or german.words in challenge_words():
         raise NoCounterpartError("in the challenge sets")
-    return Pair(replace(english, translation=german.words), replace(german, translation=english.words))
+    return SentencePair(replace(english, translation=german.words), replace(german, translation=english.words))
 
 
 def german_sentence(tokens: Sequence[Token], identifier: str) -> Sentence:
@@ -125,7 +125,7 @@ def _rows(tokens: Sequence[Token], heads: Sequence[int], lifted: Sequence[int]) 
 
 
 def was_lifted(german: Sentence) -> bool:
-    """Whether the tree of a German sentence was not projective.
+    """True if the tree of a German sentence was not projective.
 
     >>> sum(was_lifted(pair.german) for pair in sentence_pairs("train", 300).pairs)
     9

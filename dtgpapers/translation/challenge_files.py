@@ -36,7 +36,7 @@ class ChallengeSet(NamedTuple):
 
 
 def challenge_folder() -> Path:
-    """Where the files are looked for."""
+    """The folder in which the files are looked for."""
     return data_folder() / "challenge"
 
 

@@ -1,4 +1,4 @@
-"""What translators keep of challenge sets: minilang's, the 99 sentences with objects first, and the public ones.
+"""The share of challenge sets whose meaning translators keep: minilang's, 99 sentences with objects first, public sets.
 
     challenged(folder, beam)   a row for each of minilang's sets: what share is kept
     by_distance(folder, "particle", beam)   the same of one set, by the distance of what belongs together
@@ -73,7 +73,7 @@ def with_distances() -> list[str]:
 def turned_round(
     folder: Path, beam: TranslationBeam, share: float = 1.0, case: Callable[[str], str] = str
 ) -> list[Row]:
-    """How many of the 99 sentences with objects first keep their roles; the paper's Table 3 has people's counts.
+    """The number of the 99 sentences with objects first whose roles are kept; the paper's Table 3 has people's counts.
 
     `known` is the number of those of which the model knows every word; `case` is what is done with each word before it
     is translated, such as str.lower.

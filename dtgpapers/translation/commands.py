@@ -39,7 +39,7 @@ def add_search(sub: argparse.ArgumentParser) -> None:
 
 
 def beam_from(options: argparse.Namespace) -> "TranslationBeam":
-    """How to search."""
+    """The widths of the search that the options ask for."""
     from dtgpapers.translation.translation import TranslationBeam
 
     return TranslationBeam(options.beam, options.alpha, options.legal)
@@ -127,7 +127,7 @@ def challenge(options: argparse.Namespace) -> None:
 
 
 def _challenged(options: argparse.Namespace) -> None:
-    """How a model does on all sets and on the paper's sentences, or on one set by distance."""
+    """The results of a model on all sets and on the paper's sentences, or on one set by distance."""
     from dtgpapers.translation.challenges import by_distance, challenged, turned_round
     from dtgpapers.translation.family import require_languages
 

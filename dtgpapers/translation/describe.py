@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 from dtglib.basics.errors import require
 from dtglib.sequences.describe import piece_names, pieces_for
-from dtgpapers.translation.target import Does, Edge, edges_of, parent_keys, read
+from dtgpapers.translation.target import Does, TargetEdge, edges_of, parent_keys, read
 
 
 class DescribedTarget(NamedTuple):
     """A target; the keys are those of PARENT's head when all symbols are known. Positions count from 0."""
 
     symbols: list[str]
-    edges: list[Edge]
+    edges: list[TargetEdge]
     parent_keys: list[list[int]]
 
     def as_json(self) -> dict[str, Any]:

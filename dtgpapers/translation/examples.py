@@ -4,7 +4,7 @@
 >>> train = load("minilang:de-en", "train", sentences=3)
 >>> config = TranslationConfig(model="parent")
 >>> vocabulary = speaks(config, Vocabulary.of_words([["only", "targets"]]), train).with_symbols(symbols(config, train))
->>> examples = PairExamples.of(config, vocabulary, train)
+>>> examples = TranslationExamples.of(config, vocabulary, train)
 >>> examples.summary
 '3 pairs, 29 words of the source, 52 symbols of the target'
 >>> [vocabulary.entries[entry].removeprefix("▁") for entry in examples.targets[0].ids[:5]]
@@ -66,7 +66,7 @@ def speaks(config: TranslationConfig, shared: Vocabulary, treebank: Treebank) ->
 
 @dataclass(frozen=True)
 class Meanings:
-    """What the entries of a vocabulary do in a target, and the numbers of labels; 0 is that of no label."""
+    """The effect of each vocabulary entry in a target, and the numbers of labels; 0 is that of no label."""
 
     vocabulary: Vocabulary
 
@@ -133,7 +133,7 @@ def pieces_of(meanings: Meanings, target: Target) -> int:
     return int((~meanings.is_transition[target.ids]).sum()) - 1
 
 
-class PairBatch(NamedTuple):
+class TranslationBatch(NamedTuple):
     """Padded sources, and targets as they are."""
 
     source: Int[Tensor, "B M"]
@@ -146,7 +146,7 @@ class PairBatch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PairExamples:
+class TranslationExamples:
     """Sources and targets."""
 
     names: list[str]
@@ -158,7 +158,7 @@ class PairExamples:
     @classmethod
     def of(
         cls, config: TranslationConfig, vocabulary: Vocabulary, treebank: Treebank, longest: int | None = None
-    ) -> "PairExamples":
+    ) -> "TranslationExamples":
         """The pairs whose targets have at most `longest` pieces."""
         meanings = Meanings(vocabulary)
         if any(sentence.heads is not None for sentence in treebank.sentences):
@@ -214,10 +214,10 @@ class PairExamples:
         """The batches of an epoch, each of at most so many pieces of sources, which all systems have alike."""
         return by_total(np.array(list(map(len, self.sources))), positions, random)
 
-    def batch(self, numbers: Sequence[int] | np.ndarray, positions: int, device: torch.device) -> PairBatch:
+    def batch(self, numbers: Sequence[int] | np.ndarray, positions: int, device: torch.device) -> TranslationBatch:
         """A batch of the plan, its sources on a device."""
         sources = padded([self.sources[number] for number in numbers])
-        return PairBatch(sources.to(device), [self.targets[number] for number in numbers])
+        return TranslationBatch(sources.to(device), [self.targets[number] for number in numbers])
 
 
 def why_not(meanings: Meanings, sentence: Sentence) -> str | None:

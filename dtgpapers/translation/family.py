@@ -14,8 +14,8 @@ from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.families.base import Family, Likelihood
 from dtgpapers.translation.config import TranslationConfig, TranslationTraining
 from dtgpapers.translation.examples import (
-    PairBatch,
-    PairExamples,
+    TranslationBatch,
+    TranslationExamples,
     padded,
     pieces_of,
     speaks,
@@ -42,7 +42,7 @@ def scores_of(model: Translator, sentences: Sequence[Sentence], trees: None = No
     for first in range(0, len(sentences), AT_ONCE):
         some = sentences[first : first + AT_ONCE]
         source = padded([np.array(model.vocabulary.encode(words).ids) for words in sources[first : first + AT_ONCE]])
-        batch = PairBatch(source.to(model.device), [target_of(model.meanings, sentence) for sentence in some])
+        batch = TranslationBatch(source.to(model.device), [target_of(model.meanings, sentence) for sentence in some])
         with torch.no_grad():
             found = model.predict(batch)
         log_probs = -np.bincount(found.of, found.nats.double().cpu().numpy(), len(some))
@@ -70,7 +70,7 @@ def _family(system: System) -> Family:
         paper=PAPER,
         config=TranslationConfig,
         build=Translator,
-        examples=PairExamples.of,
+        examples=TranslationExamples.of,
         likelihood=Likelihood(
             "log p given the source",
             is_exact=not system.writes_tree,

@@ -1,4 +1,4 @@
-"""What reads the graph of a prefix: the graph network below the decoder (GCN), and one head that sees parents (PARENT).
+"""Networks that read the graph of a prefix: one below the decoder (GCN), and one head that sees parents (PARENT).
 
 A layer of the graph network (section 4 of the paper; its residual connection is that of its code) computes
 
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from dtglib.basics.shapes import Bool, Float, Int
 from dtglib.network.dropout import Dropout
 from dtgpapers.translation.config import TranslationConfig
-from dtgpapers.translation.prefixes import Graph, Rows
+from dtgpapers.translation.prefixes import PrefixGraph, Rows
 from dtgpapers.translation.systems import Layers
 
 DIRECTIONS = 3  # self, left, right
@@ -37,7 +37,7 @@ class GraphLayer(nn.Module):
         self.label_gate = nn.Parameter(torch.zeros(labels)) if reads.labels and reads.gates else None
         self.dropout = Dropout(config.dropout)
 
-    def forward(self, h: Float[Tensor, "P d"], graph: Graph) -> Float[Tensor, "P d"]:
+    def forward(self, h: Float[Tensor, "P d"], graph: PrefixGraph) -> Float[Tensor, "P d"]:
         own, to_parent, to_child = self.weights(h).chunk(DIRECTIONS, dim=1)
         gates = h.new_full((len(h), DIRECTIONS), torch.inf) if self.gates is None else self.gates(h)
         itself = torch.arange(len(h), device=h.device)
@@ -56,7 +56,7 @@ class GraphLayer(nn.Module):
         return h + self.dropout(summed.relu())
 
     def _opened(self, gate: Float[Tensor, " E"], label: Int[Tensor, " E"]) -> Float[Tensor, " E"]:
-        """How far the gates of edges with these labels are open."""
+        """The openness of the gates of edges with these labels, from 0 to 1."""
         if self.label_gate is not None:
             gate = gate + self.label_gate.index_select(0, label)
         return gate.float().sigmoid()
@@ -64,7 +64,7 @@ class GraphLayer(nn.Module):
     def _of_labels(
         self, told: Int[Tensor, " E"], label: Int[Tensor, " E"], g: Float[Tensor, " E"], positions: int
     ) -> Float[Tensor, "P d"]:
-        """What the labels of edges add. There are few, so that their gates are summed first, and not their vectors."""
+        """The vectors that the labels of edges add. Labels are few: their gates are summed first, not their vectors."""
         by_label = g.new_zeros(positions * len(self.label)).index_add(0, told * len(self.label) + label, g)
         return by_label.view(positions, -1).to(self.label.dtype) @ self.label
 

@@ -19,7 +19,7 @@ from dtglib.basics.shapes import Float, Int
 from dtgpapers.translation.examples import Target
 from dtgpapers.translation.network import Translator
 from dtgpapers.translation.prefixes import GO, Cut, rows_of
-from dtgpapers.translation.target import NOTHING_YET, Edge, Growth, grow
+from dtgpapers.translation.target import NOTHING_YET, TargetEdge, TargetState, grow
 
 
 class Hypothesis(NamedTuple):
@@ -27,18 +27,18 @@ class Hypothesis(NamedTuple):
 
     of: int  # the number of its source
     ids: tuple[int, ...] = ()
-    known: Growth = NOTHING_YET
-    edges: tuple[Edge, ...] = ()
+    known: TargetState = NOTHING_YET
+    edges: tuple[TargetEdge, ...] = ()
     log_p: float = 0.0
 
     @property
     def words(self) -> int:
-        """How many words it has."""
+        """Its number of words."""
         return len(self.known.spans)
 
     @property
     def transitions(self) -> int:
-        """How many transitions it has."""
+        """Its number of transitions."""
         return self.known.length - sum(stop - start for start, stop in self.known.spans)
 
 

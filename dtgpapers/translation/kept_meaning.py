@@ -1,4 +1,4 @@
-"""What a translation into English must keep: who does it to whom, particles, reflexives, prepositions.
+"""The meaning that a translation into English must keep: who does it to whom, particles, reflexives, prepositions.
 
     Den Ball bringt der Vater .      The father brings the ball .                right
                                      The ball is brought by the father .         right
@@ -25,7 +25,7 @@ NEAR = 3  # words behind a preposition among which its noun is looked for
 
 
 def roles(words: Words, actor: Collection[str], undergoer: Collection[str]) -> str:
-    """Whether a sentence says that the actor does it to the undergoer: right, reversed or other."""
+    """The roles in a sentence: "right" if the actor does it to the undergoer, else "reversed" or "other"."""
     said = [word.lower() for word in words]
     first, second = (next((i for i, word in enumerate(said) if word in names), None) for names in (actor, undergoer))
     if first is None or second is None:
@@ -37,24 +37,24 @@ def roles(words: Words, actor: Collection[str], undergoer: Collection[str]) -> s
 
 
 def keeps_roles(words: Words, truth: Mapping[str, str | int]) -> bool:
-    """Whether subject and object of a challenge item are as they should be."""
+    """True if subject and object of a challenge item are as they should be."""
     return roles(words, {str(truth["subject"])}, {str(truth["object"])}) == "right"
 
 
 def keeps_particle(words: Words, truth: Mapping[str, str | int]) -> bool:
-    """Whether the verb is there, and its particle somewhere behind it."""
+    """True if the verb is there, and its particle somewhere behind it."""
     verb, particle = truth["english verb"], truth["english particle"]
     return verb in words and particle in words[list(words).index(verb) + 1 :]
 
 
 def keeps_reflexive(words: Words, truth: Mapping[str, str | int]) -> bool:
-    """Whether the subject is there, and the reflexive somewhere behind it."""
+    """True if the subject is there, and the reflexive somewhere behind it."""
     subject, reflexive = truth["subject"], truth["english reflexive"]
     return subject in words and reflexive in words[list(words).index(subject) + 1 :]
 
 
 def keeps_preposition(words: Words, truth: Mapping[str, str | int]) -> bool:
-    """Whether the object stands close behind the preposition that the verb demands."""
+    """True if the object stands close behind the preposition that the verb demands."""
     near = (words[i + 1 : i + 1 + NEAR] for i, word in enumerate(words) if word == truth["english preposition"])
     return any(truth["object"] in some for some in near)
 

@@ -42,7 +42,7 @@ class Memory(NamedTuple):
 
 
 class Around(NamedTuple):
-    """What the layers of a decoder share for some rows."""
+    """The inputs that the layers of a decoder share for some rows."""
 
     groups: list[Group]
     source: Int[Tensor, " N"]
@@ -177,5 +177,5 @@ class DecoderLayer(nn.Module):
 
 
 def _sizes(around: Around) -> Sequence[int]:
-    """How many positions of each group are computed."""
+    """The number of positions of each group that are computed."""
     return [group.rows * (group.length if around.last is None else 1) for group in around.groups]

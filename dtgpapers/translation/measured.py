@@ -1,4 +1,4 @@
-"""How well a translator of a run translates: the tests of its corpus, and the challenge sets in its words.
+"""The scores of a run's translators: on the tests of its corpus, and on the challenge sets in its words.
 
     found = translation_of(settings, folder)
     found["translation"]            a row for each test part: BLEU, chrF+, chrF++, and the share of whole trees
@@ -38,7 +38,7 @@ TEST = "test"  # what the names of test parts begin with
 
 
 def beam_of(settings: Settings) -> TranslationBeam:
-    """How a run searches."""
+    """The widths of the search in a run."""
     return TranslationBeam(settings.evaluation.beam)
 
 
@@ -112,7 +112,7 @@ def own_of(settings: Settings) -> dict[str, ChallengeSet]:
 
 
 def _recorded(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
-    """How well translators translate.
+    """The scores of translators.
 
     {"part": "translation", "seed": 1, "model": "parent", "on": "test", "BLEU": 61.0, "chrF+": 78.2, "trees": 99.5, ...}
     {"part": "challenge set", "seed": 1, "model": "parent", "set": "particle", "kept": 91.0, "exact": 70.5, ...}

@@ -14,7 +14,7 @@ from dtgpapers.translation.graph import GraphLayer
 from dtgpapers.translation.layers import Attention, DecoderLayer
 from dtgpapers.translation.network import Translator
 from dtgpapers.translation.prefixes import GO
-from dtgpapers.translation.target import Edge, edges_of, parent_keys
+from dtgpapers.translation.target import TargetEdge, edges_of, parent_keys
 
 Vectors = list[Float[Tensor, " d"]]
 
@@ -23,7 +23,7 @@ def log_probs_by_definition(network: Translator, source: Sequence[int], known: S
     """The log-probability of every entry after the entries that are known of a target, given a source."""
     edges = edges_of(network.meanings.symbols[entry] for entry in known)
     # GO comes first, so that each position is one further.
-    edges = [Edge(edge.made_at + 1, edge.origin + 1, edge.goal + 1, edge.label) for edge in edges]
+    edges = [TargetEdge(edge.made_at + 1, edge.origin + 1, edge.goal + 1, edge.label) for edge in edges]
     memory = _encoded(network, source)
     x = _embedded(network, "target", [GO, *known])
     for layer in network.graph:
@@ -54,7 +54,7 @@ def _encoded(network: Translator, source: Sequence[int]) -> Vectors:
 
 
 def _decoder_layer(
-    network: Translator, layer: DecoderLayer, x: Vectors, memory: Vectors, edges: Sequence[Edge]
+    network: Translator, layer: DecoderLayer, x: Vectors, memory: Vectors, edges: Sequence[TargetEdge]
 ) -> Vectors:
     heads, length = network.config.heads, len(x)
     seen = [list(range(length if network.system.whole_prefix else i + 1)) for i in range(length)]
@@ -85,7 +85,7 @@ def _attention(attention: Attention, queries: Vectors, keys: Vectors, sees: list
     return found
 
 
-def _graph_layer(layer: GraphLayer, h: Vectors, edges: Sequence[Edge], labels: dict[str, int]) -> Vectors:
+def _graph_layer(layer: GraphLayer, h: Vectors, edges: Sequence[TargetEdge], labels: dict[str, int]) -> Vectors:
     """The formula of graph.py, a node and a neighbour at a time."""
     w = layer.weights.weight.chunk(3)
     neighbours = [[(node, 0, "")] for node in range(len(h))]

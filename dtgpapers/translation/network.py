@@ -27,7 +27,7 @@ from dtglib.network.dropout import Dropout
 from dtglib.network.saved import Saved
 from dtglib.network.transformer import LossPart
 from dtgpapers.translation.config import TranslationConfig
-from dtgpapers.translation.examples import Meanings, PairBatch
+from dtgpapers.translation.examples import Meanings, TranslationBatch
 from dtgpapers.translation.graph import GraphLayer, parents_of
 from dtgpapers.translation.layers import Around, DecoderLayer, EncoderLayer, Memory
 from dtgpapers.translation.prefixes import Rows, cut_for, predicted, rows_of
@@ -76,7 +76,7 @@ class Translator(Saved):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         return self.output.weight.device
 
     # ---- Encoder and decoder
@@ -97,7 +97,7 @@ class Translator(Saved):
         return [layer.remember(x, there) for layer in self.decoder]
 
     def around(self, rows: Rows) -> Around:
-        """What all layers but the last share."""
+        """The inputs that all layers but the last share."""
         parents = parents_of(rows) if self.system.sees_parents else None
         return Around(rows.groups, rows.source, None, not self.system.whole_prefix, parents)
 
@@ -113,7 +113,7 @@ class Translator(Saved):
 
     # ---- Training
 
-    def predict(self, batch: PairBatch) -> Predictions:
+    def predict(self, batch: TranslationBatch) -> Predictions:
         """The symbols of the targets: all, or those after the prefixes that are drawn."""
         cut, times = cut_for(self.system, batch.targets, self.config.prefixes if self.training else 1.0)
         rows = rows_of(batch.targets, cut, np.arange(len(batch.targets)), batch.source.device)
@@ -124,7 +124,7 @@ class Translator(Saved):
         times = torch.ones(len(of)) if times is None else torch.from_numpy(times).float()
         return Predictions(logits, symbol, of, times.to(logits.device))
 
-    def loss(self, batch: PairBatch) -> tuple[Float[Tensor, ""], dict[str, LossPart]]:
+    def loss(self, batch: TranslationBatch) -> tuple[Float[Tensor, ""], dict[str, LossPart]]:
         """The nats of all targets."""
         found = self.predict(batch)
         nats = found.nats
@@ -138,7 +138,7 @@ class Translator(Saved):
         return (nats * found.times).sum(), parts
 
     def is_transition(self, symbol: Int[Tensor, " N"]) -> Bool[Tensor, " N"]:
-        """Which symbols are transitions."""
+        """True for symbols that are transitions."""
         return torch.from_numpy(self.meanings.is_transition).to(symbol.device)[symbol]
 
 

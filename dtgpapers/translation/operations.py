@@ -1,4 +1,4 @@
-"""How many multiplications a training step of each system takes, counted from shapes: what prefixes and edges cost.
+"""The number of multiplications in a training step of each system, counted from shapes: the cost of prefixes and edges.
 
     found = operations(TranslationConfig("parent"), 3000, 27, shapes_of_step(config, batch))
     found.total, found._asdict()            the sum, and {"encoder": ..., "decoder": ..., "graph": ..., "output": ...}
@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dtgpapers.translation.config import TranslationConfig
-from dtgpapers.translation.examples import PairBatch
+from dtgpapers.translation.examples import TranslationBatch
 from dtgpapers.translation.graph import DIRECTIONS
 from dtgpapers.translation.prefixes import Group, cut_for, rows_of
 from dtgpapers.translation.systems import SYSTEMS
@@ -62,7 +62,7 @@ class Operations(NamedTuple):
         return sum(self)
 
 
-def shapes_of_step(config: TranslationConfig, batch: PairBatch) -> Shapes:
+def shapes_of_step(config: TranslationConfig, batch: TranslationBatch) -> Shapes:
     """The shapes of a training step with this batch; of prefixes, the share that the config says is drawn."""
     cut, _ = cut_for(SYSTEMS[config.model], batch.targets, config.prefixes)
     rows = rows_of(batch.targets, cut, np.arange(len(batch.targets)))
@@ -70,7 +70,7 @@ def shapes_of_step(config: TranslationConfig, batch: PairBatch) -> Shapes:
 
 
 def operations(config: TranslationConfig, entries: int, labels: int, shapes: Shapes) -> Operations:
-    """What a batch takes forwards, with a vocabulary of so many entries and labels of edges."""
+    """The multiplications of a batch's forward pass, with a vocabulary of so many entries and labels of edges."""
     system, d = SYSTEMS[config.model], config.width
     layers = [False] * (config.layers - 1) + [system.whole_prefix]
     maps = DIRECTIONS * (d + bool(system.graph and system.graph.gates))

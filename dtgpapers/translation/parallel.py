@@ -39,7 +39,7 @@ Split = Callable[[str], list[str]]  # the words of a line
 
 
 class Direction(NamedTuple):
-    """What the name of a parallel corpus says: where its texts are, and from which language into which."""
+    """The parts of a parallel corpus's name: the place of its texts, and the two languages."""
 
     text: str
     source: str
@@ -96,7 +96,7 @@ def minilang_pairs(target: str, sentences: int | None) -> dict[str, Reader]:
 
 
 def multi30k_folder() -> Path:
-    """Where the files of Multi30k are looked for."""
+    """The folder in which the files of Multi30k are looked for."""
     return data_folder() / "multi30k" / "tok"
 
 

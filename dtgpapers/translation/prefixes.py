@@ -36,7 +36,7 @@ class Group(NamedTuple):
     length: int
 
 
-class Graph(NamedTuple):
+class PrefixGraph(NamedTuple):
     """Edges between positions; `cell` is the place of (goal, origin) if the squares of all rows stand in a line."""
 
     origin: Int[Tensor, " E"]
@@ -53,7 +53,7 @@ class Rows(NamedTuple):
     groups: list[Group]
     source: Int[Tensor, " N"]  # the number of each row's source
     last: Int[Tensor, " N"]  # the last position of each row
-    graph: Graph
+    graph: PrefixGraph
 
 
 class Cut(NamedTuple):
@@ -118,7 +118,7 @@ def rows_of(targets: Sequence[Target], cut: Cut, sources: np.ndarray, device: to
     lengths, counts = np.unique(cut.length, return_counts=True)
     groups = [Group(int(count), int(length)) for length, count in zip(lengths, counts, strict=True)]
     sent = [torch.from_numpy(one).to(device) for one in (token, place, sources[cut.of], starts[1:] - 1)]
-    return Rows(sent[0], sent[1], groups, sent[2], sent[3], Graph(*torch.from_numpy(edges).to(device)))
+    return Rows(sent[0], sent[1], groups, sent[2], sent[3], PrefixGraph(*torch.from_numpy(edges).to(device)))
 
 
 def predicted(targets: Sequence[Target], cut: Cut, by_last: bool) -> np.ndarray:

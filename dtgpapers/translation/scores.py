@@ -1,4 +1,4 @@
-"""How good translations are: BLEU and chrF by sacreBLEU, and the sign test by which systems are compared.
+"""The quality of translations: BLEU and chrF by sacreBLEU, and the sign test by which systems are compared.
 
     >>> found, references = ["John put out the coals"], ["John put the coals out"]
     >>> [round(score, 1) for score in scores_of(found, references).values()]
@@ -40,7 +40,7 @@ def scores_of(found: Sequence[str], references: Sequence[str]) -> dict[str, floa
 
 
 def signatures() -> dict[str, str]:
-    """What sacreBLEU says of each metric, so that others can compute the same."""
+    """The signature of each metric by sacreBLEU, so that others can compute the same."""
     used = metrics()
     for metric in used.values():
         metric.corpus_score(["a"], [["a"]])
@@ -48,7 +48,7 @@ def signatures() -> dict[str, str]:
 
 
 class SignTest(NamedTuple):
-    """How often one system is better than another, over cells such as (test set, metric); ties are left out."""
+    """Counts of cells, such as (test set, metric), in which one system is better than another; ties are left out."""
 
     wins: int
     losses: int

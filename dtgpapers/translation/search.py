@@ -50,7 +50,7 @@ def translate(network: Translator, sources: Sequence[Words], beam: TranslationBe
 
 
 def as_translation(network: Translator, found: Hypothesis) -> Translation:
-    """What a hypothesis says."""
+    """The translation of a hypothesis."""
     vocabulary, ids = network.vocabulary, [entry for entry in found.ids if entry != END]
     heads, labels = (tree_of(found.known) or ((), ())) if network.system.writes_tree else (None, None)
     symbols = tuple(vocabulary.entries[entry].removeprefix(MARK) or MARK for entry in ids)
@@ -119,7 +119,7 @@ def _may_be_better(
     longest: int,
     beam: TranslationBeam,
 ) -> bool:
-    """Whether the search goes on: a log-probability can only fall, but the longest translation divides it by most."""
+    """True if the search must go on: a log-probability only falls, but the longest translation divides it by most."""
     bound = max((one.log_p / longest**beam.alpha for _, one in goes_on), default=-np.inf)
     return bound > max((score for score, _ in ended), default=-np.inf)
 
@@ -142,7 +142,7 @@ class Entries(NamedTuple):
         return cls(vocabulary.starts_word, vocabulary.continues_word, arcs, never, network.system.writes_tree)
 
     def barred(self, one: Hypothesis, most_words: int, legal: bool) -> np.ndarray:
-        """Which entries may not come next."""
+        """True for entries that may not come next."""
         barred = self.never.copy()
         pieces, is_full = len(one.ids) - one.transitions, one.words == most_words
         if is_full or pieces == MOST_PIECES * most_words:

@@ -88,7 +88,7 @@ def recorded_cells(folder: Path | None = None) -> pd.DataFrame:
 
 
 def recorded_distances(folder: Path | None = None) -> pd.DataFrame:
-    """What is kept of minilang's sets by distance: a row for each set, distance and model, the mean over seeds."""
+    """The share of minilang's sets that is kept: a row for each set, distance and model, the mean over seeds."""
     lines = newest_lines(folder, lambda line: line["part"] == "by distance")
     if lines.empty:
         return lines

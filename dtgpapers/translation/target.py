@@ -30,7 +30,7 @@ ARC_STANDARD = SYSTEMS["arc-standard"]
 
 
 class Does(IntEnum):
-    """What a symbol does."""
+    """The effect of a symbol."""
 
     STARTS = 0  # a word
     GOES_ON = 1  # with the word before it
@@ -78,7 +78,7 @@ def read(pieces: Sequence[int], heads: Sequence[int], labels: Sequence[str]) -> 
 # ---- The graph of a prefix
 
 
-class Edge(NamedTuple):
+class TargetEdge(NamedTuple):
     """An edge between two positions; those from and to a transition have no label."""
 
     made_at: int  # the position of the transition that made it
@@ -87,8 +87,8 @@ class Edge(NamedTuple):
     label: str = ""
 
 
-class Growth(NamedTuple):
-    """What is known of a prefix."""
+class TargetState(NamedTuple):
+    """The state of a prefix."""
 
     length: int = 0  # symbols
     stack: tuple[int, ...] = ()  # words, from 0
@@ -99,19 +99,19 @@ class Growth(NamedTuple):
 
     @property
     def may_go_on(self) -> bool:
-        """Whether the last symbol is a piece, so that its word may have another one."""
+        """True if the last symbol is a piece, so that its word may have another one."""
         return bool(self.spans) and self.spans[-1][1] == self.length
 
     @property
     def is_tree(self) -> bool:
-        """Whether this is a whole tree."""
+        """True if this is a whole tree."""
         return not self.odd and len(self.stack) == 1
 
 
-NOTHING_YET = Growth()
+NOTHING_YET = TargetState()
 
 
-def grow(known: Growth, symbol: Symbol) -> tuple[Growth, list[Edge]]:
+def grow(known: TargetState, symbol: Symbol) -> tuple[TargetState, list[TargetEdge]]:
     """The prefix with one symbol more, and the edges that this symbol adds."""
     x, longer = known.length, known._replace(length=known.length + 1)
     if symbol.does is Does.GOES_ON and known.may_go_on:
@@ -137,15 +137,15 @@ def grow(known: Growth, symbol: Symbol) -> tuple[Growth, list[Edge]]:
     return new, list(_edges(x, range(*known.spans[head]), range(*known.spans[dependent]), symbol.label))
 
 
-def _edges(x: int, head: range, dependent: range, label: str) -> Iterable[Edge]:
+def _edges(x: int, head: range, dependent: range, label: str) -> Iterable[TargetEdge]:
     """The edges of one transition, in the order of the paper."""
-    yield from (Edge(x, one, other, label) for one in head for other in dependent)
-    yield from (Edge(x, x, other) for other in dependent)
-    yield from (Edge(x, one, x) for one in head)
+    yield from (TargetEdge(x, one, other, label) for one in head for other in dependent)
+    yield from (TargetEdge(x, x, other) for other in dependent)
+    yield from (TargetEdge(x, one, x) for one in head)
 
 
-def grown(symbols: Iterable[Symbol]) -> tuple[Growth, list[Edge]]:
-    """What is known of these symbols, and all their edges in the order in which they are made."""
+def grown(symbols: Iterable[Symbol]) -> tuple[TargetState, list[TargetEdge]]:
+    """The state after these symbols, and all their edges in the order in which they are made."""
     known, edges = NOTHING_YET, []
     for symbol in symbols:
         known, new = grow(known, symbol)
@@ -153,20 +153,20 @@ def grown(symbols: Iterable[Symbol]) -> tuple[Growth, list[Edge]]:
     return known, edges
 
 
-def edges_of(symbols: Iterable[Symbol]) -> list[Edge]:
+def edges_of(symbols: Iterable[Symbol]) -> list[TargetEdge]:
     """All edges of these symbols, in the order in which they are made."""
     return grown(symbols)[1]
 
 
-def tree_of(known: Growth) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
+def tree_of(known: TargetState) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
     """Heads and labels, if the prefix is a whole tree."""
     if not known.is_tree:
         return None
     return tuple(0 if head == OPEN else head for head in known.heads), known.labels
 
 
-def parent_keys(edges: Iterable[Edge], length: int) -> list[set[int]]:
-    """What each position of a prefix attends to in PARENT's head: itself, and the origins of its edges."""
+def parent_keys(edges: Iterable[TargetEdge], length: int) -> list[set[int]]:
+    """The positions that each position attends to in PARENT's head: itself, and the origins of its edges."""
     keys = [{position} for position in range(length)]
     for edge in edges:
         if edge.made_at < length:

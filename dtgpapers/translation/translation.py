@@ -7,7 +7,7 @@ from dtglib.basics.errors import require
 
 
 class TranslationBeam(NamedTuple):
-    """How to search for translations."""
+    """The settings of a search for translations."""
 
     width: int = 5
     alpha: float = 0.6  # the exponent of the length; 0: no normalisation

@@ -1,4 +1,4 @@
-"""How well answers about sentences agree with people's judgements: correlations with scores, and labels that are right.
+"""The agreement of answers about sentences with people's judgements: correlations with scores, accuracy of labels.
 
     >>> correlations(np.array([0.5, 1.0, 4.0]), np.array([0.0, 2.0, 5.0]))["Spearman"]
     1.0

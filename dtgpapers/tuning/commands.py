@@ -30,13 +30,15 @@ def tune(options: argparse.Namespace) -> None:
     from dtglib.basics.released import folder_named
     from dtglib.families.base import family_of, load_model
     from dtgpapers.tuning.tasks import task_named
-    from dtgpapers.tuning.tuning import Asked, record_tuning, ways_of
+    from dtgpapers.tuning.tuning import TuningRequest, record_tuning, ways_of
     from dtgpapers.tuning.ways import tunings
 
     overrides = dict(map(parse_override, options.set))
     graphs = folder_named(options.graphs) if options.graphs else None
     also = tuple(map(task_named, options.also))
-    asked = Asked(options.config, overrides, folder_named(options.model), graphs, task_named(options.task), also)
+    asked = TuningRequest(
+        options.config, overrides, folder_named(options.model), graphs, task_named(options.task), also
+    )
     if len(ways_of(asked)) < len(tunings(family_of(load_model(asked.model)).name)):
         print("dtglib: without --graphs, ways of tuning that read graphs are left out", file=sys.stderr)
     if "test" not in asked.task.there():

@@ -24,7 +24,7 @@ from dtgpapers.tuning.judged import Judged
 
 
 class Task(NamedTuple):
-    """What is asked, and where its parts are."""
+    """A task: its kind of answer, and the places of its parts."""
 
     name: str
     parts: Mapping[str, str]  # the file of each, or the folder, below the data folder

@@ -1,6 +1,6 @@
 """Tuning: a trained model goes on learning, for a task about judged sentences, in all ways that its family has.
 
-    asked = Asked(path_of_config, {}, folder_of_model, folder_of_gilt, task_named("sts-b"))
+    asked = TuningRequest(path_of_config, {}, folder_of_model, folder_of_gilt, task_named("sts-b"))
     record_tuning(asked, [1, 2, 3], "results/2026-11-24-tuning")
 
 Some ways read trees or graphs of the sentences. They are silver ones: the best derivations that a search with another
@@ -40,7 +40,7 @@ from dtglib.training.loop import Data
 from dtglib.training.networks import best_on_dev, train_network
 from dtglib.training.schedule import TrainConfig
 from dtgpapers.tuning.tasks import Task
-from dtgpapers.tuning.ways import Item, Tuning, tunings
+from dtgpapers.tuning.ways import TaskItem, Tuning, tunings
 
 AT_ONCE = 64  # items that are answered together
 PARTS = ("train", "dev", "test")
@@ -48,7 +48,7 @@ PARTS = ("train", "dev", "test")
 
 @dataclass(frozen=True)
 class ItemsConfig:
-    """How many items of each part are read (the first ones; None: all), and how trees are searched for."""
+    """The number of items of each part that are read (the first ones; None: all), and the search for trees."""
 
     train_items: int | None = None
     dev_items: int | None = None
@@ -67,8 +67,8 @@ class ItemsConfig:
         return Widths(self.beam, self.beam, within=self.within)
 
 
-class Asked(NamedTuple):
-    """What is tuned, with which settings, and for which task."""
+class TuningRequest(NamedTuple):
+    """A tuning that somebody asks for: the model, its settings, and the task."""
 
     config: Path
     overrides: Mapping[str, Any]  # replace values of the config
@@ -86,7 +86,7 @@ class TuningSettings(NamedTuple):
     items: ItemsConfig
 
 
-def ways_of(asked: Asked) -> list[Tuning]:
+def ways_of(asked: TuningRequest) -> list[Tuning]:
     """The ways to tune the model; those that read trees only if a model is named that finds their kind of trees."""
     model = load_model(asked.model)
     if is_rounded(model):
@@ -103,7 +103,7 @@ def ways_of(asked: Asked) -> list[Tuning]:
     return ways
 
 
-def read_tuning(asked: Asked, way: Tuning) -> TuningSettings:
+def read_tuning(asked: TuningRequest, way: Tuning) -> TuningSettings:
     """The settings of one way; the sizes are the trained model's."""
     sizes = as_dict(load_model(asked.model).config)
     del sizes["model"], sizes["dropout"]
@@ -121,7 +121,7 @@ class TunedData(NamedTuple):
     reported: Mapping[str, Data]
 
 
-def read_data(asked: Asked, way: Tuning, settings: TuningSettings) -> TunedData:
+def read_data(asked: TuningRequest, way: Tuning, settings: TuningSettings) -> TunedData:
     """Read the task, find the trees that are needed, and make the data."""
     for part in ("train", "dev"):
         if part not in asked.task.parts:
@@ -139,10 +139,10 @@ def read_data(asked: Asked, way: Tuning, settings: TuningSettings) -> TunedData:
     return TunedData(found["train"], found["dev"], {part: data for part, data in found.items() if part != "train"})
 
 
-def items_of(asked: Asked, way: Tuning, config: ItemsConfig, part: str) -> list[Item]:
+def items_of(asked: TuningRequest, way: Tuning, config: ItemsConfig, part: str) -> list[TaskItem]:
     """The items of a part, with trees if they are read."""
     judged = asked.task.load(part)[: getattr(config, f"{part}_items")]
-    items = [Item(one, tuple(tuple(tokenize(text)) for text in one.texts)) for one in judged]
+    items = [TaskItem(one, tuple(tuple(tokenize(text)) for text in one.texts)) for one in judged]
     if way.reads is None:
         return items
     trees = found_trees(asked.trees_by, [words for item in items for words in item.words], config.widths)
@@ -159,7 +159,7 @@ def found_trees(
     return {(): ()} | {words: tuple(row["tree"] or ()) for words, row in zip(different, rows, strict=True)}
 
 
-def tuned(asked: Asked, way: Tuning, settings: TuningSettings, data: TunedData, seed: int) -> Path:
+def tuned(asked: TuningRequest, way: Tuning, settings: TuningSettings, data: TunedData, seed: int) -> Path:
     """The folder of a tuned network, trained now unless it is in the cache."""
     identity = {
         **as_dict(settings.network, settings.training),
@@ -201,7 +201,7 @@ def answers_of(folder: Path, way: Tuning, name: str, data: Data) -> np.ndarray:
     return np.array([row["answer"] for row in rows])
 
 
-def record_tuning(asked: Asked, seeds: Sequence[int], out: Path) -> list[Row]:
+def record_tuning(asked: TuningRequest, seeds: Sequence[int], out: Path) -> list[Row]:
     """Tune with every seed in all ways, and write a record; returns the lines with the means."""
     ways = {way: read_tuning(asked, way) for way in ways_of(asked)}
     of_ways = {way.name: as_dict(*settings) for way, settings in ways.items()}
@@ -234,7 +234,7 @@ def record_tuning(asked: Asked, seeds: Sequence[int], out: Path) -> list[Row]:
     return lines
 
 
-def scored(asked: Asked, way: Tuning, settings: TuningSettings, data: TunedData, seed: int) -> list[Row]:
+def scored(asked: TuningRequest, way: Tuning, settings: TuningSettings, data: TunedData, seed: int) -> list[Row]:
     """A row for each part that is reported: how well a tuned network agrees with people."""
     folder, rows = tuned(asked, way, settings, data, seed), []
     for part, of_part in data.reported.items():

@@ -18,8 +18,8 @@ from dtgpapers.tuning.judged import Judged
 from dtgpapers.tuning.tasks import Task
 
 
-class Item(NamedTuple):
-    """What is judged in a task, the words of its sentences, and their trees (`Stepper.tree`) if a network reads them.
+class TaskItem(NamedTuple):
+    """An item of a task: its judged texts, their words, and their trees (`Stepper.tree`) if a network reads them.
 
     A sentence for which a search has found no tree has an empty one.
     """
@@ -44,7 +44,7 @@ class Tuning:
     build: Callable[[Any, nn.Module], nn.Module]  # from a config and a trained model
     load: Callable[[Path, torch.device | str], nn.Module]  # a network that was saved in a folder
     # Makes data from a config, a vocabulary, a task, some of its items, and `longest`, the most positions of an item.
-    examples: Callable[[Any, Vocabulary, Task, Sequence[Item], int | None], Data]
+    examples: Callable[[Any, Vocabulary, Task, Sequence[TaskItem], int | None], Data]
     training: type[TrainConfig] = TrainConfig
     fixed: Callable[[Task], Mapping[str, Any]] = lambda task: {}  # settings that it does not leave open
     reads: str | None = None  # the kind of tree (`Trees.called`) that another model finds for each sentence, if any

@@ -18,7 +18,7 @@ from dtgpapers.udgn.masked import MaskedBatch, MaskedModel
 from dtgpapers.udgn.network import Positions, Weights
 
 
-class Block(nn.Module):
+class MaskedBlock(nn.Module):
     """A layer."""
 
     def __init__(self, config: MaskedTransformerConfig) -> None:
@@ -54,7 +54,7 @@ class MaskedTransformer(MaskedModel):
     def __init__(self, config: MaskedTransformerConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
         self.positions = Positions(config.width)
-        self.layers = nn.ModuleList(Block(config) for _ in range(config.layers))
+        self.layers = nn.ModuleList(MaskedBlock(config) for _ in range(config.layers))
 
     def first(self, batch: MaskedBatch) -> Float[Tensor, "B T d"]:
         """The vectors that the first layer reads."""

@@ -1,4 +1,4 @@
-"""What the models of masked words make of whole sentences, none of whose words is hidden.
+"""The heads that masked language models find in whole sentences, none of whose words is hidden.
 
 `told` is what a parser believes while it is trained: how well its most probable heads agree with those of the first
 held-out sentences that have trees, and all its probabilities for a sentence of a few words, always the same one. The

@@ -25,7 +25,7 @@ from dtglib.training.schedule import TrainConfig
 
 @dataclass(frozen=True)
 class MaskedConfig:
-    """What all models of masked words have."""
+    """The settings that all masked language models have."""
 
     model: str = "udgn"
     layers: int = 8

@@ -1,4 +1,4 @@
-"""How well trees that nobody taught agree with those of a treebank.
+"""The agreement of unsupervised trees with those of a treebank.
 
     DDA    directed dependency accuracy: the share of words that have the treebank's head; the root counts
     UDA    undirected: the share of words, counted by pairs {word, head}, that the two trees have in common
@@ -26,7 +26,7 @@ from dtglib.parsing.projective import samples
 
 
 class Belief(NamedTuple):
-    """What a model that was taught no trees makes of a sentence, in the form in which it reads it."""
+    """The output of an unsupervised parser for a sentence, in the form in which it reads it."""
 
     sentence: Sentence  # with the treebank's tree, if there is one
     heads: Float[np.ndarray, "n n"] | None  # the probability of each head (column) of each word; None: it has no parser
@@ -37,7 +37,7 @@ class Belief(NamedTuple):
 Decoder = Callable[[np.ndarray], list[int]]
 
 
-class Agreement(NamedTuple):
+class TreeAgreement(NamedTuple):
     """For each sentence, how many words have the right head, how many pairs are right, and how many words there are."""
 
     directed: np.ndarray
@@ -60,14 +60,14 @@ class Agreement(NamedTuple):
         return {name: ratio_interval(right, self.words, random) for name, right in counts.items()}
 
 
-def agreement(gold: Sequence[HeadsOfWords], found: Sequence[HeadsOfWords]) -> Agreement:
+def agreement(gold: Sequence[HeadsOfWords], found: Sequence[HeadsOfWords]) -> TreeAgreement:
     """Compare trees with those of a treebank; heads count from 1, and 0 is ROOT."""
     require(len(gold) and sum(map(len, gold)), "there is no word whose head could be compared")
     directed, undirected = [], []
     for one, other in zip(gold, found, strict=True):
         directed.append(sum(int(a) == int(b) for a, b in zip(one, other, strict=True)))
         undirected.append(len(_pairs(one) & _pairs(other)))
-    return Agreement(np.array(directed), np.array(undirected), np.array([len(heads) for heads in gold]))
+    return TreeAgreement(np.array(directed), np.array(undirected), np.array([len(heads) for heads in gold]))
 
 
 def _pairs(heads: HeadsOfWords) -> set[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Which attention head stands for which label of dependencies: correlations over the arcs of a treebank.
+"""The attention head that goes with each dependency label: correlations over the arcs of a treebank.
 
 For every arc that is not of ROOT, the value of a head is how much one end hears of the other, and the value of a label
 is 1 if it is the arc's, otherwise 0. The paper of UDGN (section 4.3) takes Pearson's correlation of the two, in either
@@ -27,7 +27,7 @@ DIRECTIONS = {
 
 
 class AtArcs(NamedTuple):
-    """What L * H attention heads do at the arcs of a treebank."""
+    """The weights of L * H attention heads at the arcs of a treebank."""
 
     values: dict[tuple[str, str], np.ndarray]  # by kind and direction: (arcs, L * H)
     labels: list[str]  # of the arcs

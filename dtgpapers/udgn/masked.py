@@ -45,13 +45,13 @@ class MaskedBatch(NamedTuple):
 
     @property
     def there(self) -> Bool[Tensor, "B T"]:
-        """Where words are, and no padding."""
+        """True for words, false for padding."""
         places = torch.arange(self.token.shape[1], device=self.token.device)
         return places < self.length.to(self.token.device)[:, None]
 
 
 class MaskedModel(Saved, ABC):
-    """What these models have in common; a subclass has `vectors`, and begins with its own weights."""
+    """A masked language model; a subclass has `vectors`, and begins with its own weights."""
 
     def __init__(self, config: MaskedConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)

@@ -1,4 +1,4 @@
-"""What these models find probable: hidden words by the paper's perplexity, and whole sentences.
+"""Probabilities by masked language models: of hidden words, as in the paper's perplexity, and of whole sentences.
 
 `masked_perplexity` is that of the paper: five maskings of all sentences, the mean loss of a hidden word in each, then
 the exponential of their mean. The maskings are drawn from the numbers of the sentences, so they are always the same

@@ -1,4 +1,4 @@
-"""What a model that was taught no trees has found of them, on the test part of a run's corpus; cached in runs/scores.
+"""The measures of an unsupervised parser on the test part of a run's corpus; cached in runs/scores.
 
     found = induction_of(settings, folder)
     found["hidden words"]       the perplexity of hidden words
@@ -42,7 +42,7 @@ def read_test(settings: Settings) -> Sequence[Sentence]:
 
 
 def induction_of(settings: Settings, folder: Path) -> Row:
-    """How well a model tells hidden words, finds trees and knows labels."""
+    """The scores of a model for hidden words, trees and labels."""
     sentences = read_test(settings)
 
     def load() -> Callable[[slice], list[Row]]:
@@ -111,7 +111,7 @@ def of_variant(settings: Settings, variant: Variant, in_short: bool = False) -> 
 
 
 def _recorded(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
-    """What models that were taught no trees have found of them, and trees that know nothing.
+    """The measures of unsupervised parsers, and of trivial trees.
 
     {"part": "while learning", "seed": 1, "model": "udgn", "step": 100, "UDA": 0.31, "words": [...], "believed": [...]}
     {"part": "hidden words",  "seed": 1, "model": "udgn", "perplexity": 31.2}

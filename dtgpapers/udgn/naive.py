@@ -92,7 +92,7 @@ def by_trees(e: list[list[Tensor]]) -> list[list[Tensor]]:
 
 
 def is_forest(heads: list[int]) -> bool:
-    """Whether every word leads up to one that is its own head."""
+    """True if every word leads up to one that is its own head."""
     for word in range(len(heads)):
         for _ in heads:
             word = heads[word]

@@ -122,7 +122,7 @@ class Udgn(MaskedModel):
         return self.edges(self.parser(batch.token, batch.length), batch.there, batch.heads)
 
     def told(self, held_out: MaskedExamples) -> dict[str, Any]:
-        """What the parser believes at an evaluation during training."""
+        """The parser's output at an evaluation during training."""
         return told(self, held_out)
 
     def first(self, batch: MaskedBatch) -> Float[Tensor, "B T d"]:
@@ -131,7 +131,7 @@ class Udgn(MaskedModel):
         return self.dropout(x if self.positions is None else x + self.positions(x.shape[1]))
 
     def weight(self, batch: MaskedBatch) -> Float[Tensor, "B 1 T T"]:
-        """What the shares of heads are multiplied by: the mask, a little more than 0, and 0 for padding."""
+        """The factor of the shares of heads: the mask, a little more than 0, and 0 for padding."""
         return ((mask_of(self.heads(batch)) + LEAST) * batch.there[:, None])[:, None]
 
     def vectors(self, batch: MaskedBatch) -> Float[Tensor, "B T d"]:

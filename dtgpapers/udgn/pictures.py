@@ -1,4 +1,4 @@
-"""What a parser that nobody teaches believes: matrices of heads, and which attention heads stand for which labels.
+"""Pictures of an unsupervised parser: matrices of heads, and the attention heads that go with labels.
 
     draw_beliefs(words, {"step 10": matrix, "step 500": matrix}, heads)     how probable each head of each word is
     draw_correlations(table, heads=8)                                       rows are labels, columns are heads by layer

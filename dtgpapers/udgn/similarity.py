@@ -12,7 +12,7 @@ from dtglib.basics.files import repository
 from dtglib.basics.record import Row
 from dtglib.runs.settings import Settings, embedded_corpus
 from dtgpapers.tuning.tasks import TASKS, Task, task_named
-from dtgpapers.tuning.tuning import Asked, read_data, read_tuning, scored, ways_of
+from dtgpapers.tuning.tuning import TuningRequest, read_data, read_tuning, scored, ways_of
 
 LEARNT, TESTED = "sts-b", ("sick", *(f"sts{year}" for year in range(12, 17)))
 
@@ -27,7 +27,9 @@ def similarity_of(settings: Settings, folder: Path) -> list[Row]:
     """The correlations with people's scores; the network of each way is trained now unless it is in the cache."""
     config = "udgn-few" if embedded_corpus(settings) else "udgn"
     also = tuple(task for task in of_similarity() if task.name != LEARNT)
-    asked = Asked(repository() / "configs" / "tuning" / f"{config}.yaml", {}, folder, None, task_named(LEARNT), also)
+    asked = TuningRequest(
+        repository() / "configs" / "tuning" / f"{config}.yaml", {}, folder, None, task_named(LEARNT), also
+    )
     rows = []
     for way in ways_of(asked):
         chosen = read_tuning(asked, way)

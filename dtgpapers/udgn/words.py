@@ -1,4 +1,4 @@
-"""What UDGN reads of a sentence: its words in lower case, without punctuation, and with N for numbers.
+"""A sentence as UDGN reads it: its words in lower case, without punctuation, and with N for numbers.
 
     >>> read(Sentence(("There", "are", "1,200", "differences", "."), (2, 0, 4, 2, 2)))      # doctest: +ELLIPSIS
     Sentence(words=('there', 'are', 'N,N', 'differences'), heads=(2, 0, 4, 2), ...)
@@ -51,7 +51,7 @@ def form(word: str) -> str:
 
 
 def are_words(sentence: Sentence) -> list[bool]:
-    """Which words are no punctuation."""
+    """True for words that are no punctuation."""
     rows = [row for row in sentence.rows or () if row[0].isdecimal()]
     tags = [row[UPOS] for row in rows]
     if rows and UNIVERSAL.issuperset(tags):

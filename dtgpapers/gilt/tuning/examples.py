@@ -33,7 +33,7 @@ from dtgpapers.gilt.tuning.config import TunedConfig
 from dtgpapers.gilt.tuning.prompts import Filled, choice_between, prompt_of
 from dtgpapers.tuning.agreement import correlations, right_labels
 from dtgpapers.tuning.tasks import Task
-from dtgpapers.tuning.ways import Item
+from dtgpapers.tuning.ways import TaskItem
 
 
 class AskedBatch(NamedTuple):
@@ -54,7 +54,7 @@ class PromptExamples:
     """The items of a task as prompts."""
 
     sequences: Sequences
-    items: list[Item]
+    items: list[TaskItem]
     first: list[tuple[int, ...]]  # the number of the first word of each sentence, by item
     choices: tuple[int, ...]
     task: Task
@@ -67,7 +67,7 @@ class PromptExamples:
         config: TunedConfig,
         vocabulary: Vocabulary,
         task: Task,
-        items: Sequence[Item],
+        items: Sequence[TaskItem],
         longest: int | None = None,
     ) -> "PromptExamples":
         """The items whose prompts have at most `longest` positions."""
@@ -148,13 +148,13 @@ class PromptExamples:
         return of_positions(of_words, column, column)
 
     def judged(self, answers: Float[np.ndarray, " N"]) -> dict[str, float]:
-        """How well answers agree with people's; those beyond the scale are cut to its ends."""
+        """The agreement of answers with people's; answers beyond the scale are cut to its ends."""
         if self.choices:
             return right_labels((answers > 0).astype(np.int64), self.golds.astype(np.int64))
         return correlations(answers.clip(self.task.lowest, self.task.highest), self.golds.astype(np.float64))
 
 
-def graphs_of(item: Item) -> list[Graph]:
+def graphs_of(item: TaskItem) -> list[Graph]:
     """The graph of each sentence, from its arcs as a search returns them: head, dependent, head, dependent, ..."""
     if len(item.trees) != len(item.words):
         raise UserError(f"{item.judged.id}: has {len(item.trees)} graphs for {len(item.words)} sentences")
@@ -165,7 +165,7 @@ def graphs_of(item: Item) -> list[Graph]:
 
 
 def _with_labels(
-    vocabulary: Vocabulary, labels: Sequence[str], filled: Sequence[Filled], items: Sequence[Item]
+    vocabulary: Vocabulary, labels: Sequence[str], filled: Sequence[Filled], items: Sequence[TaskItem]
 ) -> tuple[Sequences, tuple[int, ...]]:
     """Prompts with their labels, cut before the piece that tells labels apart; and that piece of each label."""
     choice = choice_between(vocabulary, labels)

@@ -63,14 +63,14 @@ def prompt_of(task: Task) -> Prompt:
 
 
 class Choice(NamedTuple):
-    """Where two labels differ: the pieces that both begin with, and then a piece of each, or the end."""
+    """The difference of two labels: the pieces that both begin with, and then a piece of each, or the end."""
 
     common: tuple[int, ...]
     pieces: tuple[int, int]
 
 
 def choice_between(vocabulary: Vocabulary, labels: Sequence[str]) -> Choice:
-    """How two labels are told apart by one piece. The paper compares first pieces, and in its vocabulary they differ.
+    """The piece that tells two labels apart. The paper compares first pieces, and in its vocabulary they differ.
 
     In a small vocabulary "0" and "1" may both begin with the mark of a new word: then it belongs to the prompt.
     """

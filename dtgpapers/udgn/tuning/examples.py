@@ -19,7 +19,7 @@ from dtglib.data.vocabulary import UNKNOWN, Vocabulary
 from dtglib.sequences.batches import by_total
 from dtgpapers.tuning.agreement import correlations
 from dtgpapers.tuning.tasks import Task
-from dtgpapers.tuning.ways import Item
+from dtgpapers.tuning.ways import TaskItem
 from dtgpapers.udgn.config import MaskedConfig
 from dtgpapers.udgn.examples import batch_of
 from dtgpapers.udgn.masked import MaskedBatch
@@ -42,7 +42,7 @@ class PairBatch(NamedTuple):
 class PairExamples:
     """The items of a task as pairs of numbered words; held-out ones judge a network by its answers."""
 
-    items: list[Item]
+    items: list[TaskItem]
     ids: list[tuple[np.ndarray, np.ndarray]]
     task: Task
     too_long: list[str]  # none is
@@ -53,7 +53,7 @@ class PairExamples:
         config: MaskedConfig,
         vocabulary: Vocabulary,
         task: Task,
-        items: Sequence[Item],
+        items: Sequence[TaskItem],
         longest: int | None = None,
     ) -> "PairExamples":
         """All items; those with a sentence of more than `longest` words are left out."""
@@ -113,7 +113,7 @@ class PairExamples:
         return PairBatch(batch_of(both, [None] * len(both), device), gold)
 
     def judged(self, answers: Float[np.ndarray, " N"]) -> dict[str, float]:
-        """How well answers agree with people's scores."""
+        """The agreement of answers with people's scores."""
         return correlations(np.asarray(answers, np.float64), self.golds.astype(np.float64))
 
 

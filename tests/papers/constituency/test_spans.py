@@ -22,7 +22,7 @@ def all_trees(i: int, j: int, labels: int) -> list[frozenset]:
 
 
 def parts(i: int, j: int, labels: int) -> list[frozenset]:
-    """Whatever can be a child over these words: a constituent, or a bare word."""
+    """All that can be a child over these words: a constituent, or a bare word."""
     return all_trees(i, j, labels) + ([frozenset({(i, j, 0)})] if j - i == 1 else [])
 
 

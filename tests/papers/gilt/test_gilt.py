@@ -28,7 +28,7 @@ from dtgpapers.gilt.examples import GraphBatch, GraphExamples, counts
 from dtgpapers.gilt.gains import gains, shares_moved
 from dtgpapers.gilt.graphs import Graph, graph_of
 from dtgpapers.gilt.measure import measured
-from dtgpapers.gilt.model import Computed, Gilt
+from dtgpapers.gilt.model import Gilt, GiltOutput
 from dtgpapers.gilt.tape import FEATURES, tapes
 
 SMALL = GiltConfig(layers=2, width=16, heads=2, inner=24, feature_width=6)
@@ -182,7 +182,7 @@ def test_the_scorer_is_equations_2_and_3(biaffine, at_once, held, monkeypatch):
 
 
 def test_the_scorer_keeps_no_vector_of_many_cells(monkeypatch):
-    """Where cells are too many to be kept, only integers are stored for each of them, not what their vectors are."""
+    """Only integers are stored for each cell, no vectors, if the cells are too many to be kept."""
     monkeypatch.setattr(scorer, "HELD", 0)
     network, kept = model(), []
     given = batch(SMALL, [with_graph(["a"] * 40, [(1, 2)])])
@@ -262,7 +262,7 @@ def test_all_four_tables_learn_from_the_words_alone():
     assert (network.tables.grad.abs().amax((1, 2)) > 1e-4).all()
 
 
-def computed(network: Gilt, sentence: Sentence) -> tuple[GraphBatch, Computed]:
+def computed(network: Gilt, sentence: Sentence) -> tuple[GraphBatch, GiltOutput]:
     given = batch(network.config, [sentence])
     with torch.no_grad():
         return given, network.compute(given)
@@ -310,7 +310,7 @@ def test_padding_and_neighbours_change_nothing(word):
     network = model(replace(SMALL, word=word))
     together = network.compute(batch(network.config))
     alone = [computed(network, sentence)[1] for sentence in sentences()]
-    for name in Computed._fields:
+    for name in GiltOutput._fields:
         parts = torch.cat([getattr(one, name) for one in alone])
         assert_close(getattr(together, name), parts, atol=1e-5, rtol=0)
 

@@ -1,4 +1,4 @@
-"""What GiLT learns: sentences and graphs by heart, and to use what only the graph tells."""
+"""GiLT learns: sentences and graphs by heart, and to use what only the graph tells."""
 
 import random
 from collections import Counter
@@ -19,13 +19,13 @@ from dtgpapers.gilt.config import GiltConfig
 from dtgpapers.gilt.examples import GraphBatch, GraphExamples, counts
 from dtgpapers.gilt.graphs import Graph, graph_of
 from dtgpapers.gilt.measure import measured
-from dtgpapers.gilt.model import Computed, Gilt
+from dtgpapers.gilt.model import Gilt, GiltOutput
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def trained(network: Gilt, data: GraphExamples, steps: int, rate: float = 3e-3) -> tuple[GraphBatch, Computed]:
-    """What the network computes after so many steps on all sentences."""
+def trained(network: Gilt, data: GraphExamples, steps: int, rate: float = 3e-3) -> tuple[GraphBatch, GiltOutput]:
+    """The outputs of the network after so many steps on all sentences."""
     given = data.batch(range(len(data)), 0, torch.device("cpu"))
     optimizer = torch.optim.AdamW(network.parameters(), rate)
     for _ in range(steps):

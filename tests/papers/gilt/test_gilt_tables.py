@@ -66,7 +66,7 @@ def test_small_numbers_have_two_decimals_and_arcs_are_counted_per_sentence(folde
 
 
 def test_the_orders_of_a_paper_are_those_of_its_table():
-    """Where several graphs of the paper are one GiLT here, at least one of them is so far ahead."""
+    """Several graphs of the paper are one GiLT here; at least one of them is ahead."""
     tables = {MODELS: "gilt_table1", WORDS: "gilt_table3", TUNED: "gilt_table2"}
     names = {measure.name: measure.papers for measure in measures()}
     kinds = {"GiLT": ["GiLT-PSD", "GiLT-DM", "GiLT-PAS"]}

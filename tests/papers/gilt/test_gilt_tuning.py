@@ -25,7 +25,7 @@ from dtgpapers.gilt.tuning.network import GiltTxl, Labelling, Scoring, load_tune
 from dtgpapers.gilt.tuning.prompts import PROMPTS, Prompt, choice_between
 from dtgpapers.tuning.judged import Judged
 from dtgpapers.tuning.tasks import Task, task_named
-from dtgpapers.tuning.ways import Item, Tuning, tunings
+from dtgpapers.tuning.ways import TaskItem, Tuning, tunings
 
 SIZES = {"layers": 3, "width": 16, "heads": 2, "inner": 32}
 CONFIG = TunedConfig(**SIZES, graph_layers=2, feature_width=6, depth="root")
@@ -35,14 +35,14 @@ LABELLED = replace(CONFIG, answers="label")
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def items(task: Task = STS) -> list[Item]:
+def items(task: Task = STS) -> list[TaskItem]:
     """Pairs of sentences of different lengths, whose graphs have several heads, cycles and arcs of ROOT."""
     chance, found = np.random.default_rng(1), []
     for number in range(5):
         words = tuple(map(tuple, (SENTENCES[number], SENTENCES[(number + 3) % 6])))
         gold = float(number % 2) if task.labels else number / 2
         trees = tuple(tuple(map(int, arcs(chance, len(sentence)).ravel())) for sentence in words)
-        found.append(Item(Judged(tuple(map(" ".join, words)), gold, "toy", f"toy-{number}"), words, trees))
+        found.append(TaskItem(Judged(tuple(map(" ".join, words)), gold, "toy", f"toy-{number}"), words, trees))
     return found
 
 
@@ -55,11 +55,11 @@ def txl() -> Transformer:
     return small_model("txl-tokens", layers=3).eval()
 
 
-def examples(config: TunedConfig = CONFIG, task: Task = STS, of: Sequence[Item] | None = None) -> PromptExamples:
+def examples(config: TunedConfig = CONFIG, task: Task = STS, of: Sequence[TaskItem] | None = None) -> PromptExamples:
     return PromptExamples.of(config, vocabulary("pieces"), task, of or items(task))
 
 
-def batch(config: TunedConfig = CONFIG, task: Task = STS, of: Sequence[Item] | None = None) -> AskedBatch:
+def batch(config: TunedConfig = CONFIG, task: Task = STS, of: Sequence[TaskItem] | None = None) -> AskedBatch:
     found = examples(config, task, of)
     return found.batch(np.arange(len(found)), 0, CPU)
 
@@ -118,8 +118,8 @@ def test_a_prompt_ends_where_the_answer_is_asked():
 # ---- Tapes
 
 
-def tape_by_definition(item: Item, depth: str) -> dict[tuple[int, int], list[int]]:
-    """What word i of the prompt sees of word j, for all pairs that lie in one sentence; nothing else is there."""
+def tape_by_definition(item: TaskItem, depth: str) -> dict[tuple[int, int], list[int]]:
+    """The features that word i of the prompt sees of word j, for all pairs within one sentence, and no others."""
     found = {}
     for words, tree, first in zip(item.words, item.trees, PROMPTS["sts-b"].filled(item.words).first, strict=True):
         tape = tapes(Graph.of(len(words), zip(tree[::2], tree[1::2], strict=True)), depth)
@@ -219,7 +219,7 @@ def test_the_loss_of_scores_is_the_squared_error():
 
 
 def test_the_loss_of_labels_is_that_of_the_label_alone():
-    """What the model says of any other word does not matter, but for the vector of the last position."""
+    """The probabilities of other words do not matter, but for the vector of the last position."""
     ours, given = network(LABELLED), batch(LABELLED, MRPC)
     assert type(ours) is Labelling
     x = ours.asked(given)
@@ -392,7 +392,7 @@ def test_what_only_the_graph_tells_is_learned_with_it_alone():
     for number in range(64):
         ends = chance.integers(0, 2, 2)
         trees = tuple((0, 3, 3, 2) if end else (0, 1, 1, 2) for end in ends)
-        found.append(Item(Judged(("", ""), float(ends.sum()), "toy", f"toy-{number}"), words, trees))
+        found.append(TaskItem(Judged(("", ""), float(ends.sum()), "toy", f"toy-{number}"), words, trees))
     pearson = []
     for layers in (2, 0):
         config = replace(CONFIG, graph_layers=layers)

@@ -590,7 +590,7 @@ def depth_before(words: list[str]) -> np.ndarray:
 
 
 def closed_rightly(name: str, train: list[Sentence], test: list[Sentence]) -> float:
-    """How often a trained model finds the right one among the closing brackets, at depths of 15 and more."""
+    """The share of closing brackets that a trained model finds, at depths of 15 and more."""
     chosen, config = family(name), TransformerConfig(name, layers=3, width=64, heads=4, inner=128)
     treebank = load("minilang", "train", 1)
     entries = [f"{side}{kind}" for side in ("open", "close") for kind in range(KINDS)]

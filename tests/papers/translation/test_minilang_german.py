@@ -23,7 +23,7 @@ from dtglib.data.minilang.lexicon import read_lexicon
 from dtglib.data.projectivity import is_projective, projectivize
 from dtglib.data.tokenize import tokenize
 from dtglib.data.treebank import Sentence, format_conllu, sentence_from_rows
-from dtgpapers.translation.bilingual import Pair, sentence_pairs, was_lifted
+from dtgpapers.translation.bilingual import SentencePair, sentence_pairs, was_lifted
 from dtgpapers.translation.bilingual import german_sentence as as_sentence
 from dtgpapers.translation.german import transfer
 from dtgpapers.translation.german.challenge import challenge_sets
@@ -51,7 +51,7 @@ def checksums() -> dict[str, str]:
 
 
 @cache
-def drawn() -> list[Pair]:
+def drawn() -> list[SentencePair]:
     with quiet():
         return sentence_pairs("train", PAIRS).pairs
 

@@ -31,7 +31,7 @@ def short_pairs(count: int) -> Treebank:
 
 
 def by_heart(name: str, treebank: Treebank, epochs: int) -> dict:
-    """How well a translator that has seen these pairs very often translates them."""
+    """The scores of a translator that has seen these pairs very often."""
     config = TranslationConfig(name, layers=2, width=64, heads=4, inner=256, dropout=0.0, smoothing=0.0, prefixes=0.5)
     chosen = family(name)
     vocabulary = chosen.vocabulary(config, Vocabulary.of_words([["none"]]), treebank)

@@ -14,11 +14,11 @@ from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import END, Vocabulary
 from dtglib.families.base import family
 from dtgpapers.translation.config import TranslationConfig
-from dtgpapers.translation.examples import PairBatch, PairExamples, Target
+from dtgpapers.translation.examples import Target, TranslationBatch, TranslationExamples
 from dtgpapers.translation.graph import GraphLayer, parents_of
 from dtgpapers.translation.naive import log_probs_by_definition
 from dtgpapers.translation.network import Translator
-from dtgpapers.translation.prefixes import Cut, Graph, all_prefixes, rows_of, some_prefixes
+from dtgpapers.translation.prefixes import Cut, PrefixGraph, all_prefixes, rows_of, some_prefixes
 from dtgpapers.translation.systems import SYSTEMS, Layers
 from dtgpapers.translation.target import edges_of
 
@@ -60,17 +60,17 @@ def network(name: str, seed: int = 1, kind: str = "words", **changes) -> Transla
     return found
 
 
-def examples(of: Translator) -> PairExamples:
-    return PairExamples.of(of.config, of.vocabulary, treebank())
+def examples(of: Translator) -> TranslationExamples:
+    return TranslationExamples.of(of.config, of.vocabulary, treebank())
 
 
-def batch(of: Translator) -> PairBatch:
+def batch(of: Translator) -> TranslationBatch:
     data = examples(of)
     return data.batch(np.arange(len(data.names)), 0, CPU)
 
 
 @torch.no_grad()
-def log_probs(of: Translator, given: PairBatch) -> dict[tuple[int, int], torch.Tensor]:
+def log_probs(of: Translator, given: TranslationBatch) -> dict[tuple[int, int], torch.Tensor]:
     """The distribution at each place of each target."""
     found = of.predict(given)
     assert of.system.whole_prefix or len(found.of) == given.positions
@@ -179,7 +179,7 @@ def test_what_comes_later_changes_nothing_before(name):
     symbols = [model.meanings.symbols[entry] for entry in other[:-1]]
     changed = Target(other, model.meanings.rows(edges_of(symbols)))
     source = batch(model).source[5:6].expand(2, -1)
-    found = log_probs(model, PairBatch(source, [target, changed]))
+    found = log_probs(model, TranslationBatch(source, [target, changed]))
     for place in range(cut + 1):
         torch.testing.assert_close(found[0, place], found[1, place], atol=1e-5, rtol=0)
     later = [(found[0, place] - found[1, place]).abs().max() for place in range(cut + 1, len(target.ids))]
@@ -239,9 +239,9 @@ def layer(name: str) -> GraphLayer:
     return found
 
 
-def graph(*edges: tuple[int, int, int]) -> Graph:
+def graph(*edges: tuple[int, int, int]) -> PrefixGraph:
     origin, goal, label = torch.tensor(edges or [(0, 0, 0)])[: len(edges)].T
-    return Graph(origin, goal, label, torch.zeros(len(edges), dtype=torch.long))
+    return PrefixGraph(origin, goal, label, torch.zeros(len(edges), dtype=torch.long))
 
 
 @in_every_graph_network

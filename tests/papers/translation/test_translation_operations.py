@@ -14,7 +14,7 @@ from dtglib.data.treebank import Treebank
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.families.base import family
 from dtgpapers.translation.config import TranslationConfig
-from dtgpapers.translation.examples import PairBatch
+from dtgpapers.translation.examples import TranslationBatch
 from dtgpapers.translation.network import Translator
 from dtgpapers.translation.operations import Shapes, operations, shapes_of_step
 from dtgpapers.translation.prefixes import Group
@@ -60,7 +60,7 @@ def test_edges_by_hand():
     assert found._replace(graph=0) == ungated._replace(graph=0) == counted("parent", PREFIXES)
 
 
-def operations_by_pytorch(network: Translator, batch: PairBatch) -> int:
+def operations_by_pytorch(network: Translator, batch: TranslationBatch) -> int:
     """The multiplications of the products that the network computes, as PyTorch counts them."""
     counter = FlopCounterMode(display=False)
     with counter, sdpa_kernel(SDPBackend.MATH):  # fused kernels on CPUs are not counted

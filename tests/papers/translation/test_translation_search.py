@@ -14,7 +14,7 @@ from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import END, Vocabulary
 from dtglib.families.base import family
 from dtgpapers.translation.config import TranslationConfig
-from dtgpapers.translation.examples import PairBatch, Target, padded
+from dtgpapers.translation.examples import Target, TranslationBatch, padded
 from dtgpapers.translation.hypotheses import Anew, Cached, Hypothesis, extended
 from dtgpapers.translation.network import Translator
 from dtgpapers.translation.search import Entries, as_translation, search, translate
@@ -64,7 +64,7 @@ def test_a_translation_has_the_probability_that_the_network_gives_it(name, kind)
         known, edges = grown(model.meanings.symbols[entry] for entry in ids)
         target = Target(np.array([*ids, END]), model.meanings.rows(edges))
         with torch.no_grad():
-            nats = model.predict(PairBatch(encoded(model, [source]), [target])).nats.sum()
+            nats = model.predict(TranslationBatch(encoded(model, [source]), [target])).nats.sum()
         assert one.log_prob == pytest.approx(-nats.item(), abs=1e-4)
         assert (one.heads is not None) == model.system.writes_tree
         assert bool(one.heads) == (model.system.writes_tree and known.is_tree)
@@ -113,7 +113,7 @@ def test_a_wide_search_finds_the_best_of_all_translations(name, alpha, legal):
     rows = [Target(np.array(ids), model.meanings.rows(grown(map(model.meanings.symbols.__getitem__, ids[:-1]))[1]))
             for ids in targets]  # fmt: skip
     with torch.no_grad():
-        found = model.predict(PairBatch(encoded(model, [source] * len(rows)), rows))
+        found = model.predict(TranslationBatch(encoded(model, [source] * len(rows)), rows))
     log_p = -np.bincount(found.of, found.nats.double().numpy())
     scores = log_p / np.array([len(ids) for ids in targets]) ** alpha
     (best,) = search(model, [source], TranslationBeam(ALL, alpha, legal, most_words=2))

@@ -16,8 +16,8 @@ from dtglib.data.treebank import read_conllu, trees_only
 from dtgpapers.translation.target import (
     NOTHING_YET,
     Does,
-    Edge,
     Symbol,
+    TargetEdge,
     edges_of,
     grow,
     grown,
@@ -159,7 +159,7 @@ def test_a_crossing_tree_is_refused():
 def test_an_arc_without_two_words_adds_nothing_and_is_counted():
     known, edges = grown([Symbol(Does.STARTS), named("L:det"), Symbol(Does.STARTS), named("R:obj")])
     assert (known.odd, known.is_tree, tree_of(known)) == (1, False, None)
-    assert edges == [Edge(3, 0, 2, "obj"), Edge(3, 3, 2), Edge(3, 0, 3)]
+    assert edges == [TargetEdge(3, 0, 2, "obj"), TargetEdge(3, 3, 2), TargetEdge(3, 0, 3)]
 
 
 def test_a_piece_that_goes_on_with_no_word_starts_one_and_is_counted():

@@ -254,7 +254,7 @@ def test_in_evaluation_there_are_five_maskings_and_in_training_one():
 
 
 def test_a_hidden_word_does_not_tell_itself():
-    """What is behind <mask> does not change the probabilities, nor what the parser sees."""
+    """The word behind <mask> does not change the probabilities, nor what the parser sees."""
     net, given = network(), batch(5)
     asked = torch.zeros(1, 5, dtype=torch.bool)
     asked[0, 2] = True

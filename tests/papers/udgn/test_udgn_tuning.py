@@ -18,7 +18,7 @@ from dtglib.families.base import family
 from dtgpapers.tuning.judged import Judged
 from dtgpapers.tuning.tasks import task_named
 from dtgpapers.tuning.tuning import ItemsConfig
-from dtgpapers.tuning.ways import Item, tunings
+from dtgpapers.tuning.ways import TaskItem, tunings
 from dtgpapers.udgn.masked import SYMBOLS, MaskedModel
 from dtgpapers.udgn.tuning.config import PairTraining, TunedUdgnConfig
 from dtgpapers.udgn.tuning.examples import PairBatch, PairExamples
@@ -51,11 +51,11 @@ def network(way: str, seed: int = 1, **more) -> Similarity:
     return chosen.build(config, trained(chosen.family)).eval()
 
 
-def items() -> list[Item]:
+def items() -> list[TaskItem]:
     found = []
     for number in range(5):
         words = tuple(map(tuple, (SENTENCES[number], SENTENCES[(number + 3) % 6])))
-        found.append(Item(Judged(tuple(map(" ".join, words)), number / 2, "toy", f"toy-{number}"), words))
+        found.append(TaskItem(Judged(tuple(map(" ".join, words)), number / 2, "toy", f"toy-{number}"), words))
     return found
 
 
@@ -83,7 +83,7 @@ def test_a_batch_has_all_first_sentences_and_then_all_second_ones():
 
 
 def test_a_sentence_of_punctuation_is_an_unknown_word():
-    odd = Item(Judged(("...", "there is"), 1.0, "toy", "toy"), (("...",), ("there", "is")))
+    odd = TaskItem(Judged(("...", "there is"), 1.0, "toy", "toy"), (("...",), ("there", "is")))
     data = PairExamples.of(TunedUdgnConfig(**SIZES, **OF_UDGN), vocabulary(), STS, [odd])
     assert data.ids[0][0].tolist() == [UNKNOWN] and len(data.ids[0][1]) == 2
 
