@@ -56,7 +56,7 @@ class Growth(NamedTuple):
     @property
     def graphs(self) -> Growing:
         """The graphs; they share memory with this record."""
-        return Growing(*self[-len(Growing._fields) :])
+        return Growing(**{name: getattr(self, name) for name in Growing._fields})
 
 
 class GraphStepper(DecisionStepper):
@@ -82,7 +82,16 @@ class GraphStepper(DecisionStepper):
         piece, slot = np.zeros((2, 1, most_words), np.int32)
         number = np.full((1, most + 1), -np.inf, np.float32)
         head, dependent = np.full((2, 1, most), NOTHING, np.int32)
-        return Growth(np.zeros(1, np.int32), np.zeros(1, bool), piece, slot, number, head, dependent, *graphs)
+        return Growth(
+            words=np.zeros(1, np.int32),
+            pending=np.zeros(1, bool),
+            piece=piece,
+            slot=slot,
+            number=number,
+            head=head,
+            dependent=dependent,
+            **graphs._asdict(),
+        )
 
     def is_pending(self, states: Growth) -> Bool[np.ndarray, " rows"]:
         """True where the number of the last word's arcs is not decided."""
