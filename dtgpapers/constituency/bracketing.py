@@ -31,29 +31,29 @@ _LABEL = re.compile("[A-Z]+")
 
 def steps_of(tree: str, has_tags: bool = True) -> list[tuple[str, str]]:
     """The opening brackets with their labels, the words, and the closing brackets, from left to right."""
-    found: list[tuple[str, str]] = []
+    steps: list[tuple[str, str]] = []
     in_tag = False
     for token in _TOKEN.finditer(tree):
         label, word = token.groups()
         if label is not None:
-            found.append((OPEN, label))
+            steps.append((OPEN, label))
         elif word is not None:
             if has_tags:
-                found.pop()  # the word takes the place of its tag
-            found.append((WORD, word))
+                steps.pop()  # the word takes the place of its tag
+            steps.append((WORD, word))
             in_tag = has_tags
         elif in_tag:
             in_tag = False
         else:
-            found.append((CLOSE, ""))
-    if len(found) == 1 and found[0][0] == WORD:
-        found = [(OPEN, ALONE), *found, (CLOSE, "")]
-    for kind, label in found:
+            steps.append((CLOSE, ""))
+    if len(steps) == 1 and steps[0][0] == WORD:
+        steps = [(OPEN, ALONE), *steps, (CLOSE, "")]
+    for kind, label in steps:
         if kind == OPEN and not label:
             raise TreebankError("an opening bracket without a label", "a bracket without a label")
         if kind == OPEN and not _LABEL.fullmatch(label):
             raise TreebankError(f"the label {label!r} is not made of capital letters", "a label of other signs")
-    return found
+    return steps
 
 
 def is_readable(tree: str) -> bool:

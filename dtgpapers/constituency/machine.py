@@ -54,12 +54,12 @@ def legal(state: BracketState, rules: Rules) -> tuple[int, ...]:
     """The symbols that may come next."""
     if state.done:
         return ()
-    found = [GEN] if state.open else []
+    symbols = [GEN] if state.open else []
     if state.open and not state.in_a_row:
-        found.append(CLOSE)
+        symbols.append(CLOSE)
     if state.in_a_row < rules.most_in_a_row and len(state.open) < MOST_OPEN:
-        found += range(FIRST, FIRST + rules.labels)
-    return tuple(found)
+        symbols += range(FIRST, FIRST + rules.labels)
+    return tuple(symbols)
 
 
 def step(state: BracketState, symbol: int) -> BracketState:

@@ -41,9 +41,9 @@ READING = BracketReading(composes=False, typed=False)  # that of PLM
 def sides_of(vocabulary: Vocabulary, batch: Compiled) -> Int[np.ndarray, "B 1 T T"]:
     """The side of each position j, for each position i, in padded or packed rows."""
     opening, closing = (np.isin(np.arange(len(vocabulary)), ids) for ids in brackets_of(vocabulary))
-    found = np.empty((*batch.token.shape, batch.token.shape[1]), np.int8)
-    _fill(batch.token, opening, closing, found)
-    return found[:, None]
+    sides = np.empty((*batch.token.shape, batch.token.shape[1]), np.int8)
+    _fill(batch.token, opening, closing, sides)
+    return sides[:, None]
 
 
 @njit
@@ -78,10 +78,10 @@ class SidesBlock(Block):
         if self.heads < 2:
             raise UserError("PLM-mask restricts two heads, and this model has one; set heads to 2 at least")
         require(given is not None, "this batch has no sides; PLM-mask reads those of `sides_of` as its bias")
-        found = qu.new_zeros((len(given), self.heads, *given.shape[2:]))
+        bias = qu.new_zeros((len(given), self.heads, *given.shape[2:]))
         for head, barred in ((0, INSIDE), (1, BEFORE)):
-            found[:, head].masked_fill_(given[:, 0] == barred, -torch.inf)
-        return found
+            bias[:, head].masked_fill_(given[:, 0] == barred, -torch.inf)
+        return bias
 
 
 class SidesStepper(BracketStepper):

@@ -172,15 +172,15 @@ class SpanParser(KeptParser, nn.Module):
     def distributions(self, sentences: Sequence[Words]) -> list[OverConstituents]:
         """For each sentence, the distribution over its trees."""
         self.eval()
-        found: list = [None] * len(sentences)
+        results: list = [None] * len(sentences)
         for numbers in in_groups(sentences, len(self.labels), "scoring constituents"):
             with torch.no_grad():
                 scores = self.scores([sentences[number] for number in numbers]).double().cpu().numpy()
             for number, of_sentence in zip(numbers, scores, strict=True):
                 places = len(sentences[number]) + 1
                 require_numbers(of_sentence[:places, :places], self.name, sentences[number])
-                found[number] = OverConstituents(of_sentence[:places, :places], self.labels)
-        return found
+                results[number] = OverConstituents(of_sentence[:places, :places], self.labels)
+        return results
 
     def parse(self, sentences: Sequence[Sentence]) -> list[Sentence]:
         """The sentences with their best trees, in which all words have the same tag."""

@@ -54,15 +54,15 @@ def binarised(spans: Sequence[tuple[int, int, int]], words: int) -> list[tuple[i
 
     def with_parts(span: tuple[int, int, int]) -> list[tuple[int, int, int]]:
         first, last, _ = span
-        found, at = [span], first
+        parts, at = [span], first
         while at < last and last - first > 1:
             is_constituent = below and below[-1][0] == at and below[-1][1] <= last
             child = below.pop() if is_constituent else (at, at + 1, 0)
-            found += with_parts(child)
+            parts += with_parts(child)
             if first < at and child[1] < last:
-                found.append((first, child[1], 0))
+                parts.append((first, child[1], 0))
             at = child[1]
-        return found
+        return parts
 
     return with_parts(below.pop())
 
@@ -145,7 +145,7 @@ def _bracketings(of_scores: _OfSpans, choices: np.ndarray) -> Bracketings:
 @njit(nogil=True)
 def _spans(choices, span, words, labels):
     """The constituents of each tree."""
-    found = np.full((len(choices), 2 * words - 1, 3), NOTHING)
+    spans = np.full((len(choices), 2 * words - 1, 3), NOTHING)
     most = 0
     for tree in range(len(choices)):
         count = 0
@@ -153,11 +153,11 @@ def _spans(choices, span, words, labels):
             if option == NOTHING or span[option] == NOTHING or span[option] % labels == 0:
                 continue
             place, label = divmod(span[option], labels)
-            found[tree, count, 0], found[tree, count, 1] = place // (words + 1), place % (words + 1)
-            found[tree, count, 2] = label
+            spans[tree, count, 0], spans[tree, count, 1] = place // (words + 1), place % (words + 1)
+            spans[tree, count, 2] = label
             count += 1
         most = max(most, count)
-    return found[:, :most]
+    return spans[:, :most]
 
 
 @njit

@@ -56,10 +56,10 @@ class BracketStepper(SequenceStepper):
 
     def legal(self, hypotheses: Hypotheses) -> Legal:
         """The symbols that the machine allows."""
-        found = np.zeros((3, len(hypotheses)), np.int64)
-        legal_rows(hypotheses.states, self.rules, found)
-        found[0] |= np.where(hypotheses.begun, MAY_CONTINUE, 0)
-        return Legal(*(torch.from_numpy(bits).to(self.device) for bits in found))
+        columns = np.zeros((3, len(hypotheses)), np.int64)
+        legal_rows(hypotheses.states, self.rules, columns)
+        columns[0] |= np.where(hypotheses.begun, MAY_CONTINUE, 0)
+        return Legal(*(torch.from_numpy(bits).to(self.device) for bits in columns))
 
     def leads_on(self, hypotheses: Hypotheses, to_end: np.ndarray) -> np.ndarray:
         """An opening bracket leads to a word only, that which closes the root to the end only, others to both."""

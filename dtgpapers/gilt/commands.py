@@ -50,11 +50,11 @@ def graphs(options: argparse.Namespace) -> None:
     if model.config.model not in READ_BY:
         title = family_of(model).title
         raise UserError(f"{title} predicts no graphs; name a model that does with --model, such as one of GiLT's")
-    found = graph_scores(model, sentences_of(options))
+    scores = graph_scores(model, sentences_of(options))
     if options.json:
-        print(json.dumps(found))
+        print(json.dumps(scores))
     else:
-        print_table([{"what": name, "value": round(value, 4)} for name, value in found.items()])
+        print_table([{"what": name, "value": round(value, 4)} for name, value in scores.items()])
 
 
 COMMANDS = [

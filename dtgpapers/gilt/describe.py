@@ -38,7 +38,7 @@ def show(words: str, arcs: str, depth: str = "paper", root: bool = True) -> Show
 
 def graph_in(arcs: str, words: int) -> Graph:
     """The graph that is written as "0->2 2->1"."""
-    found = []
+    pairs = []
     for arc in arcs.split():
         match = re.fullmatch(r"(\d+)->(\d+)", arc)
         if not match:
@@ -48,8 +48,8 @@ def graph_in(arcs: str, words: int) -> Graph:
             raise UserError(
                 f"there is no arc {arc} over {words} words: it leads from a word, or from 0, to another word"
             )
-        found.append((head, dependent))
-    return Graph.of(words, found)
+        pairs.append((head, dependent))
+    return Graph.of(words, pairs)
 
 
 def as_json(shown: ShownTape) -> dict[str, Any]:

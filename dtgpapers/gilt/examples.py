@@ -123,16 +123,16 @@ class GraphExamples:
         sentences = treebank.sentences
         numbered = [replace(sentence, id=str(number)) for number, sentence in enumerate(sentences)]
         reading = PiecesWithGraph(read, config.most_arcs)
-        found = Examples.of(config.model, reading, vocabulary, treebank._replace(sentences=numbered), longest)
-        kept = [sentences[int(number)] for number in found.names]
+        examples = Examples.of(config.model, reading, vocabulary, treebank._replace(sentences=numbered), longest)
+        kept = [sentences[int(number)] for number in examples.names]
         graphs, dropped = zip(*map(read, kept), strict=True)
-        found = replace(
-            found,
+        examples = replace(
+            examples,
             names=[sentence.id for sentence in kept],
-            too_long=[sentences[int(number)].id for number in found.too_long],
+            too_long=[sentences[int(number)].id for number in examples.too_long],
         )
         graphs = [graph if config.root_arcs else graph.without_root() for graph in graphs]
-        return cls(found, graphs, sum(dropped, Counter()), config)
+        return cls(examples, graphs, sum(dropped, Counter()), config)
 
     def __len__(self) -> int:
         return len(self.examples)

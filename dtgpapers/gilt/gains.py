@@ -37,15 +37,15 @@ def gains(
         table if FEATURES[place] in features else empty
         for place, table, empty in zip(model.config.read, inputs.bias.tables, nothing, strict=True)
     ]
-    found = []
+    of_layers = []
     for block, x in zip(model.blocks, states[:-1], strict=True):
         projected = block.project(x, inputs.places)
         with_them, without = (
             block.weights(*projected, inputs._replace(bias=inputs.bias._replace(tables=tables)))[0]
             for tables in (chosen, nothing)
         )
-        found.append(with_them - without)
-    return torch.stack(found).cpu().numpy()
+        of_layers.append(with_them - without)
+    return torch.stack(of_layers).cpu().numpy()
 
 
 def shares_moved(
@@ -55,5 +55,5 @@ def shares_moved(
 
     That is half of the sum of the absolute differences in a row.
     """
-    found = [0.5 * np.abs(gains(model, *one, features)).sum(3) for one in sentences]  # each L H T
-    return np.concatenate(found, axis=2).mean((1, 2))
+    moved = [0.5 * np.abs(gains(model, *one, features)).sum(3) for one in sentences]  # each L H T
+    return np.concatenate(moved, axis=2).mean((1, 2))

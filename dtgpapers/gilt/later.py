@@ -68,15 +68,15 @@ class WholeWordStepper(FirstPieceStepper):
     @torch.no_grad()
     def log_probs(self, hypotheses: Hypotheses) -> Float[Tensor, "rows V"]:
         """As above."""
-        found = SequenceStepper.log_probs(self, hypotheses).float()
+        log_probs = SequenceStepper.log_probs(self, hypotheses).float()
         states = hypotheses.states
         pending = self._there(states.pending)[:, None]
         is_over = self._there((states.words > 0) & ~states.pending)[:, None]
-        over = found.masked_fill(~self.follows, -torch.inf).logsumexp(1, keepdim=True)
+        over = log_probs.masked_fill(~self.follows, -torch.inf).logsumexp(1, keepdim=True)
         barred = torch.where(self.follows, pending, is_over)
-        found = (found - over.where(is_over, 0.0)).masked_fill(barred, -torch.inf)
-        found[:, self._there(self.silent)] = (over + self._numbers(hypotheses)).masked_fill(~pending, -torch.inf)
-        return found
+        log_probs = (log_probs - over.where(is_over, 0.0)).masked_fill(barred, -torch.inf)
+        log_probs[:, self._there(self.silent)] = (over + self._numbers(hypotheses)).masked_fill(~pending, -torch.inf)
+        return log_probs
 
 
 STEPPERS = {"ra": GraphStepper, "ftr": FirstPieceStepper, "ctr": WholeWordStepper}

@@ -59,8 +59,8 @@ class Measured(NamedTuple):
         readings = {"by odds": self.by_odds, "by number": self.by_number}
         values = {
             f"{name} {reading}": value
-            for reading, found in readings.items()
-            for name, value in (("precision", found.precision), ("recall", found.recall), ("F1", found.f1))
+            for reading, counts in readings.items()
+            for name, value in (("precision", counts.precision), ("recall", counts.recall), ("F1", counts.f1))
         }
         return {**values, "arcs": self.by_odds.there, "numbers": self.numbers, "log joint": self.log_joint}
 
@@ -73,14 +73,14 @@ def measured(model: Gilt, data: GraphExamples, positions: int = TrainConfig.batc
     log_joint = tokens = 0.0
     for chosen in data.plan(positions, np.random.default_rng(0), device):
         given = data.batch(chosen, positions, device)
-        found, is_arc = model.compute(given), given.is_arc.bool()
-        number = found.counts.argmax(1)
-        by_odds = by_odds.and_of(found.arcs > 0, is_arc)
-        by_number = by_number.and_of(best_of_each(found.arcs, given.cells.step, number), is_arc)
+        output, is_arc = model.compute(given), given.is_arc.bool()
+        number = output.counts.argmax(1)
+        by_odds = by_odds.and_of(output.arcs > 0, is_arc)
+        by_number = by_number.and_of(best_of_each(output.arcs, given.cells.step, number), is_arc)
         right, words = right + int((number == given.count).sum()), words + len(number)
-        of_numbers = found.counts.gather(1, given.count[:, None].long())
-        log_joint += float(found.log_probs.double().sum() + of_numbers.double().sum())
-        tokens += len(found.log_probs)
+        of_numbers = output.counts.gather(1, given.count[:, None].long())
+        log_joint += float(output.log_probs.double().sum() + of_numbers.double().sum())
+        tokens += len(output.log_probs)
     return Measured(by_odds, by_number, right / words, log_joint / tokens)
 
 

@@ -125,13 +125,13 @@ class Gilt(Transformer):
 
     def loss(self, given: GraphBatch) -> tuple[Float[Tensor, ""], dict[str, LossPart]]:
         """The weighted sum of the sentences' nats, and the nats of the three parts."""
-        found, batch, words = self.compute(given), given.batch, given.words
+        output, batch, words = self.compute(given), given.batch, given.words
         rows, T = batch.token.shape
-        cells = nn.functional.binary_cross_entropy_with_logits(found.arcs.float(), given.is_arc, reduction="none")
-        numbers = -found.counts.gather(1, given.count[:, None].long())[:, 0]
+        cells = nn.functional.binary_cross_entropy_with_logits(output.arcs.float(), given.is_arc, reduction="none")
+        numbers = -output.counts.gather(1, given.count[:, None].long())[:, 0]
         row_of_cells = words.row[given.cells.step]
         parts = {
-            "token": (-found.log_probs, batch.predicts // T),
+            "token": (-output.log_probs, batch.predicts // T),
             "arc": (cells, row_of_cells),
             "count": (numbers, words.row),
         }

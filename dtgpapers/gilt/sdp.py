@@ -71,9 +71,9 @@ def _sentence(lines: Sequence[str], name: str) -> Sentence:
 
 def _check(row: Sequence[str], line: int, word: int, predicates: int) -> None:
     """Check the columns of a word."""
-    wanted = len(COLUMNS) + predicates
-    if len(row) != wanted:
-        what = f"{len(row)} columns instead of {wanted}: {len(COLUMNS)}, and one for each of {predicates} predicates"
+    expected = len(COLUMNS) + predicates
+    if len(row) != expected:
+        what = f"{len(row)} columns instead of {expected}: {len(COLUMNS)}, and one for each of {predicates} predicates"
         raise TreebankError(f"{what}; one tab stands between two", "wrong column count", line)
     if row[ID] != str(word):
         raise TreebankError(f"id {row[ID]!r} is out of place; words count 1, 2, 3, ...", "bad word id", line)

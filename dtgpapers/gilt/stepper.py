@@ -146,13 +146,13 @@ class GraphStepper(DecisionStepper):
         states, cache = hypotheses.states, hypotheses.cache
         words = states.words[rows]
         states.slot[rows, words - 1] = cache.slot[rows, cache.filled[rows] - 1]
-        there = np.arange(words.max()) < words[:, None]
-        of_words = [column[rows, : words.max()][there] for column in (states.slot, states.piece)]
+        is_word = np.arange(words.max()) < words[:, None]
+        of_words = [column[rows, : words.max()][is_word] for column in (states.slot, states.piece)]
         known, node = np.unique(np.stack(of_words), axis=1, return_inverse=True)
         first = 0 if self.model.config.root_arcs else 1
-        asked = NewestWords(rows, np.cumsum(words) - words, node.reshape(-1) + 1, words, first)
-        found = proposed(states.graphs, asked, self.depth_from_root)
-        self._write(states, rows, found, *self._scored(known, found, int(words.max())))
+        newest = NewestWords(rows, np.cumsum(words) - words, node.reshape(-1) + 1, words, first)
+        cells = proposed(states.graphs, newest, self.depth_from_root)
+        self._write(states, rows, cells, *self._scored(known, cells, int(words.max())))
 
     def _scored(self, known: np.ndarray, found: Proposed, farthest: int) -> tuple[np.ndarray, np.ndarray]:
         """The scores of cells, whose words are given as slots and first pieces."""

@@ -15,7 +15,7 @@ def simulate(attachments: Sequence[int], pieces: Sequence[int] | None = None) ->
     depth: list[int] = []  # of every piece
     word_of: list[int] = []  # the word that it belongs to
     stack: list[list[int]] = []  # constituents side by side, as lists of pieces
-    found = []
+    rows = []
     for word, (to, count) in enumerate(zip(attachments, pieces, strict=True), start=1):
         for piece in range(count):
             here = len(depth)
@@ -33,5 +33,5 @@ def simulate(attachments: Sequence[int], pieces: Sequence[int] | None = None) ->
                     for one in new:
                         depth[one] += 1
                 stack.append(new)
-            found.append(list(depth))
-    return found
+            rows.append(list(depth))
+    return rows

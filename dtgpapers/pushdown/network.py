@@ -124,8 +124,8 @@ class PushdownModel(Transformer):
         h = self(words).flatten(0, 1)
         log_probs = self.output(h[words.predicts], self.embedding.weight, words.legal)
         log_probs = log_probs.gather(1, words.target[:, None])[:, 0]
-        found = self.attachments(h, words.token.flatten(), batch.attachments)
-        return log_probs, found.gather(2, batch.attachments.to[:, :, None])[:, :, 0]
+        scores = self.attachments(h, words.token.flatten(), batch.attachments)
+        return log_probs, scores.gather(2, batch.attachments.to[:, :, None])[:, :, 0]
 
     def attachments(
         self, h: Float[Tensor, "P d"], token: Int[Tensor, " P"], given: Attachments

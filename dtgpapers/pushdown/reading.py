@@ -60,9 +60,9 @@ class TapeReading(NamedTuple):
     def compile(self, vocabulary: Vocabulary, sentences: Iterable[WordsAndTree]) -> Sequences:
         """The sequences of words, with where each word attaches."""
         sentences = list(sentences)
-        found = tokens(vocabulary, sentences)
+        sequences = tokens(vocabulary, sentences)
         trees = [_checked(f"sentence {number}", *one) for number, one in enumerate(sentences, start=1)]
-        return with_heads(found, trees)
+        return with_heads(sequences, trees)
 
     def tree_of(self, vocabulary: Vocabulary, sentence: Sentence) -> list[int]:
         """The attachments of a sentence's constituents."""

@@ -80,9 +80,9 @@ class TapeStepper(DecisionStepper):
         scores = torch.cat([itself[:, None], to_others], dim=1)
         items, count = self._there(states.items)[:, None], torch.arange(scores.shape[1], device=self.device)
         barred = (count > items) | ((count == 0) & (items == MOST_BESIDE))
-        found = torch.full((len(scores), len(model.vocabulary)), -torch.inf, device=self.device, dtype=scores.dtype)
-        found[:, self._there(self.silent[: scores.shape[1]])] = scores.masked_fill(barred, -torch.inf)
-        return found.log_softmax(1)
+        log_probs = torch.full((len(scores), len(model.vocabulary)), -torch.inf, device=self.device, dtype=scores.dtype)
+        log_probs[:, self._there(self.silent[: scores.shape[1]])] = scores.masked_fill(barred, -torch.inf)
+        return log_probs.log_softmax(1)
 
     @torch.no_grad()
     def step(

@@ -107,21 +107,21 @@ def reduces_of(attachments: Sequence[int]) -> np.ndarray:
 def attachments_of(reduces: Sequence[int]) -> list[int]:
     """The word that each word attaches to, given with how many constituents it is merged."""
     ends: list[int] = []  # the last word of each constituent
-    found = []
+    attachments = []
     for word, count in enumerate(reduces, start=1):
-        found.append(ends[-count] if count else word)
+        attachments.append(ends[-count] if count else word)
         del ends[len(ends) - count :]
         ends.append(word)
-    return found
+    return attachments
 
 
 def tapes(attachments: Sequence[int]) -> list[list[int]]:
     """The tape when each word is read, without <ROOT>."""
-    depth, begin, items, found = np.zeros(len(attachments), np.int32), np.zeros(MOST_BESIDE, np.int64), 0, []
+    depth, begin, items, rows = np.zeros(len(attachments), np.int32), np.zeros(MOST_BESIDE, np.int64), 0, []
     for at, count in enumerate(reduces_of(attachments)):
         items = attach(depth, begin, items, at, count)
-        found.append(depth[: at + 1].tolist())
-    return found
+        rows.append(depth[: at + 1].tolist())
+    return rows
 
 
 class Taped(NamedTuple):
@@ -142,10 +142,10 @@ def taped(compiled: Compiled) -> Taped:
     words = np.tile(np.arange(W), (B, 1))
     # Where there is no word, something is attached to itself with probability 1.
     may = np.tile(np.eye(W, dtype=bool), (B, 1, 1))
-    found = Taped(np.zeros((B, T, T), np.int64), *np.ones((2, B, W), np.int64), words, may, np.zeros((B, W), bool))
-    if wrong := _replay(compiled.word, compiled.head_last, np.zeros(MOST_BESIDE, np.int64), found):
+    tape = Taped(np.zeros((B, T, T), np.int64), *np.ones((2, B, W), np.int64), words, may, np.zeros((B, W), bool))
+    if wrong := _replay(compiled.word, compiled.head_last, np.zeros(MOST_BESIDE, np.int64), tape):
         raise ValueError(f"sentence {wrong} of the batch attaches a word to none of at most {MOST_BESIDE} constituents")
-    return found
+    return tape
 
 
 @njit(nogil=True)

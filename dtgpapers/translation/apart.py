@@ -32,14 +32,14 @@ def sets_apart(sentences: Iterable[Sentence], language: str) -> dict[str, Challe
     there are several.
     """
     parsed = [one for one in sentences if one.heads is not None and one.labels is not None]
-    found = {}
+    sets = {}
     for kind, belongs in BELONGS.items():
         distances = [max(_between(one, belongs), default=0) for one in parsed]
         apart = [(one, min(far, FARTHEST)) for one, far in zip(parsed, distances, strict=True) if far]
         if len(apart) >= FEWEST:
             items, capped = zip(*apart, strict=True)
-            found[f"{language}_{kind}_own"] = ChallengeSet(list(items), list(capped))
-    return found
+            sets[f"{language}_{kind}_own"] = ChallengeSet(list(items), list(capped))
+    return sets
 
 
 def _between(sentence: Sentence, belongs: Callable[[str, str], bool]) -> Iterator[int]:

@@ -55,11 +55,11 @@ class Pairs(NamedTuple):
 
 def sentence_pairs(name: str, count: int | None = None, seed: int = 0) -> Pairs:
     """The first pairs of a split of minilang."""
-    wanted = size_of(name, count)
+    size = size_of(name, count)
     stream = _stream(name, seed)
-    sentences = first_sentences(stream, 2 * wanted)
-    excluded = Counter(reason for place, reason in stream.state[2] if place < wanted)
-    return Pairs([SentencePair(*sentences[i : i + 2]) for i in range(0, 2 * wanted, 2)], excluded)
+    sentences = first_sentences(stream, 2 * size)
+    excluded = Counter(reason for place, reason in stream.state[2] if place < size)
+    return Pairs([SentencePair(*sentences[i : i + 2]) for i in range(0, 2 * size, 2)], excluded)
 
 
 @cache

@@ -43,8 +43,8 @@ def challenge_folder() -> Path:
 def public_sets(source: str, target: str) -> dict[str, ChallengeSet]:
     """All sets that are there, by name."""
     names = [f"{side}_{kind}{news}" for side in (source, target) for kind in KINDS for news in NEWS]
-    found = {name: _read(name, source, target) for name in names if _file(name, "ids").is_file()}
-    return {name: one for name, one in found.items() if len(one.items) >= FEWEST}
+    sets = {name: _read(name, source, target) for name in names if _file(name, "ids").is_file()}
+    return {name: one for name, one in sets.items() if len(one.items) >= FEWEST}
 
 
 def _file(name: str, suffix: str) -> Path:

@@ -31,7 +31,7 @@ def challenged(folder: Path, beam: TranslationBeam, share: float = 1.0) -> list[
     for name, all_items in challenge_sets().items():
         items = evenly(all_items, share)
         truths = [item.truth for item in items]
-        found, plain = (
+        translations, plain = (
             [one.words for one in translations_of(folder, sources, beam)]
             for sources in ([item.german for item in items], [item.plain_german for item in items])
         )
@@ -40,8 +40,8 @@ def challenged(folder: Path, beam: TranslationBeam, share: float = 1.0) -> list[
             {
                 "set": name,
                 "items": len(items),
-                "kept": _percent(kept(name, found, truths)),
-                "exact": _percent([a == item.english for a, item in zip(found, items, strict=True)]),
+                "kept": _percent(kept(name, translations, truths)),
+                "exact": _percent([a == item.english for a, item in zip(translations, items, strict=True)]),
                 "plain, kept": _percent(kept(name, plain, truths)) if has_counterpart else None,
                 "plain, exact": _percent([a == item.plain_english for a, item in zip(plain, items, strict=True)]),
             }
@@ -55,9 +55,9 @@ def by_distance(folder: Path, name: str, beam: TranslationBeam, share: float = 1
     require(
         "distance" in items[0].truth, f"the items of {name} have no distances; take {' or '.join(with_distances())}"
     )
-    found = translations_of(folder, [item.german for item in items], beam)
+    translations = translations_of(folder, [item.german for item in items], beam)
     of_distance: dict[int, list[bool]] = defaultdict(list)
-    right = kept(name, [one.words for one in found], [item.truth for item in items])
+    right = kept(name, [one.words for one in translations], [item.truth for item in items])
     for item, is_right in zip(items, right, strict=True):
         of_distance[int(item.truth["distance"])].append(is_right)
     return [

@@ -65,14 +65,14 @@ def translate(options: argparse.Namespace) -> None:
     sentences = sentences_of(options)
     has_references = all(sentence.translation is not None for sentence in sentences)
     sources = [sentence.translation if has_references else sentence.words for sentence in sentences]
-    found = translations_of(folder, sources, beam_from(options))
+    translations = translations_of(folder, sources, beam_from(options))
     if unknown := unknown_words(folder, sources):
         print(f"dtglib: {folder.name} does not know {shortened(unknown)}", file=sys.stderr)
-    scores = measured(found, sentences) if has_references else {}
+    scores = measured(translations, sentences) if has_references else {}
     if options.json:
-        print(json.dumps({"translations": [one._asdict() for one in found], **scores}, ensure_ascii=False))
+        print(json.dumps({"translations": [one._asdict() for one in translations], **scores}, ensure_ascii=False))
         return
-    for one in found:
+    for one in translations:
         print(" ".join(one.words))
         if options.trees:
             print(" ".join(one.symbols), _tree(one), "", sep="\n")

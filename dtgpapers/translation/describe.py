@@ -43,8 +43,8 @@ def described(
     words: Sequence[str], heads: Sequence[int], labels: Sequence[str], pieces: Sequence[int] | None = None
 ) -> DescribedTarget:
     """The target of a sentence; `pieces` says into how many pieces each word is cut (default: one)."""
-    for what, found in (("heads", heads), ("labels", labels)):
-        require(len(found) == len(words), f"{len(words)} words, but {len(found)} {what}; one is wanted for each word")
+    for what, values in (("heads", heads), ("labels", labels)):
+        require(len(values) == len(words), f"{len(words)} words, but {len(values)} {what}; one is wanted for each word")
     pieces = pieces_for(words, pieces)
     symbols = read(pieces, heads, labels)
     names = iter(piece_names(words, pieces))

@@ -82,8 +82,8 @@ class Meanings:
     @cached_property
     def labels(self) -> dict[str, int]:
         """The number of every label."""
-        found = sorted({named(name).label for name in self.transitions})
-        return {"": 0, **{label: number for number, label in enumerate(found, start=1)}}
+        labels = sorted({named(name).label for name in self.transitions})
+        return {"": 0, **{label: number for number, label in enumerate(labels, start=1)}}
 
     @property
     def transitions(self) -> tuple[str, ...]:
@@ -93,9 +93,9 @@ class Meanings:
     @cached_property
     def is_transition(self) -> np.ndarray:
         """For each entry, whether it is a transition."""
-        found = np.zeros(len(self.vocabulary), bool)
-        found[[self.vocabulary.transition(name) for name in self.transitions]] = True
-        return found
+        mask = np.zeros(len(self.vocabulary), bool)
+        mask[[self.vocabulary.transition(name) for name in self.transitions]] = True
+        return mask
 
     def rows(self, edges: Sequence[tuple]) -> np.ndarray:
         """Edges as rows of numbers: when it is made, its origin and goal, its label."""
@@ -234,7 +234,7 @@ def padded(rows: Sequence[np.ndarray]) -> Int[Tensor, "B T"]:
     """Rows of entries side by side."""
     if not rows:
         raise UserError("a batch without sentences")
-    found = np.full((len(rows), max(map(len, rows))), PAD)
-    there = np.arange(found.shape[1]) < np.array([len(row) for row in rows])[:, None]
-    found[there] = list(chain.from_iterable(rows))
-    return torch.from_numpy(found)
+    ids = np.full((len(rows), max(map(len, rows))), PAD)
+    is_symbol = np.arange(ids.shape[1]) < np.array([len(row) for row in rows])[:, None]
+    ids[is_symbol] = list(chain.from_iterable(rows))
+    return torch.from_numpy(ids)

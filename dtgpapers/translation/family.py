@@ -40,13 +40,13 @@ def scores_of(model: Translator, sentences: Sequence[Sentence], trees: None = No
         way_out = "take a corpus with trees and labels like those of its training"
         require(not problem, f"sentence {sentence.id!r} has {problem}, and {model.system.title} writes one; {way_out}")
     for first in range(0, len(sentences), AT_ONCE):
-        some = sentences[first : first + AT_ONCE]
+        part = sentences[first : first + AT_ONCE]
         source = padded([np.array(model.vocabulary.encode(words).ids) for words in sources[first : first + AT_ONCE]])
-        batch = TranslationBatch(source.to(model.device), [target_of(model.meanings, sentence) for sentence in some])
+        batch = TranslationBatch(source.to(model.device), [target_of(model.meanings, sentence) for sentence in part])
         with torch.no_grad():
-            found = model.predict(batch)
-        log_probs = -np.bincount(found.of, found.nats.double().cpu().numpy(), len(some))
-        for sentence, target, log_prob in zip(some, batch.targets, log_probs.tolist(), strict=True):
+            predictions = model.predict(batch)
+        log_probs = -np.bincount(predictions.of, predictions.nats.double().cpu().numpy(), len(part))
+        for sentence, target, log_prob in zip(part, batch.targets, log_probs.tolist(), strict=True):
             pieces, tree = pieces_of(model.meanings, target), sentence.heads if model.system.writes_tree else None
             yield SentenceScore(len(sentence.words), pieces, int(tree is not None), log_prob, tree)
 
@@ -55,8 +55,8 @@ def require_languages(folder: Path, corpus: str) -> None:
     """An error if a corpus of pairs is not of the languages, or not in the direction, that a model has learnt."""
     settings = folder / SETTINGS_FILE
     learnt = direction_of(value_of(settings, "corpus", "")) if settings.is_file() else None
-    asked = direction_of(corpus)
-    if learnt and asked and learnt[1:] != asked[1:]:
+    direction = direction_of(corpus)
+    if learnt and direction and learnt[1:] != direction[1:]:
         raise UserError(
             f"{corpus}: {folder.name} has learnt to translate from {learnt.source} to {learnt.target}; name a corpus "
             f"that ends in :{learnt.source}-{learnt.target}"

@@ -74,8 +74,8 @@ def parents_of(rows: Rows) -> list[Bool[Tensor, "_ _ _"]]:
     sizes = [group.rows * group.length**2 for group in rows.groups]
     seen = torch.zeros(sum(sizes), dtype=torch.bool, device=rows.token.device)
     seen[rows.graph.cell] = True
-    found = []
+    masks = []
     for group, cells in zip(rows.groups, seen.split(sizes), strict=True):
         itself = torch.eye(group.length, dtype=torch.bool, device=cells.device)
-        found.append(cells.view(group.rows, group.length, group.length) | itself)
-    return found
+        masks.append(cells.view(group.rows, group.length, group.length) | itself)
+    return masks

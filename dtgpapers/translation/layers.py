@@ -75,8 +75,8 @@ class Attention(nn.Module):
     ) -> Float[Tensor, "N T d"]:
         """The values that are attended to, heads side by side."""
         dropout = self.dropout if self.training else 0.0
-        found = scaled_dot_product_attention(q, k, v, mask, dropout, is_causal)
-        return found.transpose(1, 2).flatten(2)
+        values = scaled_dot_product_attention(q, k, v, mask, dropout, is_causal)
+        return values.transpose(1, 2).flatten(2)
 
 
 class Inner(nn.Module):
@@ -103,8 +103,8 @@ class EncoderLayer(nn.Module):
     def forward(self, x: Float[Tensor, "B M d"], there: Bool[Tensor, "B M"]) -> Float[Tensor, "B M d"]:
         y = self.norm(x)
         q, (k, v) = self.attention.split(self.attention.q(y), len(x)), self.attention.keys_and_values(y)
-        found = self.attention.attend(q, k, v, there[:, None, None])
-        return self.inner(x + self.dropout(self.attention.out(found)))
+        values = self.attention.attend(q, k, v, there[:, None, None])
+        return self.inner(x + self.dropout(self.attention.out(values)))
 
 
 class DecoderLayer(nn.Module):
@@ -140,20 +140,20 @@ class DecoderLayer(nn.Module):
         k, v = torch.cat([k, new_k], dim=2), torch.cat([v, new_v], dim=2)
         x = x + self.own.out(self.own.attend(self.own.split(self.own.q(y), len(x)), k, v)[:, 0])
         q = self.to_source.split(self.to_source.q(self.before_source(x)), len(x))
-        found = self.to_source.attend(q, memory.k, memory.v, memory.there[:, None, None])
-        return self.inner(x + self.to_source.out(found[:, 0])), k, v
+        values = self.to_source.attend(q, memory.k, memory.v, memory.there[:, None, None])
+        return self.inner(x + self.to_source.out(values[:, 0])), k, v
 
     def _own(self, q: Flat, kv: Float[Tensor, "S e"], around: Around) -> Flat:
         """Attention within the rows."""
-        found = []
+        outputs = []
         of_queries = q.split(_sizes(around))
         of_keys = kv.split([group.rows * group.length for group in around.groups])
         for number, (group, own_q, own_kv) in enumerate(zip(around.groups, of_queries, of_keys, strict=True)):
             k, v = (self.own.split(one, group.rows) for one in own_kv.chunk(2, dim=-1))
             parents = None if around.parents is None else around.parents[number]
             seen = self._seen(self.own.split(own_q, group.rows), k, v, around, parents)
-            found.append(seen.flatten(0, 1))
-        return torch.cat(found)
+            outputs.append(seen.flatten(0, 1))
+        return torch.cat(outputs)
 
     def _seen(
         self, q: Split, k: Keys, v: Keys, around: Around, parents: Bool[Tensor, "N S S"] | None
@@ -167,13 +167,13 @@ class DecoderLayer(nn.Module):
 
     def _source(self, q: Flat, around: Around, memory: Memory) -> Flat:
         """Attention to the sources."""
-        found = []
+        outputs = []
         sources = around.source.split([group.rows for group in around.groups])
         for own_q, source in zip(q.split(_sizes(around)), sources, strict=True):
-            k, v, there = memory.of(source)
-            seen = self.to_source.attend(self.to_source.split(own_q, len(source)), k, v, there[:, None, None])
-            found.append(seen.flatten(0, 1))
-        return torch.cat(found)
+            k, v, is_word = memory.of(source)
+            seen = self.to_source.attend(self.to_source.split(own_q, len(source)), k, v, is_word[:, None, None])
+            outputs.append(seen.flatten(0, 1))
+        return torch.cat(outputs)
 
 
 def _sizes(around: Around) -> Sequence[int]:

@@ -63,8 +63,8 @@ def translations_by(settings: Settings, folder: Path) -> dict[str, list[Translat
 
 def scores_by(settings: Settings, folder: Path) -> dict[str, Row]:
     """The scores on each test part."""
-    references, found = references_of(settings), translations_by(settings, folder)
-    return {part: measured(found[part], references[part]) for part in references}
+    references, translations = references_of(settings), translations_by(settings, folder)
+    return {part: measured(translations[part], references[part]) for part in references}
 
 
 def translation_of(settings: Settings, folder: Path) -> dict[str, list[Row]]:
@@ -79,15 +79,15 @@ def _of_challenges(settings: Settings, folder: Path) -> dict[str, list[Row]]:
     text, *languages = direction_of(name)
     is_german, vocabulary = languages == ["de", "en"], Vocabulary.load(folder)
     case = str.lower if vocabulary.is_lower_cased else str
-    found = {"object first": turned_round(folder, beam, share, case)} if is_german else {}
+    scores = {"object first": turned_round(folder, beam, share, case)} if is_german else {}
     if text != "minilang":
         most = settings.evaluation.scored_sentences
         sets = {"public challenge set": public_for(name, vocabulary), "own challenge set": own_of(settings)}
-        return found | {part: list(by_least(folder, of_part, beam, most)) for part, of_part in sets.items()}
+        return scores | {part: list(by_least(folder, of_part, beam, most)) for part, of_part in sets.items()}
     if not is_german:
-        return found
+        return scores
     distances = [{"set": one, **row} for one in with_distances() for row in by_distance(folder, one, beam, share)]
-    return found | {"challenge set": challenged(folder, beam, share), "by distance": distances}
+    return scores | {"challenge set": challenged(folder, beam, share), "by distance": distances}
 
 
 def public_for(corpus: str, vocabulary: Vocabulary) -> dict[str, ChallengeSet]:

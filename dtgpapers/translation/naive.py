@@ -36,12 +36,12 @@ def log_probs_by_definition(network: Translator, source: Sequence[int], known: S
 def _embedded(network: Translator, side: str, entries: Sequence[int]) -> Vectors:
     """Embeddings with sinusoids: all sines, then all cosines."""
     width = network.config.width
-    found = []
+    vectors = []
     for place, entry in enumerate(entries):
         angles = [place / 10000 ** (2 * number / width) for number in range(width // 2)]
         sinusoid = torch.tensor([*map(math.sin, angles), *map(math.cos, angles)])
-        found.append(network.embeddings[side].weight[entry] * math.sqrt(width) + sinusoid)
-    return found
+        vectors.append(network.embeddings[side].weight[entry] * math.sqrt(width) + sinusoid)
+    return vectors
 
 
 def _encoded(network: Translator, source: Sequence[int]) -> Vectors:
@@ -72,7 +72,7 @@ def _decoder_layer(
 def _attention(attention: Attention, queries: Vectors, keys: Vectors, sees: list[list[list[int]]]) -> Vectors:
     """For each query and each head a softmax over the keys that it sees."""
     width = attention.q.in_features // attention.heads
-    found = []
+    vectors = []
     for i, query in enumerate(queries):
         q = attention.q(query)
         heads = []
@@ -81,8 +81,8 @@ def _attention(attention: Attention, queries: Vectors, keys: Vectors, sees: list
             k, v = zip(*(attention.kv(keys[j]).chunk(2) for j in seen), strict=True)
             weights = torch.stack([q[own] @ one[own] for one in k]).div(math.sqrt(width)).softmax(0)
             heads.append(sum(weight * one[own] for weight, one in zip(weights, v, strict=True)))
-        found.append(attention.out(torch.cat(heads)))
-    return found
+        vectors.append(attention.out(torch.cat(heads)))
+    return vectors
 
 
 def _graph_layer(layer: GraphLayer, h: Vectors, edges: Sequence[TargetEdge], labels: dict[str, int]) -> Vectors:
@@ -92,7 +92,7 @@ def _graph_layer(layer: GraphLayer, h: Vectors, edges: Sequence[TargetEdge], lab
     for edge in edges:
         neighbours[edge.origin].append((edge.goal, 1, edge.label))
         neighbours[edge.goal].append((edge.origin, 2, edge.label))
-    found = []
+    vectors = []
     for node, told_by in enumerate(neighbours):
         total = torch.zeros_like(h[node])
         for other, direction, label in told_by:
@@ -104,5 +104,5 @@ def _graph_layer(layer: GraphLayer, h: Vectors, edges: Sequence[TargetEdge], lab
             if layer.label_gate is not None:
                 gate = gate + layer.label_gate[labels[label]]
             total = total + gate.sigmoid() * message
-        found.append(h[node] + nn.functional.relu(total))
-    return found
+        vectors.append(h[node] + nn.functional.relu(total))
+    return vectors

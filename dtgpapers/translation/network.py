@@ -89,12 +89,12 @@ class Translator(Saved):
 
     def remember(self, source: Int[Tensor, "B M"]) -> list[Memory]:
         """Keys and values of padded sources, for each layer of the decoder."""
-        there = source != PAD
+        is_word = source != PAD
         x = self.embed("source", source, torch.arange(source.shape[1], device=source.device).expand_as(source))
         for layer in self.encoder:
-            x = layer(x, there)
+            x = layer(x, is_word)
         x = self.norms["source"](x)
-        return [layer.remember(x, there) for layer in self.decoder]
+        return [layer.remember(x, is_word) for layer in self.decoder]
 
     def around(self, rows: Rows) -> Around:
         """The inputs that all layers but the last share."""
@@ -126,16 +126,18 @@ class Translator(Saved):
 
     def loss(self, batch: TranslationBatch) -> tuple[Float[Tensor, ""], dict[str, LossPart]]:
         """The nats of all targets."""
-        found = self.predict(batch)
-        nats = found.nats
-        is_arc = self.is_transition(found.symbol)
+        predictions = self.predict(batch)
+        nats = predictions.nats
+        is_arc = self.is_transition(predictions.symbol)
         parts = {"piece": LossPart(nats[~is_arc].detach().sum(), int((~is_arc).sum()))}
         if self.system.writes_tree:
             parts["transition"] = LossPart(nats[is_arc].detach().sum(), int(is_arc.sum()))
         if self.training and self.config.smoothing:
             smoothing = self.config.smoothing
-            nats = cross_entropy(found.logits.float(), found.symbol, reduction="none", label_smoothing=smoothing)
-        return (nats * found.times).sum(), parts
+            nats = cross_entropy(
+                predictions.logits.float(), predictions.symbol, reduction="none", label_smoothing=smoothing
+            )
+        return (nats * predictions.times).sum(), parts
 
     def is_transition(self, symbol: Int[Tensor, " N"]) -> Bool[Tensor, " N"]:
         """True for symbols that are transitions."""

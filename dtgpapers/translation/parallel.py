@@ -89,8 +89,8 @@ def minilang_pairs(target: str, sentences: int | None) -> dict[str, Reader]:
     from dtgpapers.translation.bilingual import sentence_pairs
 
     def read(split: str, _: bool) -> Treebank:
-        found = sentence_pairs(split, sentences)
-        return Treebank([pair.english if target == "en" else pair.german for pair in found.pairs], found.excluded)
+        pairs = sentence_pairs(split, sentences)
+        return Treebank([pair.english if target == "en" else pair.german for pair in pairs.pairs], pairs.excluded)
 
     return {split: partial(read, split) for split in SPLITS}
 

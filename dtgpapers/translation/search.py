@@ -41,12 +41,12 @@ def translate(network: Translator, sources: Sequence[Words], beam: TranslationBe
     """The best translation of each source."""
     order = sorted(range(len(sources)), key=lambda number: (len(sources[number]), number))
     parts = [order[first : first + AT_ONCE] for first in range(0, len(order), AT_ONCE)]
-    found: dict[int, Translation] = {}
+    translations: dict[int, Translation] = {}
     network.eval()
     for numbers in progress(parts, "translating", "batch"):
         best = search(network, [sources[number] for number in numbers], beam)
-        found |= dict(zip(numbers, (as_translation(network, one) for one in best), strict=True))
-    return [found[number] for number in range(len(sources))]
+        translations |= dict(zip(numbers, (as_translation(network, one) for one in best), strict=True))
+    return [translations[number] for number in range(len(sources))]
 
 
 def as_translation(network: Translator, found: Hypothesis) -> Translation:
@@ -70,15 +70,15 @@ def search(network: Translator, sources: Sequence[Words], beam: TranslationBeam)
     while live:
         log_probs = reader.log_probs(live, parents).cpu().numpy().astype(np.float64)
         require_probabilities(log_probs)
-        for row, one in enumerate(live):
-            log_probs[row, entries.barred(one, limits[one.of], beam.legal)] = -np.inf
-        log_probs += np.array([one.log_p for one in live])[:, None]
+        for row, hypothesis in enumerate(live):
+            log_probs[row, entries.barred(hypothesis, limits[hypothesis.of], beam.legal)] = -np.inf
+        log_probs += np.array([hypothesis.log_p for hypothesis in live])[:, None]
         chosen: list[tuple[int, Hypothesis]] = []
         for number, rows in _by_source(live):
             goes_on = _chosen(network, live, rows, log_probs, ended[number], beam)
             if _may_be_better(goes_on, ended[number], (MOST_PIECES + 1) * limits[number] + 1, beam):
                 chosen += goes_on
-        parents, live = np.array([row for row, _ in chosen], np.int64), [one for _, one in chosen]
+        parents, live = np.array([row for row, _ in chosen], np.int64), [hypothesis for _, hypothesis in chosen]
     return [max(found, key=lambda pair: pair[0])[1] for found in ended]
 
 
@@ -98,16 +98,16 @@ def _chosen(
 ) -> list[tuple[int, Hypothesis]]:
     """The best hypotheses of a source that go on, with the rows they come from; those that end join `ended`."""
     values = log_probs[rows[0] : rows[-1] + 1].reshape(-1)
-    wanted = min(2 * beam.width, len(values))
-    best = np.argpartition(-values, wanted - 1)[:wanted]
+    count = min(2 * beam.width, len(values))
+    best = np.argpartition(-values, count - 1)[:count]
     best = best[np.lexsort((best, -values[best]))]
     goes_on: list[tuple[int, Hypothesis]] = []
     for place, candidate in enumerate(best[values[best] > -np.inf].tolist()):
         row, entry = rows[0] + candidate // log_probs.shape[1], candidate % log_probs.shape[1]
         log_p = float(values[candidate])
         if entry == END and place < beam.width:
-            one = live[row]._replace(ids=(*live[row].ids, END), log_p=log_p)
-            ended.append((log_p / len(one.ids) ** beam.alpha, one))
+            hypothesis = live[row]._replace(ids=(*live[row].ids, END), log_p=log_p)
+            ended.append((log_p / len(hypothesis.ids) ** beam.alpha, hypothesis))
         elif entry != END and len(goes_on) < beam.width:
             goes_on.append((row, extended(network, live[row], entry, log_p)))
     return goes_on

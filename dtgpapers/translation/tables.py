@@ -40,8 +40,8 @@ def theirs(*tables: str, folder: Path | None = None) -> pd.DataFrame:
 
 def cells_of_tests(folder: Path | None = None) -> pd.DataFrame:
     """The paper's cells of test sets that its sign tests count."""
-    found = theirs("nmt_table9", "nmt_table10", folder=folder)
-    return found[found.index.str.startswith(TESTED)]
+    cells = theirs("nmt_table9", "nmt_table10", folder=folder)
+    return cells[cells.index.str.startswith(TESTED)]
 
 
 def overall_below(table: str, folder: Path | None = None) -> pd.DataFrame:
@@ -99,13 +99,13 @@ def recorded_distances(folder: Path | None = None) -> pd.DataFrame:
 def sign_tests(cells: pd.DataFrame, pairs: Sequence[tuple[str, str]] = PAIRS) -> pd.DataFrame:
     """For each pair of systems, in how many cells the first is better, or worse, and p of a two-sided sign test."""
     rows = []
-    for one, other in pairs:
-        if {one, other} <= set(cells.columns):
-            both = cells[[one, other]].dropna()
+    for first, second in pairs:
+        if {first, second} <= set(cells.columns):
+            both = cells[[first, second]].dropna()
             if both.empty:
                 continue
-            test = sign_test(both[one].to_dict(), both[other].to_dict())
-            rows.append({"system": one, "against": other, "cells": len(both), **test._asdict()})
+            test = sign_test(both[first].to_dict(), both[second].to_dict())
+            rows.append({"system": first, "against": second, "cells": len(both), **test._asdict()})
     return pd.DataFrame(rows)
 
 
@@ -119,8 +119,8 @@ def _among(
 
 def _below(table: str, ours: Sequence[pd.DataFrame], folder: Path | None) -> pd.DataFrame:
     """The paper's cells, then ours, under "paper" and "ours"; blanks are what nobody has measured."""
-    found = [one for one in ours if len(one)]
-    parts = {"paper": theirs(table, folder=folder).astype(object)} | ({"ours": pd.concat(found)} if found else {})
+    tables = [one for one in ours if len(one)]
+    parts = {"paper": theirs(table, folder=folder).astype(object)} | ({"ours": pd.concat(tables)} if tables else {})
     return _ordered(pd.concat(parts, names=["", "cell"])).fillna("")
 
 

@@ -36,15 +36,15 @@ def tune(options: argparse.Namespace) -> None:
     overrides = dict(map(parse_override, options.set))
     graphs = folder_named(options.graphs) if options.graphs else None
     also = tuple(map(task_named, options.also))
-    asked = TuningRequest(
+    request = TuningRequest(
         options.config, overrides, folder_named(options.model), graphs, task_named(options.task), also
     )
-    if len(ways_of(asked)) < len(tunings(family_of(load_model(asked.model)).name)):
+    if len(ways_of(request)) < len(tunings(family_of(load_model(request.model)).name)):
         print("dtglib: without --graphs, ways of tuning that read graphs are left out", file=sys.stderr)
-    if "test" not in asked.task.there():
+    if "test" not in request.task.there():
         what = "has no judged test part here; scores are of dev, by which the models are chosen"
-        print(f"dtglib: {asked.task.name} {what}", file=sys.stderr)
-    print_table([_in_short(line) for line in record_tuning(asked, options.seeds, options.out)])
+        print(f"dtglib: {request.task.name} {what}", file=sys.stderr)
+    print_table([_in_short(line) for line in record_tuning(request, options.seeds, options.out)])
     print(f"{options.out}: recorded")
 
 

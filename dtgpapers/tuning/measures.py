@@ -9,8 +9,8 @@ def _tuned(task: str, on: str, score: str) -> Callable[[Line], float | None]:
     """A score of a tuned network, of a line that has been given its record's task."""
 
     def value(line: Line) -> float | None:
-        wanted = line["part"] == "scores" and (line["task"], line["on"]) == (task, on)
-        return 100 * line[score] if wanted else None
+        is_score = line["part"] == "scores" and (line["task"], line["on"]) == (task, on)
+        return 100 * line[score] if is_score else None
 
     return value
 

@@ -53,8 +53,8 @@ class Task(NamedTuple):
 
     def checksum(self) -> str:
         """A checksum of all its files, for records of runs."""
-        found = [path for part in self.there() for path in _files(self.path(part))]
-        return hashlib.sha256("".join(f"{path.name} {sha256(path)}\n" for path in found).encode()).hexdigest()
+        paths = [path for part in self.there() for path in _files(self.path(part))]
+        return hashlib.sha256("".join(f"{path.name} {sha256(path)}\n" for path in paths).encode()).hexdigest()
 
 
 def _files(path: Path) -> list[Path]:

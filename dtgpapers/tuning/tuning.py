@@ -127,9 +127,9 @@ def read_data(asked: TuningRequest, way: Tuning, settings: TuningSettings) -> Tu
         if part not in asked.task.parts:
             raise UserError(f"{asked.task.name}: has no {part} part, so that nothing can be tuned for it")
     vocabulary = load_model(asked.model).vocabulary
-    there, found = asked.task.there(), {}
+    parts, found = asked.task.there(), {}
     for part in PARTS:
-        if part in there or part != "test":  # the test part may be missing
+        if part in parts or part != "test":  # the test part may be missing
             longest = settings.training.longest if part == "train" else None
             items = items_of(asked, way, settings.items, part)
             found[part] = way.examples(settings.network, vocabulary, asked.task, items, longest)
@@ -238,9 +238,9 @@ def scored(asked: TuningRequest, way: Tuning, settings: TuningSettings, data: Tu
     """A row for each part that is reported: how well a tuned network agrees with people."""
     folder, rows = tuned(asked, way, settings, data, seed), []
     for part, of_part in data.reported.items():
-        found = of_part.judged(answers_of(folder, way, part, of_part))
+        scores = of_part.judged(answers_of(folder, way, part, of_part))
         about = {"seed": seed, "way": way.name, "title": way.title, "on": part, "items": len(of_part.names)}
-        rows.append({**about, **found})
+        rows.append({**about, **scores})
     return rows
 
 

@@ -76,9 +76,9 @@ class MaskedTransformer(MaskedModel):
     @torch.no_grad()
     def weights(self, batch: MaskedBatch) -> list[Weights]:
         """The weights of all heads in each layer; there is no mask that would change them."""
-        h, barred, found = self.first(batch), self.barred(batch), []
+        h, barred, of_layers = self.first(batch), self.barred(batch), []
         for layer in self.layers:
             a, _ = layer.weights(h, barred)
-            found.append(Weights(a, a))
+            of_layers.append(Weights(a, a))
             h = layer(h, barred)
-        return found
+        return of_layers

@@ -48,14 +48,14 @@ def told(model: MaskedModel, held_out: MaskedExamples) -> dict[str, Any]:
         return {}
     device = model.embedding.weight.device
     batch = held_out.batch(known, 0, device)
-    found = [q[:n, :n] for q, n in zip(model.heads(batch).double().cpu().numpy(), batch.length.tolist(), strict=True)]
+    heads = [q[:n, :n] for q, n in zip(model.heads(batch).double().cpu().numpy(), batch.length.tolist(), strict=True)]
     gold = [held_out.sentences[number].heads for number in known]
-    scored = agreement(gold, [most_probable_heads(q) for q in found])
-    followed = next((place for place, q in enumerate(found) if len(q) in FEW), 0)
+    scored = agreement(gold, [most_probable_heads(q) for q in heads])
+    followed = next((place for place, q in enumerate(heads) if len(q) in FEW), 0)
     return {
         "DDA": scored.dda,
         "UDA": scored.uda,
         "words": held_out.sentences[known[followed]].words,
         "heads": gold[followed],
-        "believed": found[followed].round(3).tolist(),
+        "believed": heads[followed].round(3).tolist(),
     }

@@ -45,19 +45,19 @@ def induce(options: argparse.Namespace) -> None:
     if options.labels:
         _show_labels(label_rows(beliefs, options.labels), options.json)
         return
-    found = list(induced(beliefs, DECODERS))
-    report: dict[str, Any] = {"sentences": len(found)}
-    if not found:
+    parses = list(induced(beliefs, DECODERS))
+    report: dict[str, Any] = {"sentences": len(parses)}
+    if not parses:
         raise UserError(f"{options.text}: no sentence is more than punctuation")
-    elif gold := [one.sentence.heads for one in found if one.sentence.heads is not None]:
-        report["words"], report["trees"] = sum(map(len, gold)), agreement_rows(found) + trivial_rows(gold)
-    if left_out := len(sentences) - len(found):
+    elif gold := [one.sentence.heads for one in parses if one.sentence.heads is not None]:
+        report["words"], report["trees"] = sum(map(len, gold)), agreement_rows(parses) + trivial_rows(gold)
+    if left_out := len(sentences) - len(parses):
         print(f"{left_out} sentences left out, which are only punctuation", file=sys.stderr)
-    texts = [format_conllu(with_tree(one.sentence, one.trees[options.decode])) for one in found]
+    texts = [format_conllu(with_tree(one.sentence, one.trees[options.decode])) for one in parses]
     if options.out:
         _write(Path(options.out), texts)
     if options.json:
-        print(json.dumps(report | {"heads": [{"words": one.sentence.words, **one.trees} for one in found]}))
+        print(json.dumps(report | {"heads": [{"words": one.sentence.words, **one.trees} for one in parses]}))
     elif "trees" in report:
         print_table([{key: _percent(value) for key, value in row.items()} for row in report["trees"]])
         print(f"in percent of {report['words']} words; the last rows are of trees that know nothing")

@@ -48,22 +48,22 @@ class MaskedExamples:
         kept, excluded, too_long = [], Counter(treebank.excluded), []
         for sentence in treebank.sentences:
             try:
-                one = read(sentence)
+                as_read = read(sentence)
             except TreebankError as error:
                 excluded[error.reason] += 1
                 continue
-            if longest is not None and len(one.words) > longest:
-                too_long.append(one.id)
+            if longest is not None and len(as_read.words) > longest:
+                too_long.append(as_read.id)
             else:
-                kept.append(one)
+                kept.append(as_read)
         if too_long:
             excluded[f"more than {longest} words"] = len(too_long)
         reasons = ", ".join(f"{count} {reason}" for reason, count in excluded.items()) or "it is empty"
         require(kept, f"no sentence is left for model {config.model}: {reasons}")
-        without = [one.id for one in kept if one.heads is None]
+        without = [as_read.id for as_read in kept if as_read.heads is None]
         if getattr(config, "edges", None) == "gold" and without:
             raise UserError(f"edges: gold takes heads from the treebank, and these have none: {shortened(without)}")
-        return cls(kept, [np.array(vocabulary.encode(one.words).ids) for one in kept], excluded, too_long)
+        return cls(kept, [np.array(vocabulary.encode(as_read.words).ids) for as_read in kept], excluded, too_long)
 
     def __len__(self) -> int:
         return len(self.sentences)

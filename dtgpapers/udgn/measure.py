@@ -29,7 +29,7 @@ POSITIONS = 4096  # computed at once
 def masked_perplexity(model: MaskedModel, data: MaskedExamples, positions: int = POSITIONS) -> float:
     """The perplexity of hidden words."""
     device = model.embedding.weight.device
-    nats, asked = np.zeros(MASKINGS), np.zeros(MASKINGS)
+    nats, counts = np.zeros(MASKINGS), np.zeros(MASKINGS)
     for numbers in data.plan(positions, np.random.default_rng(0), device):
         batch = data.batch(numbers, positions, device)
         may = model.may_be_asked(batch)
@@ -40,8 +40,8 @@ def masked_perplexity(model: MaskedModel, data: MaskedExamples, positions: int =
                 chosen[row, : len(drawn)] = drawn < model.config.mask_rate
             where = torch.from_numpy(chosen).to(device) & may
             nats[masking] -= float(model.log_probs(batch, where).double().sum())
-            asked[masking] += int(where.sum())
-    return math.exp((nats / asked).mean())
+            counts[masking] += int(where.sum())
+    return math.exp((nats / counts).mean())
 
 
 def pseudo_scores(model: MaskedModel, sentences: Sequence[Sentence], trees: None = None) -> Iterator[SentenceScore]:
@@ -61,15 +61,15 @@ def pseudo_scores(model: MaskedModel, sentences: Sequence[Sentence], trees: None
 @torch.no_grad()
 def word_log_probs(model: MaskedModel, words: Sequence[str]) -> np.ndarray:
     """log p(word | all others) of each word as it is read; NaN for unknown ones."""
-    device, found = model.embedding.weight.device, np.full(len(words), np.nan)
+    device, log_probs = model.embedding.weight.device, np.full(len(words), np.nan)
     ids = np.array(model.vocabulary.encode(words).ids)
     whole = batch_of([ids], [None], device)
-    (asked,) = np.nonzero(model.may_be_asked(whole)[0].cpu().numpy())
+    (places,) = np.nonzero(model.may_be_asked(whole)[0].cpu().numpy())
     at_once = max(1, POSITIONS // len(words))
-    for some in np.split(asked, range(at_once, len(asked), at_once)):
-        if len(some):
-            rows = batch_of([ids] * len(some), [None] * len(some), device)
+    for batch in np.split(places, range(at_once, len(places), at_once)):
+        if len(batch):
+            rows = batch_of([ids] * len(batch), [None] * len(batch), device)
             hidden = torch.zeros(rows.token.shape, dtype=torch.bool, device=device)
-            hidden[torch.arange(len(some)), torch.from_numpy(some)] = True
-            found[some] = model.log_probs(rows, hidden).double().cpu().numpy()
-    return found
+            hidden[torch.arange(len(batch)), torch.from_numpy(batch)] = True
+            log_probs[batch] = model.log_probs(rows, hidden).double().cpu().numpy()
+    return log_probs

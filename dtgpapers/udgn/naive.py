@@ -24,7 +24,7 @@ NONLINEAR = {
 
 def vectors_by_definition(network: Udgn, batch: MaskedBatch) -> list[Float[Tensor, "n d"]]:
     """The vectors after the last layer, of each sentence."""
-    found = []
+    vectors = []
     for row, length in enumerate(batch.length.tolist()):
         words = batch.token[row, :length]
         gold = None if batch.heads is None else batch.heads[row, :length].tolist()
@@ -34,8 +34,8 @@ def vectors_by_definition(network: Udgn, batch: MaskedBatch) -> list[Float[Tenso
             h = [x + network.positions.table[place] for place, x in enumerate(h)]
         for layer in network.layers:
             h = after(layer, network.config, h, m)
-        found.append(torch.stack(h))
-    return found
+        vectors.append(torch.stack(h))
+    return vectors
 
 
 def edges(network: Udgn, words: Int[Tensor, " n"], gold: list[int] | None) -> list[list[Tensor]]:
@@ -107,7 +107,7 @@ def after(layer: Layer, config, h: list[Tensor], m: list[list[Tensor]]) -> list[
     parts = 4 if config.gates else 3
     # The linear map gives all heads of the queries, then those of the keys, and so on.
     made = [(layer.vectors.weight @ x + layer.vectors.bias).reshape(parts, H, D) for x in h]
-    found = []
+    vectors = []
     for i in range(n):
         o = [torch.zeros(D) for _ in range(H)]
         for j in range(n):
@@ -127,5 +127,5 @@ def after(layer: Layer, config, h: list[Tensor], m: list[list[Tensor]]) -> list[
                 if config.gates:
                     c = c / (1 + (-made[i][3, k]).exp())
                 o[k] = o[k] + a[k] * (m[i][j] + 1e-6) * c
-        found.append(h[i] + layer.out.weight @ torch.cat(o) + layer.out.bias)
-    return found
+        vectors.append(h[i] + layer.out.weight @ torch.cat(o) + layer.out.bias)
+    return vectors

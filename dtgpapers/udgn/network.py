@@ -144,13 +144,13 @@ class Udgn(MaskedModel):
     @torch.no_grad()
     def weights(self, batch: MaskedBatch) -> list[Weights]:
         """The weights of all heads in each layer."""
-        h, weight, found = self.first(batch), self.weight(batch), []
+        h, weight, of_layers = self.first(batch), self.weight(batch), []
         for layer in self.layers:
             q, k, *_ = layer.project(h)
             shared = layer.shared(q, k)
-            found.append(Weights(shared, shared * weight))
+            of_layers.append(Weights(shared, shared * weight))
             h = layer(h, weight)
-        return found
+        return of_layers
 
 
 class Positions(nn.Module):

@@ -30,16 +30,16 @@ def draw_beliefs(
     figure = Picture(figsize=(across * (side + 0.25) + longest + 0.5, down * (side + 0.4) + longest + 0.5))
     figure.set_layout_engine("constrained")
     axes = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
-    for one, (name, matrix) in zip(axes, beliefs.items(), strict=False):
-        one.imshow(matrix, cmap="Blues", vmin=0, vmax=1)
-        one.set_title(name, fontsize=9)
-        _frame(one, heads or ())
+    for panel, (name, matrix) in zip(axes, beliefs.items(), strict=False):
+        panel.imshow(matrix, cmap="Blues", vmin=0, vmax=1)
+        panel.set_title(name, fontsize=9)
+        _frame(panel, heads or ())
     for unused in axes[len(beliefs) :]:
         unused.axis("off")
-    for one in axes[: len(beliefs)]:
-        one.set(xticks=range(len(words)), xticklabels=words, yticks=range(len(words)), yticklabels=words)
-        one.tick_params(length=0, labelsize=7)
-        one.tick_params(axis="x", labelrotation=90)
+    for panel in axes[: len(beliefs)]:
+        panel.set(xticks=range(len(words)), xticklabels=words, yticks=range(len(words)), yticklabels=words)
+        panel.tick_params(length=0, labelsize=7)
+        panel.tick_params(axis="x", labelrotation=90)
     for lowest in axes[len(beliefs) - across : len(beliefs)]:
         lowest.tick_params(axis="x", labelbottom=True)
     figure.supxlabel("head", fontsize=9)

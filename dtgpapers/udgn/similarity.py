@@ -27,11 +27,11 @@ def similarity_of(settings: Settings, folder: Path) -> list[Row]:
     """The correlations with people's scores; the network of each way is trained now unless it is in the cache."""
     config = "udgn-few" if embedded_corpus(settings) else "udgn"
     also = tuple(task for task in of_similarity() if task.name != LEARNT)
-    asked = TuningRequest(
+    request = TuningRequest(
         repository() / "configs" / "tuning" / f"{config}.yaml", {}, folder, None, task_named(LEARNT), also
     )
     rows = []
-    for way in ways_of(asked):
-        chosen = read_tuning(asked, way)
-        rows += scored(asked, way, chosen, read_data(asked, way, chosen), settings.run.seed)
+    for way in ways_of(request):
+        chosen = read_tuning(request, way)
+        rows += scored(request, way, chosen, read_data(request, way, chosen), settings.run.seed)
     return rows

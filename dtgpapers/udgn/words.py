@@ -76,13 +76,13 @@ def heads_among(kept: Sequence[int], heads: Sequence[int]) -> tuple[int, ...]:
 
 def readable(sentences: Sequence[Sentence]) -> list[Sentence]:
     """The sentences as they are read, without those of which nothing is left."""
-    found = []
+    words = []
     for sentence in sentences:
         try:
-            found.append(read(sentence))
+            words.append(read(sentence))
         except TreebankError:
             continue
-    return found
+    return words
 
 
 def words_of(config: MaskedConfig, treebank: Treebank) -> Vocabulary:

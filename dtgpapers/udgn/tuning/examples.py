@@ -118,5 +118,5 @@ class PairExamples:
 
 
 def _ids(vocabulary: Vocabulary, words: Sequence[str]) -> np.ndarray:
-    found = readable([Sentence(tuple(words))])
-    return np.array(vocabulary.encode(found[0].words).ids) if found else np.array([UNKNOWN])
+    sentences = readable([Sentence(tuple(words))])
+    return np.array(vocabulary.encode(sentences[0].words).ids) if sentences else np.array([UNKNOWN])

@@ -65,14 +65,14 @@ class Similarity(Saved):
     def of(cls, config: Tuned, trained: MaskedModel) -> "Similarity":
         """A network whose body has the weights of a trained one."""
         network = cls(config, trained.vocabulary)
-        wanted, weights = network.body.state_dict().keys(), trained.state_dict()
-        network.body.load_state_dict({name: weights[name] for name in wanted})
+        names, weights = network.body.state_dict().keys(), trained.state_dict()
+        network.body.load_state_dict({name: weights[name] for name in names})
         return network
 
     def means(self, batch: MaskedBatch) -> Float[Tensor, "B d"]:
         """The mean of the vectors of each sentence's words."""
-        there = batch.there[:, :, None]
-        return (self.body(batch) * there).sum(1) / there.sum(1)
+        is_word = batch.there[:, :, None]
+        return (self.body(batch) * is_word).sum(1) / is_word.sum(1)
 
     def answers(self, given: PairBatch) -> Float[Tensor, " N"]:
         """The scores."""
