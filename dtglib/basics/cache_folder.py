@@ -58,7 +58,7 @@ def write_cached(name: str, content: bytes) -> None:
 
 
 def is_current() -> bool:
-    """Whether there is a folder, and the code that this process runs is still that on the disk.
+    """True if there is a folder, and the code that this process runs is still that on the disk.
 
     Code and data are read when they are needed. If a file was changed after the import, what this process computes may
     belong to neither version.

@@ -50,7 +50,7 @@ RUNNING = _hashes(_SOURCES)  # of every file, as it was when this process import
 
 
 def is_on_disk() -> bool:
-    """Whether a process that starts now would run the same code."""
+    """True if a process that starts now would run the same code."""
     return _hashes(_on_disk()) == RUNNING
 
 
@@ -127,7 +127,7 @@ def modules_behind(module: str, room: str) -> frozenset[str]:
 
 @cache
 def _imports_of(module: str) -> frozenset[str]:
-    """What a module of the package imports, and the data files in its folder or in a folder there without modules."""
+    """The modules that a module imports, and the data files in its folder or in a folder there without modules."""
     if module.endswith(SUFFIXES):
         return frozenset()
     folder = module.rpartition("/")[0]

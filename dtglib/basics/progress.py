@@ -32,7 +32,7 @@ def quiet() -> Iterator[None]:
 
 
 def is_quiet() -> bool:
-    """Whether bars are switched off."""
+    """True if bars are switched off."""
     return bool(_silenced) or bool(os.environ.get("CI"))
 
 

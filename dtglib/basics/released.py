@@ -24,7 +24,7 @@ FORMAT = "dtglib-1"  # of the files in these folders; a change of it needs `make
 
 @dataclass(frozen=True)
 class Card:
-    """What a user of a released model needs to know; nats are of the dev part, and scores are in percent."""
+    """The facts that a user of a released model needs; nats are of the dev part, and scores are in percent."""
 
     format: str
     kind: Literal["model", "parser"]
@@ -70,7 +70,7 @@ def read_card(folder: Path) -> Card:
 
 
 def is_released(folder: Path) -> bool:
-    """Whether this is the folder of a released model or parser."""
+    """True for the folder of a released model or parser."""
     return folder.resolve().parent in PLACES and (folder / CARD_FILE).is_file()
 
 

@@ -160,7 +160,7 @@ def sentences_of(options: argparse.Namespace) -> list["Sentence"]:
 
 
 def _is_sentence(text: str) -> bool:
-    """Whether a text is neither a file nor the name of a corpus: it has several words, or ends like a sentence."""
+    """True for a text that is neither a file nor a corpus: it has several words, or ends like a sentence."""
     return (" " in text.strip() or text.strip()[-1:] in (".", "!", "?")) and not os.path.exists(text)
 
 

@@ -115,7 +115,7 @@ def blimp(options: argparse.Namespace) -> None:
 
 
 def _tested(path: str | None, public: str) -> str | None:
-    """What is tested: without a name the public set, or, where it is not at hand, minilang's own."""
+    """The path of the tested set: without a name the public one, or minilang's where that is missing."""
     from dtglib.data.registry import data_folder
 
     if path is None and not (data_folder() / public).is_dir():

@@ -18,7 +18,7 @@ SECONDS_FOR_THE_FIRST = 5
 
 
 def is_first() -> bool:
-    """Whether this process speaks for all; a process alone does."""
+    """True if this process speaks for all; a process alone does."""
     return os.environ.get("RANK", "0") == "0"
 
 

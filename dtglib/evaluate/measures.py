@@ -1,4 +1,4 @@
-"""What the tables of the papers measure, how to find it in our records, and which orders the papers find.
+"""The measures in the tables of the papers, where our records have them, and the orders that the papers find.
 
 A record of an evaluation (recording.py) has lines about models and about variants of them, and one of tuning
 has lines about ways to tune a model for a task. Measures name the numbers in these lines; other papers add theirs.

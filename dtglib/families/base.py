@@ -42,7 +42,7 @@ DEFAULT_MODEL = "dtg"  # if a config names no model
 
 
 class Likelihood(NamedTuple):
-    """How to compute the probabilities of sentences, and what kind of numbers they are."""
+    """The function that computes the probabilities of sentences, and the kind of numbers that they are."""
 
     name: str  # in tables
     is_exact: bool  # otherwise a lower bound, unless `is_pseudo`
@@ -70,7 +70,7 @@ class Likelihood(NamedTuple):
 
     @property
     def needs_search(self) -> bool:
-        """Whether a search must score sentences: there is no exact score, and no parser proposes trees."""
+        """True if a search must score sentences: there is no exact score, and no parser proposes trees."""
         return self.is_searched and not (self.is_exact or self.sums_over_trees)
 
 
@@ -85,7 +85,7 @@ class Trees(NamedTuple):
 
     @property
     def are_heads(self) -> bool:
-        """Whether the trees that a model is trained on, or compared with, are heads."""
+        """True if the trees that a model is trained on, or compared with, are heads."""
         return self.proposed_by == "strong_parser"
 
 

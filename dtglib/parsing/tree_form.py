@@ -7,7 +7,7 @@ from dtglib.data.treebank import Sentence
 
 
 class TreeForm(NamedTuple):
-    """How the trees that a parser finds are written and compared with those of a treebank."""
+    """The way in which trees of a parser are written, and compared with those of a treebank."""
 
     written: Callable[[Sentence], str]  # a parsed sentence in a file
     has_tree: Callable[[Sentence], bool]

@@ -47,7 +47,7 @@ def asked(settings: Settings, some: Sequence[str] = ()) -> list[tuple[str, str, 
 
 @lru_cache(maxsize=1)
 def _has_trees(corpus: CorpusConfig) -> bool:
-    """Whether the first sentence of a corpus has a tree."""
+    """True if the first sentence of a corpus has a tree."""
     first = part_of(replace(corpus, train_sentences=1), "train").sentences
     return any(sentence.heads is not None for sentence in first)  # there may be no sentence
 

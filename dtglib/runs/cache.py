@@ -57,7 +57,7 @@ def folder_of(kind: str, name: str, identity: Mapping[str, Any], code: str) -> P
 
 
 class Computed(NamedTuple):
-    """How to compute rows.
+    """A computation of rows.
 
     `load` loads what all of them need, such as a model, and returns a function from a block of them to its rows.
     """

@@ -60,7 +60,7 @@ def with_folder(settings: Settings, part: str, treebank: Treebank, vocabulary: V
 
 
 def _identity(settings: Settings, part: str) -> dict[str, Any]:
-    """Which sentences these are, known without reading them."""
+    """The facts that identify the sentences, known without reading them."""
     corpus = settings.corpus
     sentences, checksum = getattr(corpus, f"{part}_sentences"), corpus_checksum(corpus.corpus)
     return {"corpus": corpus.corpus, "part": part, "sentences": sentences, "checksum_of_corpus": checksum}

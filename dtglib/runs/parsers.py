@@ -115,7 +115,7 @@ def nats_per_word(folder: Path) -> float:
 
 
 def is_ours(name: str) -> bool:
-    """Whether configs/parsers/ has a parser of this name."""
+    """True if configs/parsers/ has a parser of this name."""
     return (_configs() / f"{name}.yaml").is_file()
 
 

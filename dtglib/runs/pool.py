@@ -37,7 +37,7 @@ MOST_WORKERS = 4  # each holds a corpus and a model, a gigabyte or two where the
 
 
 def is_possible() -> bool:
-    """Whether several processes would be faster than the notebooks' own, which compute what they need one by one."""
+    """True if several processes are faster than the notebooks' own, which compute what they need one by one."""
     return torch.get_num_threads() > 1 and not torch.cuda.is_available()
 
 

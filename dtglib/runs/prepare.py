@@ -133,7 +133,7 @@ def _code(settings: Settings) -> str:
 
 
 def is_released(settings: Settings) -> bool:
-    """Whether the settings ask for released models, and there is one of this family."""
+    """True if the settings ask for released models, and there is one of this family."""
     return _released_name(settings) in cards("model")
 
 

@@ -48,7 +48,7 @@ class ParsersConfig:
 
 @dataclass(frozen=True)
 class EvaluationConfig:
-    """Which models are evaluated, and how much."""
+    """The models that are evaluated, and how much."""
 
     released: str | None = None  # the released models of this corpus are evaluated; null: those that are trained here
     trees: int = 300

@@ -50,12 +50,12 @@ class Directly(NamedTuple):
 
 
 def without_parser(kind: Family, widths: Widths) -> ByBeam | Directly:
-    """How to score sentences of a family's models if no parser is named."""
+    """The way to score sentences of a family's models if no parser is named."""
     return ByBeam(widths) if kind.likelihood.is_searched and not kind.likelihood.is_exact else Directly()
 
 
 def named(kind: Family, way: ByBeam | ByTrees | Directly) -> str:
-    """What log p is in a report: the way to it or, where the family has none, the name of what stands for it."""
+    """The name of log p in a report: the way to it or, where the family has none, the name of what stands for it."""
     return kind.likelihood.name if kind.likelihood.is_pseudo else type(way).__name__
 
 

@@ -1,4 +1,4 @@
-"""How many layers a word needs until a prediction can depend on it.
+"""The number of layers that a word needs until a prediction can depend on it.
 
 In each layer a position reads the vectors of the positions that it sees. So after L layers its vector can depend on a
 word only if a path of at most L steps, each from a position to one that it sees, leads to a position that reads the
@@ -78,7 +78,7 @@ def layers_needed(v: Compiled, read: Read = generated) -> Int[np.ndarray, "T W"]
 
 
 def earlier(v: Compiled) -> Bool[np.ndarray, "T W"]:
-    """Which words have been read with all their pieces, the position's own piece included."""
+    """The words that have been read with all their pieces, the position's own piece included."""
     (pieces,) = np.nonzero(v.word != NOTHING)
     last_piece = np.zeros(v.word.max(initial=0), np.int64)
     np.maximum.at(last_piece, v.word[pieces] - 1, pieces)

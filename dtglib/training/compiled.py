@@ -99,7 +99,7 @@ def compiled_layers(
 
 
 def compiled_graphs() -> int:
-    """How many graphs PyTorch has compiled in this process."""
+    """The number of graphs that PyTorch has compiled in this process."""
     return counters["stats"]["unique_graphs"]
 
 

@@ -61,7 +61,7 @@ class Processes(NamedTuple):
         return next(filter(None, texts), "")
 
     def from_first(self, compute: Callable[[], Something]) -> Something:
-        """What a function returns in the first process, which alone calls it; so is its UserError.
+        """The value of a function in the first process, which alone calls it; its UserError is raised in all.
 
         The others wait for as long as it takes, unless the first process ends.
         """
@@ -142,7 +142,7 @@ def processes() -> Iterator[Processes]:
 
 
 def has_bfloat16_units(device: torch.device) -> bool:
-    """Whether the device has units that multiply bfloat16 faster than float32.
+    """True if the device has units that multiply bfloat16 faster than float32.
 
     Every processor with AMX has them. AVX-512 alone is not enough: bfloat16 was 1.4 to 1.9 times as fast as float32 on
     AMD's Zen 4 (a layer of width 256), but half as fast on an Intel Xeon without AMX (training of a `mini` DTG).

@@ -44,7 +44,7 @@ FARTHEST_STEP = 64
 
 
 class Layout(NamedTuple):
-    """How sentences are grouped into batches, how they are placed there, and the structure's form for attention."""
+    """A way to group sentences into batches and to place them there, and the structure's form for attention."""
 
     plan: Callable[[np.ndarray, int, np.random.Generator], list[np.ndarray]]
     place: Callable[[Source, Sequence[int] | np.ndarray, int], Compiled]
@@ -199,7 +199,7 @@ def _stored(compiled: Callable[[Treebank], CompiledPart], streamed: Streamed) ->
 
 
 def _why_nothing(model: str, excluded: Counter[str], longest: int | None) -> str:
-    """What to say if no sentence is left."""
+    """The message if no sentence is left."""
     if excluded[_too_long(longest)]:
         return f"all {excluded[_too_long(longest)]} sentences have {_too_long(longest)}; set longest higher"
     if excluded[TOO_FAR]:

@@ -83,7 +83,7 @@ class Telling(Protocol):
     """A network that has more to tell of itself at every evaluation, for the record alone: it decides nothing."""
 
     def told(self, held_out: Data) -> dict[str, Any]:
-        """What can be read off the network, as values for a line of metrics; it is in evaluation mode then."""
+        """Values for a line of metrics that can be read off the network, which is in evaluation mode then."""
 
 
 CHECKPOINT_SECONDS = 300  # between checkpoints; there is one after every evaluation, too
@@ -163,7 +163,7 @@ def _record(training: "_Training", about: Mapping[str, Any]) -> None:
 
 
 def is_finished(folder: Path, identity: Mapping[str, Any]) -> bool:
-    """Whether the folder holds this run, finished, on any machine; a finished run with other settings is an error."""
+    """True if the folder holds this run, finished, on any machine; a finished run with other settings is an error."""
     if not (folder / "record.json").exists() or read_about(folder)["status"] != "finished":
         return False
     config = {key: value for key, value in read_record(folder).config.items() if key not in CIRCUMSTANCES}
@@ -361,7 +361,7 @@ class _Training:
             standing.stopped_early = standing.worse == self.config.patience
 
     def _told(self) -> dict[str, Any]:
-        """What the model tells of itself, if it does."""
+        """The values that the model tells of itself, if it does."""
         if not isinstance(self.model, Telling):
             return {}
         self.model.eval()

@@ -60,7 +60,7 @@ class TrainConfig:
         return rate_at(step, steps, self)
 
     def size(self, lengths: np.ndarray) -> float:
-        """How much a batch of sentences of these lengths counts; a step divides its loss by the mean of all steps."""
+        """The weight of a batch of sentences of these lengths; a step divides its loss by the mean of all steps."""
         return float(len(lengths))
 
     def clipped_together(self, model: nn.Module) -> list[list[nn.Parameter]]:
