@@ -11,7 +11,7 @@ they are needed, so that `dtglib --help` need not wait for PyTorch.
     >>> [paper.name for paper in papers()][0]
     'dtg'
     >>> papers()[0].part("families")[0].title
-    'DTG'
+    'TXL (tokens)'
 """
 
 from collections.abc import Iterator
