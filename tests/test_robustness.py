@@ -329,14 +329,14 @@ def test_what_a_worker_was_training_when_the_command_was_stopped_goes_on(reposit
 @pytest.mark.alone
 def test_in_pieces_of_so_many_minutes_every_notebook_is_run_to_its_end_once(repository):
     for name in ("00_first", "01_second"):
-        write_notebook(repository, name, "import time\ntime.sleep(6)")
+        write_notebook(repository, name, "import time\ntime.sleep(22)")
     codes, said = [], ""
     while 0 not in codes and len(codes) < 9:
-        code, _, said_now = run(repository, "--minutes", "0.15")
+        code, _, said_now = run(repository, "--minutes", "0.75")
         codes, said = [*codes, code], said + said_now
     assert codes[0] == 130
     assert codes[-1] == 0
-    assert set(said.splitlines()) == {"dtglib: stopped after 0.15 minutes, as asked; the same command goes on"}
+    assert set(said.splitlines()) == {"dtglib: stopped after 0.75 minutes, as asked; the same command goes on"}
     assert ran(repository) == ["00_first", "01_second"]
 
 
