@@ -67,7 +67,7 @@ def test_graphs_are_measured_by_a_job_of_each_model_that_predicts_them():
 @pytest.mark.slow
 def test_a_record_has_its_graphs_and_variants_and_table_3_stands_beside_them(repository):
     out = repository / "results" / "gilt"
-    record_evaluation("smoke", [1], ["gilt"], out, ["parsing", "ablations"])
+    record_evaluation("smoke", [1], ["gilt"], out, ["graphs", "ablations"])
     lines = read_record(out).metrics
     (graphs,) = [line for line in lines if line["part"] == "graphs"]
     by_variant = {line["variant"]: line for line in lines if line["part"] == "ablation"}
