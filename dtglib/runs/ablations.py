@@ -55,8 +55,8 @@ def _has_trees(corpus: CorpusConfig) -> bool:
 def ablations(settings: Settings, some: Sequence[str] = ()) -> list[Row]:
     """A row of measurements for each variant of each question (or of some); a model may belong to several questions."""
     rows = asked(settings, some)
-    measured = {str(variant): measure(settings, variant) for _, _, variant in rows}
-    return [{"question": question, "variant": name, **measured[str(variant)]} for question, name, variant in rows]
+    numbers = {str(variant): measure(settings, variant) for _, _, variant in rows}
+    return [{"question": question, "variant": name, **numbers[str(variant)]} for question, name, variant in rows]
 
 
 def measure(settings: Settings, variant: Variant, in_short: bool = False) -> Row:
