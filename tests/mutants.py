@@ -271,7 +271,7 @@ def prepare(root: Path) -> None:
     sys.path[:] = [str(root), *(path for path in sys.path if path != str(Path(__file__).parent))]
     for name in PRELOADED:
         importlib.import_module(name)
-    importlib.import_module("dtglib.basics.cache_folder").is_on_disk = lambda: True
+    importlib.import_module("dtglib.basics.cache_folder").is_current = lambda module: True
 
 
 def main() -> None:

@@ -7,13 +7,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from running import PACKAGE
 
 import dtglib.basics.cache_folder
-from dtglib.basics.cache_folder import FOLDERS, cache_folder, read_cached, write_cached
+from dtglib.basics.cache_folder import VERSIONS, cache_folder, read_cached, write_cached
 from dtglib.basics.jit import njit
 from dtglib.data import minilang
 from dtglib.data.minilang import corpus
@@ -24,21 +23,24 @@ def empty(nothing_kept) -> Path:
     return nothing_kept
 
 
+MODULE = "dtglib.transitions.rows"
+
+
 def forget() -> None:
     """What a new process knows of minilang: nothing."""
     corpus._stream.cache_clear()
 
 
 def test_what_was_written_is_read_and_what_was_not_is_not():
-    write_cached("some/difference", b"There is a difference")
-    assert read_cached("some/difference") == b"There is a difference"
-    assert read_cached("some/other") is None
+    write_cached(MODULE, "some/difference", b"There is a difference")
+    assert read_cached(MODULE, "some/difference") == b"There is a difference"
+    assert read_cached(MODULE, "some/other") is None
 
 
 def test_nothing_is_cached_and_nothing_fails_in_a_folder_that_cannot_be_written(empty):
     empty.write_text("a file stands in the way")
-    write_cached("difference", b"There is a difference")
-    assert read_cached("difference") is None
+    write_cached(MODULE, "difference", b"There is a difference")
+    assert read_cached(MODULE, "difference") is None
     assert njit(difference)(3, 1) == 2
 
 
@@ -47,36 +49,53 @@ def test_a_full_disk_leaves_no_half_written_file(monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    write_cached("difference", b"There is a difference")
-    assert list(cache_folder().iterdir()) == []
+    write_cached(MODULE, "difference", b"There is a difference")
+    assert list(cache_folder(MODULE).iterdir()) == []
 
 
 def test_folders_of_other_versions_are_removed_except_for_the_last_used_ones(empty):
+    module = empty / "dtglib" / MODULE
     for days in range(12):
-        (empty / "dtglib" / str(days)).mkdir(parents=True)
-        os.utime(empty / "dtglib" / str(days), (time.time() - 86_400 * days,) * 2)
-    ours = cache_folder()
-    left = {path.name for path in (empty / "dtglib").iterdir()}
-    assert left == {ours.name, *map(str, range(FOLDERS - 1))}
+        (module / str(days)).mkdir(parents=True)
+        os.utime(module / str(days), (time.time() - 86_400 * days,) * 2)
+    ours = cache_folder(MODULE)
+    left = {path.name for path in module.iterdir()}
+    assert left == {ours.name, *map(str, range(VERSIONS - 1))}
 
 
-FOLDER = "from dtglib.basics.cache_folder import cache_folder; print(cache_folder().name)"
+FOLDERS = """
+from dtglib.basics.cache_folder import cache_folder
+for module in ("transitions.arc_eager", "sequences.compile", "parsing.projective", "data.minilang.corpus"):
+    print(cache_folder(f"dtglib.{module}").name)
+"""
+ARC_EAGER, COMPILE, PROJECTIVE, MINILANG = range(4)
 
 
-def folder_of(package: Path) -> str:
-    """The name of the folder in a process that runs this copy of the package."""
-    return subprocess.run([sys.executable, "-c", FOLDER], cwd=package.parent, capture_output=True, text=True).stdout
+def folders_of(package: Path) -> list[str]:
+    """The names of some modules' folders in a process that runs this copy of the package."""
+    ran = subprocess.run([sys.executable, "-c", FOLDERS], cwd=package.parent, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.split()
 
 
-def test_a_change_of_any_file_of_the_package_changes_the_folder(tmp_path):
+def test_a_change_of_a_file_changes_the_folders_of_what_depends_on_it(tmp_path):
     copy = tmp_path / "dtglib"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    names = {folder_of(copy)}
-    for changed in ("transitions/arc_eager.py", "data/minilang/english/lexicon.yaml", "new.py"):
-        with open(copy / changed, "a") as file:
+    before = folders_of(copy)
+    for edited, others in {
+        "cli/main.py": set(),
+        "evaluate/perplexity.py": set(),
+        "transitions/arc_eager.py": {ARC_EAGER, COMPILE},
+        "transitions/protocol.py": {ARC_EAGER, COMPILE},  # constants that the kernels of all systems import
+        "parsing/projective.py": {PROJECTIVE},
+        "data/minilang/english/lexicon.yaml": {MINILANG},
+        "basics/jit.py": {ARC_EAGER, COMPILE, PROJECTIVE, MINILANG},
+    }.items():
+        with open(copy / edited, "a") as file:
             file.write("\n# There is a difference\n")
-        names.add(folder_of(copy))
-    assert len(names) == 4 and "" not in names
+        after = folders_of(copy)
+        assert {i for i in range(4) if after[i] != before[i]} == others, edited
+        before = after
 
 
 CHANGED = """
@@ -84,15 +103,16 @@ from pathlib import Path
 from dtglib.basics.cache_folder import read_cached, write_cached
 import numpy as np
 from dtglib.transitions.rows import first_without_tree
-write_cached("before", b"")
-Path("dtglib/new.py").write_text("# There is a difference")
-write_cached("after", b"")
+module = "dtglib.transitions.rows"
+write_cached(module, "before", b"")
+Path("dtglib/transitions/protocol.py").open("a").write("# There is a difference")
+write_cached(module, "after", b"")
 first_without_tree(np.array([2, 0, 4, 2]), np.array([4]))
-print(read_cached("before"), read_cached("after"))
+print(read_cached(module, "before"), read_cached(module, "after"))
 """
 
 
-def test_a_process_caches_nothing_after_a_change_of_the_package(tmp_path, empty):
+def test_a_process_caches_nothing_after_a_change_of_the_code(tmp_path, empty):
     """The process runs the old code, or some of both."""
     shutil.copytree(PACKAGE, tmp_path / "dtglib", ignore=shutil.ignore_patterns("__pycache__"))
     ran = subprocess.run([sys.executable, "-c", CHANGED], cwd=tmp_path, capture_output=True, text=True)
@@ -102,7 +122,7 @@ def test_a_process_caches_nothing_after_a_change_of_the_package(tmp_path, empty)
 
 @pytest.mark.parametrize("name", ["sys.version", "version", "NUMBA_OPT"])
 def test_other_versions_and_settings_have_another_folder(name, monkeypatch, empty):
-    before = cache_folder()
+    before = cache_folder(MODULE)
     if name == "NUMBA_OPT":
         monkeypatch.setenv(name, "0")
     elif name == "sys.version":
@@ -110,7 +130,7 @@ def test_other_versions_and_settings_have_another_folder(name, monkeypatch, empt
     else:
         monkeypatch.setattr(dtglib.basics.cache_folder, name, lambda package: "another")
     cache_folder.cache_clear()
-    assert cache_folder() != before
+    assert cache_folder(MODULE) != before
 
 
 # ---- Kernels
@@ -120,13 +140,7 @@ def difference(a, b):
     return a - b
 
 
-difference.__module__ = "dtglib.of_a_test"  # only the package's own functions are cached
-
-
-@pytest.fixture(autouse=True)
-def module_of_difference(monkeypatch):
-    """A kernel that is read from a file imports its function's module, as soon as the compiled one is no more."""
-    monkeypatch.setitem(sys.modules, "dtglib.of_a_test", ModuleType("dtglib.of_a_test"))
+difference.__module__ = MODULE  # only the package's own functions are cached
 
 
 def test_a_kernel_is_compiled_once_and_then_found_with_the_same_results(empty):
@@ -148,7 +162,7 @@ def test_a_function_outside_the_package_is_compiled_and_not_cached(empty):
 
 
 DIFFERENCE = """
-import sys, types
+import sys
 from dtglib.basics.jit import njit
 import dtglib.basics.jit, time
 reduced = dtglib.basics.jit.FunctionCache._save_overload
@@ -164,7 +178,6 @@ def slowly(self, signature, compiled):
 
 dtglib.basics.jit.FunctionCache._save_overload = slowly
 from test_derived import difference
-sys.modules["dtglib.of_a_test"] = types.ModuleType("dtglib.of_a_test")
 kernel = njit(difference)
 print(kernel(*eval(sys.argv[1])), sum(kernel.stats.cache_hits.values()))
 """

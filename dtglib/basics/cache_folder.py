@@ -1,13 +1,13 @@
 """The user's cache of what depends on nothing but the package: compiled kernels, and minilang's sentences.
 
-    ~/.cache/dtglib/3f9a1c07b2d4e658/      ($XDG_CACHE_HOME/dtglib/... if that variable is set)
-        kernels/                           by numba (jit.py)
-        minilang/train-0-1024              by data/minilang/corpus.py
+    ~/.cache/dtglib/                                        ($XDG_CACHE_HOME/dtglib/ if that variable is set)
+        dtglib.decode.trie/3f9a1c07b2d4e658/                kernels of this module, by numba (jit.py)
+        dtglib.data.minilang.corpus/8e21f00a6c5d9b34/       sentences, such as train-0-1024
 
-The folder is named by a hash of the package's files and of the versions of Python and numba, so nothing in it is ever
-out of date; the folders of the least recently used versions are removed. It may be deleted at any time. Without it,
-each command would compile for 10 seconds, and each process of a reproduction would draw 20,000 sentences of minilang,
-which takes 30 seconds.
+Each module has a folder. Inside, folders are named by a hash of the module, of the modules that it imports, and of the
+versions of Python and numba, so nothing in them is ever out of date. Those of the least recently used versions are
+removed. The cache may be deleted at any time. Without it, each command would compile for 10 seconds, and each process
+of a reproduction would draw 20,000 sentences of minilang, which takes 30 seconds.
 """
 
 import contextlib
@@ -20,18 +20,18 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from dtglib.basics.code import RUNNING, is_on_disk
+from dtglib.basics.code import are_on_disk, hashes_behind
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import write_atomically
 
-FOLDERS = 8  # versions of the package whose folders are kept, some 30 MB each
+VERSIONS = 8  # of each module, whose folders are kept
 
 
 @cache
-def cache_folder() -> Path | None:
-    """The folder of this version of the package; None if it cannot be written."""
-    top = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dtglib")
-    folder = top / _version_of_everything()
+def cache_folder(module: str) -> Path | None:
+    """The folder of the running version of a module, such as "dtglib.decode.trie"; None if it cannot be written."""
+    top = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dtglib", module)
+    folder = top / _version_of(module)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
@@ -39,34 +39,36 @@ def cache_folder() -> Path | None:
         by_age = sorted(top.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
     except OSError:
         return None
-    for old in by_age[FOLDERS:]:
+    for old in by_age[VERSIONS:]:
         shutil.rmtree(old, ignore_errors=True)
     return folder
 
 
-def read_cached(name: str) -> bytes | None:
-    """The content of a file in the folder; None if there is none."""
-    folder = cache_folder()
+def read_cached(module: str, name: str) -> bytes | None:
+    """The content of a file in a module's folder; None if there is none."""
+    folder = cache_folder(module)
     return (folder / name).read_bytes() if folder and (folder / name).is_file() else None
 
 
-def write_cached(name: str, content: bytes) -> None:
-    """Write a file into the folder, if that is possible."""
-    if is_current():
-        with contextlib.suppress(OSError, UserError), write_atomically(cache_folder() / name, binary=True) as file:
+def write_cached(module: str, name: str, content: bytes) -> None:
+    """Write a file into a module's folder, if that is possible."""
+    folder = cache_folder(module)
+    if folder and is_current(module):
+        with contextlib.suppress(OSError, UserError), write_atomically(folder / name, binary=True) as file:
             file.write(content)
 
 
-def is_current() -> bool:
-    """True if there is a folder, and the code that this process runs is still that on the disk.
+def is_current(module: str) -> bool:
+    """True if the code that computes what this module caches is still that on the disk.
 
     Code and data are read when they are needed. If a file was changed after the import, what this process computes may
     belong to neither version.
     """
-    return cache_folder() is not None and is_on_disk()
+    return are_on_disk(hashes_behind(module))
 
 
-def _version_of_everything() -> str:
+def _version_of(module: str) -> str:
     settings = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))
-    content = [sorted(RUNNING.items()), settings, sys.version, *map(version, ("numba", "llvmlite", "numpy"))]
+    versions = [sys.version, *map(version, ("numba", "llvmlite", "numpy"))]
+    content = [sorted(hashes_behind(module).items()), settings, *versions]
     return hashlib.sha256(repr(content).encode()).hexdigest()[:16]

@@ -13,7 +13,7 @@ module with the modules beside it that it imports.
     >>> behind = modules_behind("dtglib/transitions/batch", "transitions")
     >>> sorted(name for name in behind if name.startswith("dtglib/transitions/r"))
     ['dtglib/transitions/rows', 'dtglib/transitions/rules']
-    >>> is_on_disk()
+    >>> are_on_disk(behind)
     True
 """
 
@@ -21,7 +21,7 @@ import ast
 import hashlib
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
@@ -49,14 +49,15 @@ _SOURCES = _on_disk()
 RUNNING = _hashes(_SOURCES)  # of every file, as it was when this process imported the package
 
 
-def is_on_disk() -> bool:
-    """True if a process that starts now would run the same code."""
-    return _hashes(_on_disk()) == RUNNING
+def are_on_disk(modules: Iterable[str]) -> bool:
+    """True if these modules are on the disk as this process runs them."""
+    now = _hashes(_on_disk())
+    return all(now.get(module) == RUNNING[module] for module in modules)
 
 
 def require_unchanged() -> None:
     """An error if the code on the disk is no longer the running code, under which results would be cached."""
-    if not is_on_disk():
+    if not are_on_disk(RUNNING):
         raise UserError("somebody has changed the package since it was imported; run the same command again")
 
 
@@ -75,6 +76,13 @@ def code_of(room: str, *made_by: Callable | ModuleType) -> str:
                 others[path.name] = hashlib.sha256(source).hexdigest()
                 modules |= modules_of_source(source, room)
     return _hash_of({**{module: RUNNING[module] for module in modules}, **others})
+
+
+def hashes_behind(module: str) -> dict[str, str]:
+    """The hashes of the modules that decide the compiled kernels or the sentences of a module, by their names."""
+    # No kernel takes anything from a room above `decode`.
+    behind = modules_behind(_file_of(module), "decode")
+    return {name: RUNNING[name] for name in (*behind, "dtglib/basics/jit")}
 
 
 def _users_files(first: Path) -> set[Path]:

@@ -3,9 +3,10 @@
     @njit
     def _dependents(tree, leftmost, rightmost): ...
 
-numba does not notice when a function or a constant of another module has changed. So its cache is in a folder that is
-named by a hash of the sources (cache_folder.py). And two processes that compile one function for different types at the
-same time may each write their code under the same name. So only one process at a time writes.
+numba does not notice when a function or a constant of another module has changed. So the cache of a module is in a
+folder that is named by a hash of the module and of those that it imports (cache_folder.py). And two processes that
+compile one function for different types at the same time may each write their code under the same name. So only one
+process at a time writes.
 
 The cache cannot hold a function that takes functions as arguments. So a kernel names the functions that it calls, and
 selects a transition system by a number (see transitions/rules.py).
@@ -29,10 +30,10 @@ def njit(function: Callable | None = None, **options) -> Callable:
         return lambda function: njit(function, **options)
     function = inspect.unwrap(function)  # the tests wrap every function to check its shapes; numba needs the bare one
     dispatcher = numba.njit(**options)(function)
-    folder = cache_folder()
     # Only the package's own functions: the hash that names the folder does not cover others.
-    if folder and function.__module__.partition(".")[0] in packages():
-        numba.config.CACHE_DIR = str(folder / "kernels")
+    is_ours = function.__module__.partition(".")[0] in packages()
+    if is_ours and (folder := cache_folder(function.__module__)):
+        numba.config.CACHE_DIR = str(folder)
         dispatcher._cache = _OneWriter(function)
     return dispatcher
 
@@ -41,7 +42,7 @@ class _OneWriter(FunctionCache):
     """numba's cache of a function, written by one process at a time."""
 
     def save_overload(self, signature, compiled):
-        if is_current():
+        if is_current(self._py_func.__module__):
             with contextlib.suppress(OSError), open(f"{self.cache_path}/.lock", "w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 super().save_overload(signature, compiled)

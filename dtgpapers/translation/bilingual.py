@@ -65,7 +65,8 @@ def sentence_pairs(name: str, count: int | None = None, seed: int = 0) -> Pairs:
 @cache
 def _stream(split: str, seed: int) -> Stream:
     """English and German sentences in turns; the state also has the number of derivations, and what was left out."""
-    return Stream(f"{split}-{seed}-pairs", partial(_draw, split), ([], (dice_of(split, seed).getstate(), 0, ())))
+    start = dice_of(split, seed).getstate(), 0, ()
+    return Stream(__name__, f"{split}-{seed}-pairs", partial(_draw, split), ([], start))
 
 
 def _draw(split: str, stream: Stream, bar: tqdm) -> tuple[list[Sentence], tuple]:

@@ -71,6 +71,7 @@ def size_of(name: str, sentences: int | None) -> int:
 class Stream:
     """The sentences that this process has drawn so far, and the state of the drawing after them."""
 
+    module: str  # whose code draws them
     name: str  # "train-0"
     draw: "Callable[[Stream, tqdm], tuple[list[Sentence], tuple]]"  # draws the next block
     so_far: tuple[list[Sentence], tuple]
@@ -107,7 +108,7 @@ def _stream(split: str, seed: int) -> Stream:
 
 
 def _new_stream(split: str, seed: int) -> Stream:
-    return Stream(f"{split}-{seed}", partial(_draw, split), ([], dice_of(split, seed).getstate()))
+    return Stream(__name__, f"{split}-{seed}", partial(_draw, split), ([], dice_of(split, seed).getstate()))
 
 
 def block_after(known: int) -> int:
@@ -117,12 +118,12 @@ def block_after(known: int) -> int:
 
 def _add_block(stream: Stream, bar: tqdm) -> None:
     """Add the next block of a stream, from the cache if it is there."""
-    name = f"minilang/{stream.name}-{stream.drawn}"
-    cached = read_cached(name)
+    name = f"{stream.name}-{stream.drawn}"
+    cached = read_cached(stream.module, name)
     with _no_collection():
         block = pickle.loads(cached) if cached else stream.draw(stream, bar)
     if not cached:
-        write_cached(name, pickle.dumps(block))
+        write_cached(stream.module, name, pickle.dumps(block))
     sentences, state = block
     stream.so_far = stream.sentences + sentences, state  # one assignment, which no interruption can split
 
