@@ -1,4 +1,4 @@
-"""How long the data take: reading treebanks, generating minilang, judging sentences, cutting words.
+"""How long the data take: reading treebanks, generating minilang, cutting words.
 
     python benchmarks/data.py
 
@@ -28,9 +28,6 @@ def main() -> None:
         report("minilang: write the grammar out", 1, read_language.__wrapped__)
         report("minilang: generate train", 20_000, lambda: minilang.split("train", 20_000, next(seeds)))
         report("minilang: generate pairs", 20_000, lambda: sentence_pairs("train", 20_000, next(seeds)))
-        sentences = [sentence.words for sentence in minilang.split("dev", 1000)]
-        judge = minilang.english()
-        report("minilang: recognise dev", 1000, lambda: [judge.accepts(words) for words in sentences])
         ewt = data_folder() / "ud" / "UD_English-EWT" / "en_ewt-ud-train.conllu"
         if not ewt.is_file():
             print("UD English is not at hand (make data): what needs it is not measured")

@@ -47,7 +47,6 @@ from dtglib.sequences.batches import pad
 from dtglib.sequences.columns import COMPOSE, NOTHING
 from dtglib.sequences.structure import dense
 from dtglib.training.networks import best_on_dev
-from dtglib.training.speed import positions_per_second
 
 NAMES = titles("dtg")
 pd.set_option("display.width", 160)
@@ -120,8 +119,8 @@ plot.draw_curves({name: curve(runs[model]) for model, name in NAMES.items()}, "e
 # one has to sum over its trees, which a later notebook does. What may be compared, among the models with trees, is
 # `nats per sentence`: of a sentence with its tree, by the one derivation that the oracle gives it.
 #
-# How fast they train is measured here, forwards and backwards over some batches, while nothing else runs: before this
-# notebook, several trainings may have shared the cores.
+# How fast they trained is in their records, too: positions per second, without padding. Several trainings may have
+# shared the cores then.
 
 # %% tags=["table"]
 
@@ -130,13 +129,10 @@ def measured(model):
     """A row of the table: size, speed, padding, and the losses on the held-out sentences."""
     about, *lines = runs[model].metrics
     steps = [line for line in lines if line["part"] == "train"]
-    best, network = best_on_dev(folders[model]), load_model(folders[model])
-    train = family(model).examples(
-        settings[model].model, network.vocabulary, corpus.train, settings[model].train.longest
-    )
+    best = best_on_dev(folders[model])
     return {
         "parameters": about["parameters"],
-        "positions a second": round(positions_per_second(network, train, settings[model].train)),
+        "positions a second": round(np.median([line["positions_per_second"] for line in steps])),
         "padding, %": round(100 * np.mean([line["padding"] for line in steps]), 1),
         "dev: nats per transition": round(best["nats_per_transition"], 3),
         "dev: nats per sentence": round(best["nats_per_sentence"], 1),

@@ -117,8 +117,12 @@ drawn(1)
 (row,) = measured.tightness_of(models["dtg"], [example], parsers["strong"], 10 * trees, seed)
 counts = list(map(int, row["best"]))
 curves = {way: (counts, list(row[way].values())) for way in ("best", "sample")}
-level = ("estimate", row["estimate_log_prob"], row["estimate_low"], row["estimate_high"])
-plot.draw_growth(curves, level, "trees", "log p(words), nats")
+picture = plot.draw_curves(curves, "trees", "log p(words), nats")
+(axes,) = picture.axes
+axes.set_xscale("log")
+axes.axhspan(row["estimate_low"], row["estimate_high"], color="#dddddd", zorder=0)
+axes.axhline(row["estimate_log_prob"], color="#888888", linewidth=1)
+picture
 
 # %% [markdown]
 # ## Perplexity
@@ -185,7 +189,9 @@ curves = {
     for name, rows in studies.items()
     for way in ("best", "sample")
 }
-plot.draw_growth(curves, ("nothing", 0, 0, 0), "trees", "missing at least, nats a word")
+picture = plot.draw_curves(curves, "trees", "missing at least, nats a word")
+picture.axes[0].set_xscale("log")
+picture
 
 # %%
 rows = []

@@ -74,6 +74,16 @@ def lines(rows, y):
     return {", ".join(which): (mine.x, mine[y]) for which, mine in rows.groupby(["machine", "form"], sort=False)}
 
 
+def draw_powers(rows, y, xlabel, ylabel):
+    """Curves over two logarithmic axes, where a power of x is a straight line."""
+    picture = plot.draw_curves(lines(rows, y), xlabel, ylabel)
+    (axes,) = picture.axes
+    axes.set(xscale="log", yscale="log", xticks=sorted(set(rows.x)))
+    axes.minorticks_off()
+    axes.xaxis.set_major_formatter("{x:g}")
+    return picture
+
+
 # %% [markdown]
 # ## Training: the longer the sentence, the more there is to hide
 #
@@ -87,7 +97,7 @@ def lines(rows, y):
 # %%
 training = rows_of("training")
 training["microseconds"] = 1e6 * training.seconds_taken / training["count"]
-picture = plot.draw_powers(lines(training, "microseconds"), "words in a sentence", "microseconds a position")
+picture = draw_powers(training, "microseconds", "words in a sentence", "microseconds a position")
 plot.save(picture, "07_training_time")
 
 # %%
@@ -113,7 +123,7 @@ print(table.rename_axis(index="words", columns="").round(1).to_string(na_rep="")
 
 # %%
 scoring = rows_of("scoring")
-picture = plot.draw_powers(lines(scoring, "seconds_taken"), "trees of a sentence of 12 words", "seconds")
+picture = draw_powers(scoring, "seconds_taken", "trees of a sentence of 12 words", "seconds")
 plot.save(picture, "07_trees")
 
 # %% tags=["table"]
@@ -125,7 +135,7 @@ print(pd.DataFrame({"positions shared": shared, "times as fast": faster}).rename
 
 # %%
 scoring["KiB"] = scoring.bytes_of_structure / 1024
-picture = plot.draw_powers(lines(scoring, "KiB"), "trees of a sentence of 12 words", "KiB of who sees whom")
+picture = draw_powers(scoring, "KiB", "trees of a sentence of 12 words", "KiB of who sees whom")
 plot.save(picture, "07_trees_memory")
 
 # %% [markdown]
@@ -151,11 +161,11 @@ beam = rows_of("beam")
 again = beam.assign(form="read again (projected)", seconds_taken=beam.read_again_seconds)
 both = pd.concat([beam, again])
 both["seconds"] = both.seconds_taken / both["count"]
-picture = plot.draw_powers(lines(both, "seconds"), "width of the beam", "seconds a word")
+picture = draw_powers(both, "seconds", "width of the beam", "seconds a word")
 plot.save(picture, "07_beam")
 
 # %%
-picture = plot.draw_powers(lines(beam, "slots"), "width of the beam", "positions in the cache at once")
+picture = draw_powers(beam, "slots", "width of the beam", "positions in the cache at once")
 plot.save(picture, "07_cache")
 
 # %% [markdown]

@@ -213,12 +213,18 @@ def curves(corpus, most=16):
     return {name: (depths, np.array([reach.unreached(all_, L) for L in depths])) for name, all_ in together.items()}
 
 
+def draw_tails(corpus):
+    """The shares over a logarithmic axis, where small ones can be told apart; zeros are left out."""
+    picture = plot.draw_curves(shares[corpus], "layers", f"% of pairs out of reach, {corpus}")
+    picture.axes[0].set_yscale("log", nonpositive="mask")
+    return picture
+
+
 shares = {name: curves(name) for name in corpora}
-x, y = "layers", "% of pairs out of reach"
-plot.save(plot.draw_tails(shares["minilang"], x, f"{y}, minilang"), "10_reach")
+plot.save(draw_tails("minilang"), "10_reach")
 
 # %%
-plot.draw_tails(shares["GUM"], x, f"{y}, GUM") if "GUM" in shares else "GUM is left out"
+draw_tails("GUM") if "GUM" in shares else "GUM is left out"
 
 # %% [markdown]
 # The curves cross. With few layers DTG has more pairs out of reach, as every arc takes a layer of its own where a
@@ -231,7 +237,7 @@ plot.draw_tails(shares["GUM"], x, f"{y}, GUM") if "GUM" in shares else "GUM is l
 def at_depths(corpus, depths=(1, 2, 4, 6, 8, 12, 16)):
     """The points of the curves at some numbers of layers."""
     columns = {name: share[np.isin(all_, depths)] for name, (all_, share) in shares[corpus].items()}
-    return pd.DataFrame(columns, pd.Index(depths, name=x)).round(2)
+    return pd.DataFrame(columns, pd.Index(depths, name="layers")).round(2)
 
 
 # %%

@@ -8,11 +8,9 @@ import sys
 import pytest
 from running import ROOT
 
-from dtglib.pictures.idea import draw_idea
-
 sys.path.insert(0, str(ROOT / "book"))
 from build import DOCUMENTS, GUIDES, PACKAGES, all_pages, page_of, relinked
-from idea import SENTENCE
+from idea import SENTENCE, draw_idea
 from room_pages import files_of, room_page, rooms_of, signature
 
 TEXTS = ["README.md", "book/index.md", *DOCUMENTS, *(f"book/{name}.md" for name in GUIDES)]
@@ -99,7 +97,7 @@ def test_the_files_of_a_room_stand_in_reading_order_below_a_table():
     assert set(names) <= set(in_table)
 
 
-def test_the_picture_is_what_the_package_draws():
+def test_the_picture_in_the_repository_is_up_to_date():
     svg = (ROOT / "figures" / "00_idea.svg").read_text("utf-8")
     assert draw_idea(SENTENCE)._repr_svg_() == svg, "draw it again with `python book/idea.py`"
 

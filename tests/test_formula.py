@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtglib.basics.errors import UserError
-from dtglib.evaluate.formula import ALL_REGIONS, ROUND, SQUARE, Dialect, dialect_of, is_finite, parse
+from dtglib.evaluate.formula import ALL_REGIONS, STRENGTH, is_finite, parse
 
 VALUES = {"a": 1.0, "b": 2.0, "c": 4.0}  # nats, of each region of a condition
 
@@ -21,9 +21,9 @@ def look(region: int, condition: str) -> float:
     return VALUES[condition] * {ALL_REGIONS: 100, 1: 1, 2: 10}[region]
 
 
-def complaint(text: str, dialect: Dialect = SQUARE) -> str:
+def complaint(text: str) -> str:
     with pytest.raises(UserError) as raised:
-        parse(text, dialect)
+        parse(text)
     return str(raised.value)
 
 
@@ -79,11 +79,13 @@ def test_the_tolerance_grows_with_the_right_side():
         ("- 1 + 2 = 1", True),  # a sign belongs to the next operand
         ("- [1 + 2] = 0 - 3", True),
         ("1 + 1 < 3 - 0", True),
-        ("1 > 2 | 1 < 2 & 1 < 2", True),
-        ("1 < 2 | 1 < 2 & 1 > 2", True),
+        ("1 > 2 | [1 < 2 & 1 < 2]", True),
+        ("1 < 2 | [1 < 2 & 1 > 2]", True),
         ("[1 < 2 | 1 < 2] & 1 > 2", False),
-        ("1 > 2 & 1 < 2 | 1 < 2", True),
-        ("1 > 2 & [1 < 2 | 1 < 2]", False),
+        ("(1 > 2 & 1 < 2) | 1 < 2", True),
+        ("1 > 2 & (1 < 2 | 1 < 2)", False),
+        ("1 > 2 | 1 > 2 | 1 < 2", True),
+        ("1 < 2 & 1 < 2 & 1 > 2", False),
         ("[[1] + [[2]]] < [4]", True),
         ("(2;%c%) = 40 & (*;%b%) = 200", True),
     ],
@@ -128,14 +130,15 @@ def value(tree: tuple, surprisals: dict) -> float | bool:
     }[sign]
 
 
-def written(tree: tuple, dialect: Dialect, random: Random) -> str:
+def written(tree: tuple, random: Random) -> str:
     """The text of a tree, with the brackets that it needs, some that it does not need, and spaces here and there."""
-    strength = dialect.strength | {"minus": 5, "number": 6, "surprisal": 6}
-    opens, closes = "[]" if dialect is SQUARE else "()"
+    strength = STRENGTH | {"minus": 5, "number": 6, "surprisal": 6}
+    opens, closes = random.choice(["[]", "()"])
 
     def inner(part: tuple, least: int) -> str:
-        text = written(part, dialect, random)
-        return f"{opens}{space()}{text}{closes}" if strength[part[0]] < least or random.random() < 0.15 else text
+        text, are_mixed = written(part, random), {part[0], tree[0]} == {"&", "|"}
+        needs = strength[part[0]] < least or are_mixed
+        return f"{opens}{space()}{text}{closes}" if needs or random.random() < 0.15 else text
 
     def space() -> str:
         return random.choice(["", "", " ", "  "])
@@ -158,10 +161,9 @@ def surprisals_in(tree: tuple) -> set[tuple[str, str]]:
     return set().union(*(surprisals_in(part) for part in tree[1:] if isinstance(part, tuple)))
 
 
-@pytest.mark.parametrize("dialect", [SQUARE, ROUND], ids=lambda dialect: dialect.name)
 @given(tree=TRUTHS, surprisals=SURPRISALS, random=st.randoms(use_true_random=False))
-def test_a_random_formula_has_the_value_of_its_tree(dialect, tree, surprisals, random):
-    formula = parse(written(tree, dialect, random), dialect)
+def test_a_random_formula_has_the_value_of_its_tree(tree, surprisals, random):
+    formula = parse(written(tree, random))
     assert formula.holds(lambda region, name: surprisals[str(region or "*"), name]) is value(tree, surprisals)
     assert {(str(region or "*"), condition) for region, condition in formula.surprisals} == surprisals_in(tree)
 
@@ -174,33 +176,6 @@ def test_any_text_is_a_formula_or_rejected(text):
         assert str(error).startswith(f"the formula {text.strip()!r}, character ")
     else:
         assert formula.holds(lambda region, condition: 1.0) in (True, False)
-
-
-# ---- The dialects
-
-
-@pytest.mark.parametrize(
-    ("text", "depends"),
-    [
-        ("1 < 2 | 1 < 2 & 1 > 2", True),
-        ("1 < 2 & 1 < 2 | 1 > 2", False),
-        ("1 < 2 | {1 < 2 & 1 > 2}", False),
-        ("{1 < 2 | 1 < 2} & 1 > 2", False),
-        ("1 < 2 | {1 < 2} & 1 > 2", True),
-        ("{1 < 2 | 1 < 2 & 1 > 2}", True),
-    ],
-)
-def test_a_formula_depends_on_its_dialect_where_and_follows_or(text, depends):
-    square, rounded = text.replace("{", "[").replace("}", "]"), text.replace("{", "(").replace("}", ")")
-    assert parse(square).depends is parse(rounded, ROUND).depends is depends
-    assert depends == (parse(square).holds(look) != parse(rounded, ROUND).holds(look)) or not depends
-
-
-def test_brackets_tell_the_dialect_of_a_file():
-    region = "(1;%a%) > (2;%a%)"
-    assert dialect_of([region]) is SQUARE
-    assert dialect_of([region, f"[{region}]"]) is SQUARE
-    assert dialect_of([region, f"({region}) & {region}"]) is ROUND
 
 
 # ---- What is rejected
@@ -231,6 +206,9 @@ def test_brackets_tell_the_dialect_of_a_file():
         ("1 - [1 < 2] > 0", 12, "'-' needs a number"),
         ("3 & 1 < 2", 2, "'&' needs a comparison"),
         ("1 < 2 | [3 + 4]", 16, "'|' needs a comparison"),
+        ("1 < 2 | 1 < 2 & 1 > 2", 14, "& and | stand side by side; put brackets around one of them"),
+        ("1 < 2 & 1 < 2 | 1 > 2", 14, "& and | stand side by side"),
+        ("[1 < 2 & (1 > 2) | 1 > 2]", 17, "& and | stand side by side"),
         ("- [1 < 2]", 10, "'-' needs a number"),
         ("+ [1 < 2]", 10, "'+' needs a number"),
         ("(0;%a%) > 1", 1, "regions are counted from 1"),

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 from minilang_samples import split
+from recogniser import english
 
 from dtglib.data import minilang
 from dtglib.data.minilang.templates import GeneratedParadigm, GeneratedSuite, evaluation_sentences
@@ -64,7 +65,7 @@ def test_a_paradigm_has_200_different_pairs(paradigm: GeneratedParadigm):
 
 @each_paradigm
 def test_every_good_sentence_is_in_the_language_and_no_bad_one(paradigm: GeneratedParadigm):
-    accepts = minilang.english().accepts
+    accepts = english().accepts
     assert [detokenize(pair.good) for pair in paradigm.pairs if not accepts(pair.good)] == []
     assert [detokenize(pair.bad) for pair in paradigm.pairs if accepts(pair.bad)] == []
 
@@ -115,7 +116,7 @@ def test_every_condition_is_in_the_language_or_out_of_it_as_declared(suite: Gene
         (condition.name, detokenize(condition.words))
         for item in suite.items
         for condition in item
-        if minilang.english().accepts(condition.words) != condition.grammatical
+        if english().accepts(condition.words) != condition.grammatical
     ]
     assert wrong == []
 

@@ -10,15 +10,15 @@ import pytest
 import yaml
 from conftest import slow
 from minilang_samples import grammar, split
+from recogniser import english
 
-from dtglib.data import minilang
 from dtglib.data.minilang.derivation import leaves, sampler
 from dtglib.data.minilang.lexicon import Features
 from dtglib.data.tokenize import tokenize
 
 
 def is_accepted(text: str) -> bool:
-    return minilang.english().accepts(tokenize(text))
+    return english().accepts(tokenize(text))
 
 
 # ---- the recogniser against its definition
@@ -60,7 +60,7 @@ def test_the_recogniser_agrees_with_a_slow_one_on_sampled_and_on_corrupted_sente
     broken = [other for words in sentences for other in corruptions(words, chance, forms)]
     verdicts = Counter()
     for words in [*sentences, *broken]:
-        verdict = minilang.english().accepts(words)
+        verdict = english().accepts(words)
         assert verdict == brute.accepts(grammar(), list(words)), " ".join(words)
         verdicts[verdict] += 1
     assert min(verdicts[True], verdicts[False]) > 100, verdicts
@@ -68,13 +68,13 @@ def test_the_recogniser_agrees_with_a_slow_one_on_sampled_and_on_corrupted_sente
 
 @pytest.mark.parametrize("words", [[], ["."], ["the"], ["xyzzy", "."], ["there", "is", "a", "difference", "."]])
 def test_what_is_no_sentence_at_all_is_not_accepted(words):
-    assert not minilang.english().accepts(words)
+    assert not english().accepts(words)
     assert not brute.accepts(grammar(), words)
 
 
 @pytest.mark.parametrize("name", ["dev", "attractor", "depth", "combination", *slow(["train"])])
 def test_every_sampled_sentence_is_accepted(name):
-    rejected = [sentence.text for sentence in split(name) if not minilang.english().accepts(sentence.words)]
+    rejected = [sentence.text for sentence in split(name) if not english().accepts(sentence.words)]
     assert rejected == []
 
 

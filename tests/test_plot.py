@@ -70,29 +70,6 @@ def test_a_picture_is_saved_in_the_repository_and_is_the_same_each_time(tmp_path
     assert picture._repr_png_().startswith(b"\x89PNG")
 
 
-def test_a_power_is_a_straight_line_over_logarithmic_axes():
-    x = [1, 10, 100]
-    (axes,) = plot.draw_powers({"square": (x, [1, 100, 10000])}, "n", "steps").axes
-    (line,) = axes.lines
-    slopes = np.diff(axes.transData.transform(line.get_xydata()), axis=0)
-    assert slopes[0] == pytest.approx(slopes[1])
-
-
-def test_lengths_and_bars_show_every_name():
-    lengths = plot.draw_lengths({"minilang": [3, 4, 5], "EWT": [1, 20]})
-    assert [text.get_text() for text in lengths.axes[0].get_legend().get_texts()] == ["minilang", "EWT"]
-    bars = plot.draw_bars({"minilang": 1.5, "EWT": 2.0}, "pieces per word")
-    assert [label.get_text() for label in bars.axes[0].get_yticklabels()] == ["minilang", "EWT"]
-
-
-def test_exponential_decay_is_a_straight_line_without_zeros():
-    (axes,) = plot.draw_tails({"half": ([1, 2, 3, 4], [80, 40, 20, 0])}, "n", "%").axes
-    (line,) = axes.lines
-    places = axes.transData.transform(line.get_xydata())
-    assert np.diff(places[:3], axis=0)[0] == pytest.approx(np.diff(places[:3], axis=0)[1])
-    assert not np.isfinite(places[3]).all()
-
-
 def test_masks_side_by_side_have_all_visible_cells_in_one_size():
     shown = {"four": show("arc-standard", DIFFERENCE.words, DIFFERENCE.heads), "two": show("arc-eager", "ab", [2, 0])}
     picture = plot.draw_masks(shown)

@@ -8,24 +8,16 @@
 
 `(5;%match%)` is the surprisal of region 5 in condition "match", `(*;%match%)` the sum over all its regions. The
 operators, from the one that binds most tightly: + and -; < > and = (= means close: within 1e-3 plus 1e-5 of the right
-side); & and |. There are numbers, and brackets around any part. A formula with wrong types, such as a comparison of
-comparisons or a sum of truth values, is rejected when it is read, with the place of the error.
-
-There are two dialects. Hu et al. (2020) write brackets [ ], and & binds more tightly than |. SyntaxGym's own program
-(0.6) requires brackets ( ), and reads & and | from left to right. So the meaning of a formula in which & follows |,
-such as this one, `depends` on the dialect:
-
-    >>> text = "(1;%a%) > 0 | (1;%a%) > 0 & (1;%b%) < 0"
-    >>> [parse(text, dialect).holds(lambda region, condition: 1.0) for dialect in (SQUARE, ROUND)]
-    [True, False]
-    >>> parse(text).depends, dialect_of([text, "((1;%a%) > 0)"]).name
-    (True, 'SyntaxGym')
+side); & and |. There are numbers, and brackets [ ] or ( ) around any part. A formula with wrong types, such as a
+comparison of comparisons or a sum of truth values, is rejected when it is read, with the place of the error. So is one
+with & and | side by side, without brackets: Hu et al. (2020) let & bind more tightly, and SyntaxGym's own program (0.6)
+reads both from left to right.
 """
 
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from dtglib.basics.errors import UserError
@@ -53,18 +45,6 @@ class Formula(NamedTuple):
     text: str
     surprisals: tuple[tuple[int, str], ...]  # region (ALL_REGIONS: all of them) and condition
     holds: Callable[[Look], bool]
-    depends: bool  # whether it means different things in the two dialects
-
-
-class Dialect(NamedTuple):
-    """The strength with which each operator binds."""
-
-    name: str
-    strength: dict[str | None, int]
-
-
-SQUARE = Dialect("Hu et al.", {"|": 1, "&": 2, "<": 3, ">": 3, "=": 3, "+": 4, "-": 4})
-ROUND = Dialect("SyntaxGym", SQUARE.strength | {"&": 1})
 
 
 def is_close(left: float, right: float) -> bool:
@@ -76,24 +56,18 @@ CONNECTIVES = {"|": operator.or_, "&": operator.and_}
 COMPARISONS = {"<": operator.lt, ">": operator.gt, "=": is_close}
 OPERATORS = {"+": operator.add, "-": operator.sub, **COMPARISONS, **CONNECTIVES}
 BRACKETS = {"[": "]", "(": ")"}
+STRENGTH = {"|": 1, "&": 1, "<": 2, ">": 2, "=": 2, "+": 3, "-": 3}
 
 
-def dialect_of(texts: Iterable[str]) -> Dialect:
-    """The dialect of the formulas of a file, by their brackets; if they have none, that of Hu et al."""
-    signs = {token["sign"] for text in texts for token in TOKEN.finditer(text)}
-    return ROUND if "(" in signs and "[" not in signs else SQUARE
-
-
-def parse(text: str, dialect: Dialect = SQUARE) -> Formula:
+def parse(text: str) -> Formula:
     """Parse a formula; a UserError says what is wrong with it, and where."""
-    reader = _FormulaReader(text, dialect)
+    reader = _FormulaReader(text)
     try:
         tree = reader.formula()
-        depends = _FormulaReader(text, SQUARE).formula() != _FormulaReader(text, ROUND).formula()
         _value(tree, lambda *surprisal: 0.0)  # a chain may be too long for this
     except RecursionError:
         raise UserError(f"the formula {text[:80]!r} is too long, or nested too deeply, to be read") from None
-    return Formula(text, tuple(dict.fromkeys(reader.surprisals)), lambda look: _value(tree, look), depends)
+    return Formula(text, tuple(dict.fromkeys(reader.surprisals)), lambda look: _value(tree, look))
 
 
 def is_finite(formula: Formula, look: Look) -> bool:
@@ -113,8 +87,8 @@ def _value(tree: Tree, look: Look) -> float | bool:
 class _FormulaReader:
     """A parser by precedence climbing."""
 
-    def __init__(self, text: str, dialect: Dialect) -> None:
-        self.text, self.strength, self.surprisals = text.strip(), dialect.strength, []
+    def __init__(self, text: str) -> None:
+        self.text, self.surprisals = text.strip(), []
         self.place, self.token, self.sign = 0, None, None
 
     def formula(self) -> Tree:
@@ -144,9 +118,13 @@ class _FormulaReader:
 
     def chain(self, least: int) -> Tree:
         """Parse operands that are joined by operators of at least this strength."""
-        tree = self.operand()
-        while (strength := self.strength.get(self.sign, 0)) >= least:
+        tree, connective = self.operand(), None
+        while (strength := STRENGTH.get(self.sign, 0)) >= least:
             sign, is_truth = self.sign, self.sign in CONNECTIVES
+            if is_truth:
+                if connective not in (None, sign):
+                    raise self.complaint("& and | stand side by side; put brackets around one of them")
+                connective = sign
             left = self.checked(tree, is_truth, repr(sign))
             self.advance()
             tree = sign, left, self.checked(self.chain(strength + 1), is_truth, repr(sign))

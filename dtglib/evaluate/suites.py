@@ -14,16 +14,13 @@ items whose formula holds.
 
 Any model can be tested: it only has to provide a function from beginnings of sentences (lists of words) to the
 surprisals of their words, in nats (`=` has a tolerance of a thousandth). The words are tokens of a treebank ("did",
-"n't", "."). A model that reads running text gets the regions as the file has them, and gives a surprisal for each:
-`item_rows(suites, surprise, read=by_texts)`; huggingface.py has such a function. Sentences are read up to the last
-region in a prediction of the suite, because later words (such as the full stop that Zhao et al. append to each
-sentence) cannot change earlier surprisals.
+"n't", "."). Sentences are read up to the last region in a prediction of the suite, because later words (such as the
+full stop that Zhao et al. append to each sentence) cannot change earlier surprisals.
 """
 
 import csv
 import json
 import math
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -35,20 +32,19 @@ from dtglib.basics.errors import UserError, require
 from dtglib.basics.record import Row
 from dtglib.data import minilang
 from dtglib.data.tokenize import tokenize
-from dtglib.evaluate.formula import ALL_REGIONS, Formula, dialect_of, is_finite, parse
+from dtglib.evaluate.formula import ALL_REGIONS, Formula, is_finite, parse
 from dtglib.evaluate.item_files import evenly, files_of, require_different
 from dtglib.evaluate.surprisal import sums_of_regions
 
-# A model: from beginnings of sentences, as words or as the texts of regions, to a surprisal for each of these.
+# A model: from beginnings of sentences to the surprisals of their words.
 Surprise = Callable[[Sequence[Sequence[str]]], Iterable[Sequence[float]]]
 
 
 class SuiteItem(NamedTuple):
-    """One sentence in several conditions: the words of each region, and its text, by the name of the condition."""
+    """One sentence in several conditions: the words of each region, by the name of the condition."""
 
     number: int
     conditions: dict[str, tuple[tuple[str, ...], ...]]
-    texts: dict[str, tuple[str, ...]]
 
 
 class Suite(NamedTuple):
@@ -102,24 +98,18 @@ def _whole_suites(path: str | Path | None) -> list[Suite]:
 def read_suite(content: Any, where: str) -> Suite:
     """Read a suite from its JSON; error messages begin with `where`."""
     try:
-        suite = _suite(content)
+        return _suite(content)
     except UserError as error:
         raise UserError(f"{where}: {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"{where}: this is no test suite in SyntaxGym's format ({error!r})") from error
-    if unclear := [formula.text.strip() for formula in suite.predictions if formula.depends]:
-        dialect = dialect_of([formula.text for formula in suite.predictions])
-        says = f"{where}: {unclear[0]!r} is read as {dialect.name} would, by its brackets"
-        print(f"dtglib: {says}; others read '&' after '|' in another way: use more brackets", file=sys.stderr)
-    return suite
 
 
 def _suite(content: Any) -> Suite:
     meta, names = content["meta"], content["region_meta"]
     metric = meta.get("metric", "sum")
     require(metric == "sum", f"its metric is {metric!r}; only sums of surprisals are known here")
-    texts = [prediction["formula"] for prediction in content["predictions"]]
-    predictions = tuple(parse(text, dialect_of(texts)) for text in texts)
+    predictions = tuple(parse(prediction["formula"]) for prediction in content["predictions"])
     require(predictions, "it predicts nothing")
     require(all(formula.surprisals for formula in predictions), "a prediction asks for no surprisal")
     items = tuple(_item(item, predictions) for item in content["items"])
@@ -133,7 +123,7 @@ def _suite(content: Any) -> Suite:
 
 
 def _item(item: Mapping[str, Any], predictions: Sequence[Formula]) -> SuiteItem:
-    conditions, texts, number = {}, {}, int(item["item_number"])
+    conditions, number = {}, int(item["item_number"])
     for condition in item["conditions"]:
         regions = sorted(condition["regions"], key=lambda region: int(region["region_number"]))
         numbers = [int(region["region_number"]) for region in regions]
@@ -143,13 +133,12 @@ def _item(item: Mapping[str, Any], predictions: Sequence[Formula]) -> SuiteItem:
         require(name not in conditions, f"{where}: this condition is there twice")
         # Contents come with stray spaces; an empty region has no words.
         conditions[name] = tuple(tuple(tokenize(region["content"])) for region in regions)
-        texts[name] = tuple(" ".join(region["content"].split()) for region in regions)
     for formula in predictions:
         for region, condition in formula.surprisals:
             where = f"item {number}: {formula.text.strip()!r} asks for"
             require(condition in conditions, f"{where} the condition {condition!r}, which is not there")
             require(region <= len(conditions[condition]), f"{where} region {region}, which is not there")
-    return SuiteItem(number, conditions, texts)
+    return SuiteItem(number, conditions)
 
 
 @cache
@@ -162,26 +151,12 @@ def known_circuits() -> dict[str, tuple[str, bool]]:
 # --- testing -----------------------------------------------------------------------------------------------------
 
 
-# From the words and the texts of a sentence's regions: what a model is given, and the number of these in each region.
-Reader = Callable[[Sequence[tuple[str, ...]], Sequence[str]], tuple[Sequence[str], list[int]]]
-
-
-def by_words(regions: Sequence[tuple[str, ...]], texts: Sequence[str]) -> tuple[Sequence[str], list[int]]:
-    """The words, for a model that has a surprisal for each of them."""
-    return tuple(word for words in regions for word in words), list(map(len, regions))
-
-
-def by_texts(regions: Sequence[tuple[str, ...]], texts: Sequence[str]) -> tuple[Sequence[str], list[int]]:
-    """The texts of the regions, for a model that has a surprisal for each of them."""
-    return texts, [1] * len(texts)
-
-
 def all_items(suites: Sequence[Suite]) -> list[tuple[Suite, SuiteItem]]:
     """All items, each after its suite."""
     return [(suite, item) for suite in suites for item in suite.items]
 
 
-def item_rows(suites: Sequence[Suite], surprise: Surprise, at_once: int = 2, read: Reader = by_words) -> Iterator[Row]:
+def item_rows(suites: Sequence[Suite], surprise: Surprise, at_once: int = 2) -> Iterator[Row]:
     """One row per item: the surprisal of each region that was read, and which predictions hold.
 
     `at_once` items make a batch; most have four sentences, which begin alike. A prediction about a surprisal that is
@@ -189,32 +164,25 @@ def item_rows(suites: Sequence[Suite], surprise: Surprise, at_once: int = 2, rea
     """
     items = all_items(suites)
     for start in range(0, len(items), at_once):
-        yield from rows_of_batch(items[start : start + at_once], surprise, read)
+        yield from rows_of_batch(items[start : start + at_once], surprise)
 
 
-def rows_of_batch(
-    batch: Sequence[tuple[Suite, SuiteItem]], surprise: Surprise, read: Reader = by_words
-) -> Iterator[Row]:
+def rows_of_batch(batch: Sequence[tuple[Suite, SuiteItem]], surprise: Surprise) -> Iterator[Row]:
     """The rows of items that are read together."""
-    last = {suite.name: suite.last_region for suite, _ in batch}
-    sentences = [
-        read(regions[: last[suite.name]], item.texts[name][: last[suite.name]])
-        for suite, item in batch
-        for name, regions in item.conditions.items()
-    ]
-    given = [parts for parts, _ in sentences if parts]  # a sentence without words is not given to the model
+    sentences = [suite.words(item, name) for suite, item in batch for name in item.conditions]
+    given = [words for words in sentences if words]  # a sentence without words is not given to the model
     surprisals = list(surprise(given)) if given else []
     where = f"{batch[0][0].name}, item {batch[0][1].number}"
     count = len(surprisals)
     require(count == len(given), f"{where}: surprisals came for {count} sentences instead of {len(given)}")
-    of_parts, left = iter(surprisals), iter(sentences)
+    of_words = iter(surprisals)
     for suite, item in batch:
         of_regions = {}
-        for name in item.conditions:
-            parts, lengths = next(left)
-            values = np.asarray(next(of_parts) if parts else (), np.float64)
+        for name, regions in item.conditions.items():
+            lengths = list(map(len, regions[: suite.last_region]))
+            values = np.asarray(next(of_words) if any(lengths) else (), np.float64)
             came = f"{suite.name}, item {item.number}, {name}: surprisals of shape {values.shape} came"
-            require(values.shape == (len(parts),), f"{came} for {len(parts)} words or regions")
+            require(values.shape == (sum(lengths),), f"{came} for {sum(lengths)} words")
             of_regions[name] = sums_of_regions(values, lengths).tolist()
         holds = [_holds(formula, of_regions) for formula in suite.predictions]
         yield {"suite": suite.name, "item": item.number, "holds": holds, "surprisals": of_regions}

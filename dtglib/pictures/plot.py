@@ -3,7 +3,7 @@
     draw_tree(sentence)      the words in a row, arcs from head to dependent above them (trees.py)
     draw_reading(words, ...) a sentence word by word: surprisals, the best tree so far, and the words that are visible
     draw_mask(seen)          an attention mask (masks.py); draw_masks: several; draw_relpos: with relative positions
-    draw_curves(series, ...) named curves; with logarithmic axes: draw_growth, draw_powers, draw_tails
+    draw_curves(series, ...) named curves
     draw_scores(rows, ...)   bars of mean scores, with a dot for every seed
     save(picture, name)      writes a picture into the repository's figures/
 
@@ -16,8 +16,6 @@ import numpy as np
 import pandas as pd
 import seaborn
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
 
 from dtglib.pictures.masks import KIND_COLOURS, draw_mask, draw_masks, draw_relpos  # noqa: F401
 from dtglib.pictures.picture import BLUE, GREY, ORANGE, Picture, save, single  # noqa: F401
@@ -32,84 +30,17 @@ Curves = Mapping[str, tuple[Numbers, Numbers]]
 def draw_curves(series: Curves, xlabel: str, ylabel: str) -> Picture:
     """Draw named curves."""
     picture, axes = single(7, 3.6)
-    _add_curves(axes, series, xlabel, ylabel)
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    return picture
-
-
-def _add_curves(axes: Axes, series: Curves, xlabel: str, ylabel: str) -> None:
     for (name, (x, y)), colour in zip(series.items(), seaborn.color_palette("colorblind", len(series)), strict=True):
         axes.plot(x, y, label=name, color=colour, marker="o", markersize=3)
     axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.grid(alpha=0.3)
     _add_legend(axes)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    return picture
 
 
 def _add_legend(axes: Axes) -> None:
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
-
-
-def _label_major_ticks(axis: Axis) -> None:
-    """Write the numbers of a logarithmic axis without powers, and only at its major ticks."""
-    axis.set_major_formatter("{x:g}")
-    axis.set_minor_formatter("")
-
-
-def draw_growth(series: Curves, level: tuple[str, Number, Number, Number], xlabel: str, ylabel: str) -> Picture:
-    """Draw named curves over a logarithmic axis, and a level with its interval: its name, middle, low and high."""
-    picture, axes = single(7, 3.6)
-    name, middle, low, high = level
-    axes.axhspan(low, high, color="#dddddd", linewidth=0)
-    axes.axhline(middle, color="#888888", linewidth=1, label=name)
-    _add_curves(axes, series, xlabel, ylabel)
-    axes.set_xscale("log")
-    _label_major_ticks(axes.xaxis)
-    return picture
-
-
-def draw_powers(series: Curves, xlabel: str, ylabel: str) -> Picture:
-    """Draw named curves over two logarithmic axes, where a power of x is a straight line."""
-    picture = draw_curves(series, xlabel, ylabel)
-    (axes,) = picture.axes
-    axes.set(xscale="log", yscale="log")
-    axes.xaxis.set_major_locator(FixedLocator(sorted({x for xs, _ in series.values() for x in xs})))
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter("{x:g}")
-        axis.set_minor_locator(NullLocator())
-    return picture
-
-
-def draw_tails(series: Curves, xlabel: str, ylabel: str) -> Picture:
-    """Draw named curves over a logarithmic vertical axis, where small shares can be told apart; zeros are left out."""
-    picture = draw_curves(series, xlabel, ylabel)
-    (axes,) = picture.axes
-    axes.set_yscale("log", nonpositive="mask")
-    _label_major_ticks(axes.yaxis)
-    return picture
-
-
-def draw_lengths(lengths: Mapping[str, Sequence[int]]) -> Picture:
-    """Draw, for each corpus, the cumulative distribution of the words per sentence."""
-    picture, axes = single(7, 3.6)
-    for name, colour in zip(lengths, seaborn.color_palette("colorblind", len(lengths)), strict=True):
-        seaborn.ecdfplot(x=list(lengths[name]), ax=axes, label=name, color=colour)
-    axes.set(xlabel="words in a sentence", ylabel="share of sentences, at most so long", xlim=(0, 60), ylim=(0, 1.01))
-    axes.grid(alpha=0.3)
-    axes.legend(frameon=False)
-    return picture
-
-
-def draw_bars(counts: Mapping[str, Number], xlabel: str) -> Picture:
-    """Draw named quantities as horizontal bars, each with its number."""
-    picture, axes = single(7, 0.28 * len(counts) + 0.9)
-    bars = axes.barh(list(counts), list(counts.values()), color=BLUE)
-    axes.bar_label(bars, padding=3, fontsize=8)
-    axes.invert_yaxis()
-    axes.margins(x=0.12)
-    axes.set(xlabel=xlabel)
-    axes.spines[["top", "right"]].set_visible(False)
-    return picture
 
 
 def draw_scores(rows: pd.DataFrame, group: str, score: str, colour: str, level: Number | None = None) -> Picture:

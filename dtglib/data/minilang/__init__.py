@@ -2,23 +2,19 @@
 
 A weighted grammar (`english/grammar.yaml`, `english/lexicon.yaml`) derives every sentence, and with it a projective
 dependency tree, Penn Treebank brackets and an enhanced graph; templates give minimal pairs in BLiMP's format and test
-suites in SyntaxGym's; a recogniser decides whether a sentence is in the language.
+suites in SyntaxGym's.
 
     >>> from dtglib.data import minilang
     >>> minilang.split("train", sentences=1)[0].text
     'This script which disappeared was smelled by him.'
-    >>> minilang.english().accepts("There is a difference .".split())
-    True
 """
 
 from dtglib.data.minilang.corpus import SPLITS, in_blocks, size_of, split
 from dtglib.data.minilang.export import write
-from dtglib.data.minilang.recogniser import english
 from dtglib.data.minilang.templates import minimal_pairs, suites
 
 __all__ = [
     "SPLITS",
-    "english",
     "in_blocks",
     "minimal_pairs",
     "size_of",

@@ -1,4 +1,4 @@
-"""Decide whether a sentence is in the language: every good sentence of the minimal pairs is, and every bad one is not.
+"""Decide whether a sentence is in minilang's English: each good sentence of the minimal pairs is, and no bad one.
 
 This is a chart parser (Cocke, Kasami and Younger) for the ground rules that the sampler uses, without their weights.
 The chart holds, for every span of words, the symbols that can derive it; it is filled from single words to the whole:
