@@ -109,7 +109,7 @@ def by_supar(parser: Trained, words: Sequence[str]) -> tuple[np.ndarray, np.ndar
     and those of its labels."""
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what PyTorch has renamed since supar was written
-        columns = [field.compose(field.transform([list(words)])).cpu() for field in parser.fields]
+        columns = [column.field.compose(column.field.transform([list(words)])).cpu() for column in parser.columns]
         arcs, labels = parser.network(columns[0], columns[1:])
     return arcs[0].numpy(), labels[0].numpy()
 

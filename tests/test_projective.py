@@ -15,6 +15,7 @@ import pytest
 from scipy.stats import chisquare
 from trees import Heads, all_trees, random_tree
 
+from dtglib.parsing.eisner import best_heads
 from dtglib.parsing.projective import (
     best_tree,
     best_trees,
@@ -504,3 +505,14 @@ def test_supar_finds_the_same_twenty_best(words):
     scores = random_scores(words)
     found = by_supar(scores).topk(20)[0, 1:].T
     np.testing.assert_array_equal(best_trees(scores, 20).heads, found)
+
+
+@pytest.mark.parametrize("words", range(1, 9))
+def test_the_best_trees_of_a_batch_are_those_of_each_sentence(words):
+    random = np.random.default_rng(words)
+    scores, lengths = random.normal(size=(20, 10, 10)).astype(np.float32), np.full(20, words)
+    lengths[0] = 9  # the longest one; the others are padded
+    heads = best_heads(scores, lengths)
+    for row, (of_sentence, length) in enumerate(zip(scores, lengths, strict=True)):
+        expected = best_tree(of_sentence[: length + 1, : length + 1].T)
+        assert heads[row].tolist() == [*expected, *[0] * (9 - length)], f"sentence {row} of {length} words"

@@ -1,7 +1,7 @@
 """The input of supar's networks: the numbers of words, and those of their characters or pieces.
 
-    fields = word_fields(entries)                                  of a parser that is trained here
-    column_of(fields[0], [["There", "is"], ["Yes"]])               <bos> There is / <bos> Yes <pad>
+    columns = [Column(field) for field in word_fields(entries)]   of a parser that is trained here
+    columns[0]([["There", "is"], ["Yes"]])                         <bos> There is / <bos> Yes <pad>
     for numbers in in_groups(sentences, labels=40, what="parsing"): ...         a network's batches
 
 A field is supar's: it knows its vocabulary, how to preprocess a word, and which marks stand around a sentence.
@@ -19,7 +19,9 @@ from dtglib.basics.progress import progress
 from dtglib.data.treebank import Treebank, Words
 from dtglib.parsing.from_supar import BOS, PAD, UNK, Field, SubwordField, Vocab
 
+PAD_ROW, BOS_ROW, EOS_ROW = range(3)  # of a column's table, before those of words
 LONGEST_WORD = 20  # characters; the rest of a word is not read
+POSITIONS = 8192  # at most in a batch, for which an LSTM and the labels need some 100 MB each
 SCORES = 4_000_000  # the most scores (of pairs of words and labels) in a batch, 16 MB, unless a sentence has more
 
 # The vocabularies of a parser: {"words": [...], "chars": [...], "labels": [...]}.
@@ -42,39 +44,59 @@ def word_fields(entries: Entries, end: str | None = None) -> list[Field]:
     return [words, letters]
 
 
-def column_of(field: Field, sentences: Sequence[Words]) -> np.ndarray:
-    """Each sentence as numbers, with its marks: (sentences, words), or with the pieces of words as a third axis.
+class Column:
+    """Sentences as numbers, with their marks: (sentences, words), or with the pieces of words as a third axis.
 
     This is the field's own encoding with another padding: the field pads element by element, which PyTorch will soon
-    reject.
+    reject. Every word is looked up once, and then is a row of a table.
     """
 
-    def looked_up(entries: Sequence[str]) -> list[int]:
+    def __init__(self, field: Field) -> None:
+        self.field, self.has_pieces = field, isinstance(field, SubwordField)
+        marks = (field.pad_index, field.bos_index, 0 if field.eos is None else field.eos_index)
+        self.rows = [[mark] for mark in marks]
+        self.row_of: dict[str, int] = {}
+        self.table = np.empty((0, 0), np.int64)
+
+    def __call__(self, sentences: Sequence[Words]) -> np.ndarray:
+        for words in sentences:
+            for word in words:
+                if word not in self.row_of:
+                    self.row_of[word] = len(self.rows)
+                    self.rows.append(self._numbers_of(word))
+        end = [] if self.field.eos is None else [EOS_ROW]
+        numbers = [[BOS_ROW, *map(self.row_of.__getitem__, words), *end] for words in sentences]
+        padded = np.full((len(numbers), max(map(len, numbers))), PAD_ROW)
+        for row, content in zip(padded, numbers, strict=True):
+            row[: len(content)] = content
+        if len(self.table) < len(self.rows):
+            self._extend()
+        column = self.table[padded]
+        if not self.has_pieces:
+            return column[:, :, 0]
+        return column[:, :, : int((column != self.field.pad_index).any((0, 1)).nonzero()[0].max(initial=0)) + 1]
+
+    def _numbers_of(self, word: str) -> list[int]:
+        """The numbers of a word's characters or pieces, or its own number; `unk` if there is none."""
+        parts = self.field.preprocess(word) if self.has_pieces else self.field.preprocess([word])
         # A word of the text that is spelled like <pad> is still a word. The vocabulary is supar's, or a dict.
-        known = field.vocab
-        return [known[e] if e in known and e not in field.specials else field.unk_index for e in entries]
+        known, specials = self.field.vocab, self.field.specials
+        numbers = [known[part] if part in known and part not in specials else self.field.unk_index for part in parts]
+        return (numbers[: self.field.fix_len or None] if self.has_pieces else numbers) or [self.field.unk_index]
 
-    has_pieces = isinstance(field, SubwordField)
-    after = [] if field.eos is None else [[field.eos_index]]
-    rows = []
-    for words in sentences:
-        if has_pieces:
-            pieces = (looked_up(field.preprocess(word))[: field.fix_len or None] for word in words)
-            numbers = [word or [field.unk_index] for word in pieces]
-        else:
-            numbers = [[number] for number in looked_up(field.preprocess(words))]
-        rows.append([[field.bos_index], *numbers, *after])
-    longest = max(len(word) for row in rows for word in row)
-    column = np.full((len(rows), max(map(len, rows)), longest), field.pad_index)
-    for number, row in enumerate(rows):
-        for place, word in enumerate(row):
-            column[number, place, : len(word)] = word
-    return column if has_pieces else column[:, :, 0]
+    def _extend(self) -> None:
+        """Add the rows of new words to the table."""
+        done, new = len(self.table), self.rows[len(self.table) :]
+        table = np.full((len(self.rows), max(self.table.shape[1], *map(len, new))), self.field.pad_index)
+        table[:done, : self.table.shape[1]] = self.table
+        for row, numbers in zip(table[done:], new, strict=True):
+            row[: len(numbers)] = numbers
+        self.table = table
 
 
-def encoded(fields: Sequence[Field], sentences: Sequence[Words], device: torch.device) -> tuple[Tensor, list[Tensor]]:
-    """The columns of words, and those of the other features that a network reads."""
-    words, *features = (torch.from_numpy(column_of(field, sentences)).to(device) for field in fields)
+def encoded(columns: Sequence[Column], sentences: Sequence[Words], device: torch.device) -> tuple[Tensor, list[Tensor]]:
+    """The numbers of words, and those of the other features that a network reads."""
+    words, *features = (torch.from_numpy(column(sentences)).to(device) for column in columns)
     return words, features
 
 
@@ -86,7 +108,7 @@ def in_groups(sentences: Sequence[Words], labels: int, what: str) -> Iterator[li
     with progress(None, what, "sentence", total=len(order)) as bar:
         while order:
             longest = len(sentences[order[-1]]) + 1
-            count = max(1, SCORES // (longest**2 * labels))
+            count = max(1, min(SCORES // (longest**2 * labels), POSITIONS // longest))
             numbers = order[-count:]  # the longest come first, so that a lack of memory shows early
             del order[-count:]
             yield numbers

@@ -5,6 +5,7 @@ from dtglib.basics.errors import UserError
 try:
     from supar import MODEL, NAME, PARSER
     from supar.models import BiaffineDependencyModel, CRFConstituencyModel
+    from supar.modules.lstm import VariationalLSTM
     from supar.utils import Config
     from supar.utils.common import BOS, EOS, PAD, UNK
     from supar.utils.field import ChartField, Field, RawField, SubwordField

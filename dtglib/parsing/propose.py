@@ -14,7 +14,6 @@ import numpy as np
 
 from dtglib.basics.errors import require
 from dtglib.data.treebank import Words
-from dtglib.parsing.projective import best_tree
 
 # Not imported at run time, as PyTorch takes seconds; annotations that name it are therefore not checked.
 if TYPE_CHECKING:
@@ -60,7 +59,8 @@ METHODS: dict[str, Method] = {"sample": sample, "best": best}
 def favourites(parser: "Biaffine", sentences: Sequence[Words]) -> list[np.ndarray]:
     """The heads of the best tree of each sentence."""
     require(parser.fills == "heads", f"parser {parser.name} predicts {parser.fills}, not heads; use another parser")
-    return [best_tree(scores) for scores in parser.arc_scores(sentences)]
+    trees = {number: np.array(heads) for number, heads, _ in parser.best_trees(sentences)}
+    return [trees[number] for number in range(len(sentences))]
 
 
 SENTENCES_PER_CALL = 64  # of the parser

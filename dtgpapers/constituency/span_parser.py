@@ -28,7 +28,7 @@ from dtglib.basics.errors import shortened
 from dtglib.basics.shapes import Float, Int
 from dtglib.data.treebank import Sentence, Treebank, Words
 from dtglib.network.transformer import LossPart
-from dtglib.parsing.fields import Entries, encoded, in_groups, require_numbers, word_fields, words_and_letters
+from dtglib.parsing.fields import Column, Entries, encoded, in_groups, require_numbers, word_fields, words_and_letters
 from dtglib.parsing.from_supar import EOS, CRFConstituencyModel
 from dtglib.parsing.kept import EncoderConfig, KeptParser, ParserExamples, encoder_arguments
 from dtglib.parsing.kinds import ParserKind
@@ -142,7 +142,8 @@ class SpanParser(KeptParser, nn.Module):
 
     def __init__(self, name: str, config: SpanConfig, entries: Entries) -> None:
         super().__init__()
-        self.fields = words, letters = word_fields(entries, end=EOS)
+        words, letters = word_fields(entries, end=EOS)
+        self.columns = [Column(words), Column(letters)]
         self.name, self.config, self.entries, self.labels = name, config, entries, entries["labels"]
         self.network = CRFConstituencyModel(
             n_labels=len(self.labels),
@@ -153,7 +154,7 @@ class SpanParser(KeptParser, nn.Module):
 
     def scores(self, sentences: Sequence[Words]) -> Float[Tensor, "B T T R"]:
         """The score [i, j, label] of each label over the words i + 1 to j."""
-        words, features = encoded(self.fields, sentences, next(self.network.parameters()).device)
+        words, features = encoded(self.columns, sentences, next(self.network.parameters()).device)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about names that PyTorch has changed since supar was written
             of_spans, of_labels = self.network(words, features)
