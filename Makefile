@@ -37,7 +37,7 @@ prerequisites:
 data: $(READY)  ## fetch UD English, BLiMP, the SG suites and reading times into $DTG_DATA (default: data/), checked
 	@$(BIN)/dtglib data
 
-reproduce: $(READY)  ## run the notebooks in order; SIZE=smoke|mini|..., PAPER=dtg|constituency|gilt|udgn|translation|all, MINUTES=9
+reproduce: $(READY)  ## run the notebooks in order; SIZE=smoke|mini|..., PAPER=dtg|constituency|gilt|udgn|translation|reading|all, MINUTES=9
 	@$(BIN)/dtglib reproduce --size $(SIZE) --paper $(PAPER) $(if $(MINUTES),--minutes $(MINUTES))
 
 notebooks: $(READY)  ## refresh the stored outputs of the notebooks from their .py halves, at size smoke

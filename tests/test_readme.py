@@ -41,7 +41,7 @@ LEFT_OUT = {
     "dtglib suites minilang": "minutes; tests/test_syntactic.py",
     "dtglib blimp --fraction": "an hour; tests/test_syntactic.py",
     "dtglib blimp minilang": "minutes; tests/test_syntactic.py",
-    "dtglib reading": "minutes, on the corpus itself; tests/test_reading_times.py",
+    "dtglib reading": "minutes, on the corpus itself; tests/papers/reading",
     "dtglib evaluate": "half an hour; tests/test_recording.py",
 }
 if "book/relatives.md" in PAGES:

@@ -16,10 +16,10 @@ from dtglib import __version__
 from dtglib.basics.errors import UserError
 from dtglib.basics.papers import papers
 from dtglib.basics.progress import quiet
-from dtglib.cli import corpora, experiments, models, parsing, reading, scoring, structure, syntax, training
+from dtglib.cli import corpora, experiments, models, parsing, scoring, structure, syntax, training
 from dtglib.cli.together import as_one
 
-SUBJECTS = (models, corpora, structure, training, parsing, scoring, syntax, reading, experiments)
+SUBJECTS = (models, corpora, structure, training, parsing, scoring, syntax, experiments)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

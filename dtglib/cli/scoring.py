@@ -127,7 +127,7 @@ def _surprisal_options(sub: argparse.ArgumentParser) -> None:
 def surprisal(options: argparse.Namespace) -> None:
     """Print the surprisal of each word."""
     from dtglib.evaluate.surprisal import piece_frame, word_frame
-    from dtglib.runs.reading import surprisals_by
+    from dtglib.runs.surprisals import surprisals_by
 
     sentences = [sentence.words for sentence in sentences_of(options)]
     if options.picture:

@@ -39,12 +39,12 @@ import pandas as pd
 from dtglib.basics.files import repository
 from dtglib.basics.record import read_record
 from dtglib.basics.released import folder_named
-from dtglib.data.reading import MEASURES, read_reading, reading_file, written_words
 from dtglib.decode.beam import Widths
-from dtglib.evaluate.reading_gains import SURPRISAL, compared_in, gains_of, inner_words
 from dtglib.pictures import plot
-from dtglib.pictures.intervals import Columns, draw_intervals
-from dtglib.runs.reading import some_sentences, table_of_models
+from dtgpapers.reading.corpus import MEASURES, read_reading, reading_file, written_words
+from dtgpapers.reading.gains import SURPRISAL, compared_in, gains_of, inner_words
+from dtgpapers.reading.measured import some_sentences, table_of_models
+from dtgpapers.reading.pictures import Columns, draw_intervals
 
 pd.set_option("display.width", 200, "display.max_columns", None)
 OURS = {"dtg-ud": "DTG", "txl-trans-ud": "TXL (trans)", "txl-tokens-ud": "TXL (tokens)"}
@@ -72,7 +72,7 @@ of_surprisal = inner[(inner["part"] == "gain") & (inner["predictor"] == SURPRISA
 columns = Columns("measure", "model", *numbers)
 orange = dict.fromkeys(OURS.values(), plot.ORANGE)
 picture = draw_intervals(of_surprisal, columns, "gain, thousandths of a nat per word", orange)
-plot.save(picture, "08_reading_times")
+plot.save(picture, "50_reading_times")
 
 # %% [markdown]
 # ## A word of the corpus and the words of a treebank

@@ -20,7 +20,7 @@ def _options(sub: argparse.ArgumentParser) -> None:
 
 def reading(options: argparse.Namespace) -> None:
     """Print the gains of models for all measures of the reading corpus."""
-    from dtglib.runs.reading import gains_of_models, record_reading
+    from dtgpapers.reading.measured import gains_of_models, record_reading
 
     folders = {one: model_folder(argparse.Namespace(model=one)) for one in options.models}
     if options.out and is_first():

@@ -1,13 +1,13 @@
 """The gains of models' surprisals for reading times: of all predictors of all models.
 
     corpus = read_reading()
-    words = reading_table(corpus, {"DTG": rows})            rows of words (runs/reading.py)
+    words = reading_table(corpus, {"DTG": rows})            rows of words (measured.py)
     inner = inner_words(words)
     gains = gains_of(inner, compared_in(inner, ["DTG"]))    model, predictor, measure, nats, low, high, words, sentences
 
 A column of a model is named after both, "DTG, surprisal"; of other people's models there is only a surprisal, from the
 corpus. All gains are measured on the same words: those for which every predictor is known, of the word before, too.
-That leaves out the second word of each sentence, because the corpus says nothing of the first one. (data/reading.py
+That leaves out the second word of each sentence, because the corpus says nothing of the first one. (corpus.py
 says which words have no frequency.)
 
 Words with a punctuation mark, and those after them, are better left out, too. At the end of a sentence people wrap up:
@@ -25,9 +25,9 @@ import pandas as pd
 from dtglib.basics.errors import require
 from dtglib.basics.progress import progress
 from dtglib.basics.record import Row
-from dtglib.data.reading import MEASURES, OTHERS, ReadingCorpus
-from dtglib.evaluate.read_words import FEATURES
-from dtglib.evaluate.reading_times import OF_WORDS, PREVIOUS, complete, gain, previous, with_previous
+from dtgpapers.reading.corpus import MEASURES, OTHERS, ReadingCorpus
+from dtgpapers.reading.features import FEATURES
+from dtgpapers.reading.regression import OF_WORDS, PREVIOUS, complete, gain, previous, with_previous
 
 BASELINE = [*OF_WORDS, "word", *previous(OF_WORDS)]  # "word" is the position
 SURPRISAL = next(iter(FEATURES))

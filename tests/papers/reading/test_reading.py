@@ -6,14 +6,14 @@ import pytest
 import torch
 
 from dtglib.basics.errors import UserError
-from dtglib.data.reading import FREQUENCY, MEASURES, OTHERS, read_reading, reading_file, written_words
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode.beam import Widths
-from dtglib.evaluate.read_words import FEATURES, features
 from dtglib.evaluate.surprisal import surprisals
 from dtglib.families.base import build
 from dtglib.network.transformer import TransformerConfig
-from dtglib.runs.reading import reading_rows
+from dtgpapers.reading.corpus import FREQUENCY, MEASURES, OTHERS, read_reading, reading_file, written_words
+from dtgpapers.reading.features import FEATURES, features
+from dtgpapers.reading.measured import reading_rows
 
 WIDE = Widths(100, 100)
 
@@ -141,5 +141,5 @@ def test_rows_of_a_model_are_computed_once_and_only_models_with_heads_know_a_dep
         (row,) = reading_rows(tmp_path / name, [TEXT], WIDE)
         assert list(row) == list(FEATURES) and {len(values) for values in row.values()} == {3}
         assert np.isfinite(row["depth"]).all() == (name == "dtg")
-    monkeypatch.setattr("dtglib.runs.reading.surprisals", None)
+    monkeypatch.setattr("dtgpapers.reading.measured.surprisals", None)
     np.testing.assert_equal(reading_rows(tmp_path / "txl-tokens", [TEXT], WIDE), [row])

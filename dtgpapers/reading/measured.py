@@ -11,12 +11,17 @@ import numpy as np
 import pandas as pd
 
 from dtglib.basics.record import Row, Run
-from dtglib.data.reading import ReadingCorpus, read_reading, written_words
 from dtglib.data.registry import checksums
-from dtglib.data.treebank import Words
 from dtglib.decode.beam import Widths
-from dtglib.evaluate.read_words import features
-from dtglib.evaluate.reading_gains import (
+from dtglib.evaluate.surprisal import surprisals
+from dtglib.families.base import family_of, load_model
+from dtglib.runs.cache import Computed, digest_of
+from dtglib.runs.jobs import Job
+from dtglib.runs.sentence_scores import Inputs, cached_scores, spread
+from dtglib.training.distributed import device_at_hand
+from dtgpapers.reading.corpus import ReadingCorpus, read_reading, written_words
+from dtgpapers.reading.features import features
+from dtgpapers.reading.gains import (
     SURPRISAL,
     WHICH,
     Compared,
@@ -28,11 +33,11 @@ from dtglib.evaluate.reading_gains import (
     inner_words,
     reading_table,
 )
-from dtglib.evaluate.surprisal import Surprisal, surprisals
-from dtglib.families.base import family_of, load_model
-from dtglib.runs.cache import Computed, digest_of
-from dtglib.runs.sentence_scores import Inputs, cached_scores, spread
-from dtglib.training.distributed import device_at_hand
+
+
+def jobs_of(size: str, models: Sequence[str]) -> list[Job]:
+    """No jobs: the notebook reads with released models, and a few minutes suffice."""
+    return []
 
 
 def reading_rows(folder: Path, texts: Sequence[str], widths: Widths) -> list[Row]:
@@ -55,33 +60,6 @@ def reading_rows(folder: Path, texts: Sequence[str], widths: Widths) -> list[Row
     about = {"what": "reading", "sentences": digest_of(read), "widths": widths}
     computed = Computed([len(words) for words, _ in read], load, widths.at_once)
     return cached_scores("reading", Inputs(folder, None, about), computed)
-
-
-def surprisals_by(folder: Path, sentences: Sequence[Words], widths: Widths) -> list[Surprisal]:
-    """The surprisals of each sentence, for a command; several processes share them through the cache."""
-
-    def load() -> Callable[[slice], Iterator[Row]]:
-        model = load_model(folder, device_at_hand())
-        return lambda block: map(_as_row, surprisals(model, sentences[block], widths))
-
-    inputs = Inputs(folder, None, {"what": "surprisals", "sentences": digest_of(sentences), "widths": widths})
-    computed = Computed(list(map(len, sentences)), load, widths.at_once, "reading")
-    return [_from_row(row) for row in cached_scores("surprisals", inputs, computed, is_kept=False)]
-
-
-def _as_row(one: Surprisal) -> Row:
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in one._asdict().items()}
-
-
-def _from_row(row: Row) -> Surprisal:
-    texts = {"words", "pieces", "known"}
-    lists = {name: value for name, value in row.items() if isinstance(value, list)}
-    return Surprisal(
-        **row | {name: tuple(value) if name in texts else np.array(value) for name, value in lists.items()}
-    )
-
-
-# ---- The reading corpus
 
 
 def some_sentences(corpus: ReadingCorpus, count: int | None) -> ReadingCorpus:

@@ -1,7 +1,7 @@
 """Features of words as people read them, with their punctuation: surprisal, its parts, entropies, depth.
 
 A treebank cuts "isn't" and "tea," into two words each; people read one. FEATURES says which values are summed, and
-which are taken from the first or the last of both (data/reading.py finds the words that belong together).
+which are taken from the first or the last of both (corpus.py finds the words that belong together).
 
     >>> list(FEATURES)
     ['surprisal', 'structure', 'own', 'entropy', 'hypotheses', 'tree entropy', 'depth']

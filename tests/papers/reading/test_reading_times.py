@@ -8,10 +8,9 @@ import pytest
 
 from dtglib.basics.errors import UserError
 from dtglib.basics.record import read_record
-from dtglib.data.reading import FREQUENCY, MEASURES, OTHERS, read_reading
 from dtglib.decode.beam import Widths
-from dtglib.evaluate import reading_gains
-from dtglib.evaluate.reading_gains import (
+from dtgpapers.reading.corpus import FREQUENCY, MEASURES, OTHERS, read_reading
+from dtgpapers.reading.gains import (
     BASELINE,
     Compared,
     beyond_surprisal,
@@ -20,9 +19,8 @@ from dtglib.evaluate.reading_gains import (
     gains_of,
     inner_words,
 )
-from dtglib.evaluate.reading_times import complete, folds_of, gain, log_likelihoods, previous, with_previous
-from dtglib.runs import reading
-from dtglib.runs.reading import record_reading, some_sentences, table_of_models
+from dtgpapers.reading.measured import record_reading, some_sentences, table_of_models
+from dtgpapers.reading.regression import complete, folds_of, gain, log_likelihoods, previous, with_previous
 
 # Here some columns say the same as others, which no real ones do.
 pytestmark = pytest.mark.filterwarnings("ignore:The design matrix is rank-deficient")
@@ -142,9 +140,9 @@ def a_corpus(tmp_path, monkeypatch):
             {"surprisal": list(values), "hypotheses": [1] * 6, "depth": [math.nan] * 6} for values in surprisal.values()
         ]
 
-    monkeypatch.setattr(reading, "reading_rows", rows_of)
-    monkeypatch.setattr(reading_gains, "FEATURES", ("surprisal", "hypotheses", "depth"))
-    monkeypatch.setattr(reading, "checksums", lambda: {"reading": "1a2b"})
+    monkeypatch.setattr("dtgpapers.reading.measured.reading_rows", rows_of)
+    monkeypatch.setattr("dtgpapers.reading.gains.FEATURES", ("surprisal", "hypotheses", "depth"))
+    monkeypatch.setattr("dtgpapers.reading.measured.checksums", lambda: {"reading": "1a2b"})
     return read_reading()
 
 
