@@ -37,8 +37,8 @@ prerequisites:
 data: $(READY)  ## fetch UD English, BLiMP, the SG suites and reading times into $DTG_DATA (default: data/), checked
 	@$(BIN)/dtglib data
 
-reproduce: $(READY)  ## run the notebooks in order; SIZE=smoke|mini|..., PAPER=dtg|constituency|gilt|udgn|translation|reading|all, MINUTES=9
-	@$(BIN)/dtglib reproduce --size $(SIZE) --paper $(PAPER) $(if $(MINUTES),--minutes $(MINUTES))
+reproduce: $(READY)  ## run the notebooks in order; SIZE=smoke|mini|..., PAPER=dtg|constituency|gilt|udgn|translation|reading|all
+	@$(BIN)/dtglib reproduce --size $(SIZE) --paper $(PAPER)
 
 notebooks: $(READY)  ## refresh the stored outputs of the notebooks from their .py halves, at size smoke
 	@CI=1 $(BIN)/jupytext --quiet --to ipynb --execute notebooks/*.py  # in CI there are no progress bars

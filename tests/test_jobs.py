@@ -1,8 +1,6 @@
-"""The list of jobs of a size: it can be worked through in any order that its needs allow, and it leaves nothing out."""
+"""The list of jobs of a size: models are trained before they are scored, and it leaves nothing out."""
 
-import json
 from dataclasses import replace
-from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ from running import ROOT
 from toys import tiny_repository
 
 import dtglib.runs.jobs
-from dtglib.cli.main import main
+from dtglib.basics.papers import papers
 from dtglib.data.corpora import part_of
 from dtglib.data.treebank import trees_only
 from dtglib.families.base import family, titles
@@ -42,13 +40,10 @@ def add(repository: Path, text: str) -> None:
         file.write(text)
 
 
-def check(jobs: list[Job]) -> dict[str, set[str]]:
-    """Names, needs, and that there is an order; of each job, what it needs."""
-    needs = {job.name: set(job.needs) for job in jobs}
-    assert len(needs) == len(jobs), "names are unique"
-    assert set().union(*needs.values()) <= needs.keys()
-    TopologicalSorter(needs).prepare()  # raises CycleError
-    return needs
+def names_of(jobs: list[Job]) -> list[str]:
+    names = [job.name for job in jobs]
+    assert len(set(names)) == len(names)
+    return names
 
 
 # ---- The list
@@ -56,87 +51,51 @@ def check(jobs: list[Job]) -> dict[str, set[str]]:
 
 def test_where_released_models_are_evaluated_nothing_is_trained(monkeypatch):
     monkeypatch.chdir(ROOT)
-    needs = check(jobs_of("smoke", "dtg"))
-    assert not [name for name in needs if name.startswith(("train", "ablation"))]
-    assert needs["score dtg, strong"] == set()
+    names = names_of(jobs_of("smoke", "dtg"))
+    assert "score dtg, strong" in names
+    assert not [name for name in names if name.startswith(("train", "ablation"))]
 
 
-def test_names_are_unique_and_every_need_is_a_job_and_there_is_no_circle(monkeypatch):
+@pytest.mark.parametrize("paper", [paper.name for paper in papers() if paper.notebooks])
+def test_models_and_parsers_are_trained_before_anything_asks_them(paper, monkeypatch):
     monkeypatch.chdir(ROOT)
-    needs = check(jobs_of("mini", "dtg"))
-    assert needs["score dtg, strong"] == {"train dtg, seed 1", "train parser strong"}
-    assert needs["score txl-tokens"] == {"train txl-tokens, seed 1"}
-    assert needs["parse the treebank, weak"] == {"train parser weak"}
-    assert needs["ablation arcs=w"] == needs["ablation labels=True"] == {"train parser strong"}
+    names = names_of(jobs_of("mini", paper))
+    kinds = [name.split()[0] for name in names if not name.startswith(("study", "ablation", "parse "))]
+    assert kinds == sorted(kinds, key=lambda kind: kind != "train")
 
 
 def test_every_seed_that_is_compared_has_its_models_and_what_they_know_of_syntax(repository):
     add(repository, "seed: 4\ncompared_seeds: 2\n")
-    needs = check(jobs_of("smoke", "dtg"))
+    names = names_of(jobs_of("smoke", "dtg"))
     for seed in (4, 5):
         for model in titles("dtg"):
-            train = f"train {model}, seed {seed}"
-            assert not needs[train]
-            assert needs[f"pairs of {model}, seed {seed}"] == needs[f"suites of {model}, seed {seed}"] == {train}
-            parses = f"parses of {model}, seed {seed}"
-            assert needs.get(parses) == ({train} if family(model).trees.are_parses else None)
-    assert needs["tightness of dtg, weak"] == {"train dtg, seed 4", "train parser weak"}
+            for what in ("train", "pairs of", "suites of"):
+                assert f"{what} {model}, seed {seed}" in names
+            assert (f"parses of {model}, seed {seed}" in names) == family(model).trees.are_parses
 
 
-def test_models_that_are_trained_on_a_parsers_trees_wait_for_them(repository):
-    add(repository, "parsed_by: weak\n")
-    needs = check(jobs_of("smoke", "dtg"))
-    trees = "parse the treebank, weak"
-    assert all(needs[f"train {model}, seed 1"] == {trees} for model in titles("dtg"))
-    assert needs["ablation arcs=w"] == {"train parser strong", trees}
-    over_weak = needs["ablation trees by weak, summed over weak"]
-    assert over_weak == {"train parser weak", trees, "train dtg, seed 1"}, "the DTG of the paper, which is trained once"
-    assert needs["ablation trees by own, summed over strong"] == {"train parser strong"}
-
-
-def test_nobody_waits_for_a_parser_that_was_trained_elsewhere(repository):
+def test_a_parser_that_was_trained_elsewhere_is_not_trained(repository):
     add(repository, "strong_parser: biaffine-dep-en\n")
-    needs = check(jobs_of("smoke", "dtg"))
-    assert "train parser strong" not in needs
-    assert needs["parse the treebank, strong"] == set()
-    assert needs["score dtg, strong"] == {"train dtg, seed 1"}
-
-
-def test_the_command_prints_every_job_and_what_it_comes_after(monkeypatch, capsys):
-    monkeypatch.chdir(ROOT)
-    listed = jobs_of("mini", "dtg")
-    assert main(["jobs", "--size", "mini"]) == 0
-    head, *lines = capsys.readouterr().out.splitlines()
-    assert head.split() == ["job", "after"]
-    for line, job in zip(lines, listed, strict=True):
-        assert line.startswith(job.name)
-        assert line.removeprefix(job.name).strip() == "; ".join(job.needs)
-    assert main(["jobs", "--size", "mini", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {
-        "jobs": [{"job": job.name, "after": list(job.needs)} for job in listed]
-    }
+    names = names_of(jobs_of("smoke", "dtg"))
+    assert "train parser strong" not in names and "train parser weak" in names
 
 
 def test_a_relatives_models_are_trained_with_the_parser_that_they_need_and_scored(monkeypatch):
     monkeypatch.chdir(ROOT)
-    needs = check(jobs_of("mini", "constituency"))
-    assert needs["score tg, span"] == {"train tg, seed 1", "train parser span"}
-    assert needs["pairs of plm, seed 1"] == {"train plm, seed 1"}
-    assert needs["search pushdown"] == {"train pushdown, seed 1"} and "score pushdown" not in needs
-    assert not [name for name in needs if name.startswith(("ablation", "tightness", "parses", "parse the"))]
-    assert not [name for name in needs if " dtg" in name]
-    trained = {name.split()[1].removesuffix(",") for name in needs if name.startswith("train") and "parser" not in name}
+    names = names_of(jobs_of("mini", "constituency"))
+    assert {"train parser span", "score tg, span", "pairs of plm, seed 1", "search pushdown"} <= set(names)
+    assert "score pushdown" not in names
+    assert not [name for name in names if name.startswith(("ablation", "tightness", "parses", "parse the"))]
+    assert not [name for name in names if " dtg" in name]
+    trained = {name.split()[1].removesuffix(",") for name in names if name.startswith("train") and "parser" not in name}
     assert trained == {"plm", "txl-trees", "tg", "pushdown"}
-    assert main(["jobs", "--paper", "nothing"]) == 2
 
 
 def test_the_variants_that_gilts_notebooks_study_are_trained_on_a_quarter_and_scored(monkeypatch):
     monkeypatch.chdir(ROOT)
-    needs = check(jobs_of("mini", "gilt"))
-    assert needs["search gilt-dp"] == needs["graphs of gilt-dp, seed 1"] == {"train gilt-dp, seed 1"}
-    assert needs["score txl-tokens"] == {"train txl-tokens, seed 1"}
-    studied = {name for name in needs if name.startswith("study")}
-    assert len(studied) == 1 + 4 + 2 and {"study gilt", "study gilt word=ctr"} < studied, "RA has all features"
+    names = names_of(jobs_of("mini", "gilt"))
+    assert {"search gilt-dp", "graphs of gilt-dp, seed 1", "score txl-tokens"} <= set(names)
+    assert len([name for name in names if name.startswith("study")]) == 1 + 4 + 2, "RA has all features"
     quarter, whole = less("mini", "gilt"), read_size("mini", model="gilt")
     assert (quarter.corpus.train_sentences, whole.corpus.train_sentences) == (5000, 20000)
     assert quarter.model == whole.model and quarter.evaluation.scored_sentences == 50

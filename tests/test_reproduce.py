@@ -1,6 +1,5 @@
 """Notebooks are run in order, each once, and nothing half-done looks done."""
 
-import signal
 import subprocess
 import sys
 
@@ -9,7 +8,6 @@ import pytest
 
 from dtglib.basics.errors import UserError
 from dtglib.basics.record import read_record
-from dtglib.cli.main import main
 from dtglib.runs.reproduce import reproduce
 
 
@@ -92,24 +90,6 @@ def test_recorded_times_of_notebooks_are_no_reason_to_run_again(repository):
     (repository / "benchmarks" / "records" / "reproduce.csv").write_text("size,notebook,seconds,cores,started\n")
     reproduce("smoke")
     assert (repository / "notebooks" / "ran").read_text() == "x"
-
-
-@pytest.mark.alone
-def test_what_is_run_in_the_background_is_stopped_too(repository):
-    """A shell lets what it runs in the background ignore Ctrl-C."""
-    write_notebook(repository, "import time; time.sleep(600)")
-    command = [sys.executable, "-m", "dtglib", "reproduce", "--size", "smoke", "--minutes", "0.05"]
-    ignoring = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)}
-    found = subprocess.run(command, **ignoring, capture_output=True, text=True, timeout=120)
-    assert (found.returncode, found.stderr.splitlines()[-1]) == (
-        130, "dtglib: stopped after 0.05 minutes, as asked; the same command goes on"
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("minutes", ["nan", "inf", "0", "-1", "1e-12"])
-def test_minutes_that_make_no_sense_are_refused(minutes, capsys):
-    assert main(["reproduce", "--minutes", minutes]) == 2
-    assert "--minutes: must be from a second's to a year's" in capsys.readouterr().err
 
 
 def test_a_failing_notebook_names_its_cell_and_keeps_what_was_finished(repository):

@@ -1,22 +1,19 @@
-"""Commands about whole experiments: evaluate, jobs, reproduce.
+"""Commands about whole experiments: evaluate, reproduce.
 
 dtglib evaluate --size mini --seeds 1 2 3 --out results/DATE-mini
-dtglib jobs --size mini                         what the notebooks of the DTG paper need
-dtglib reproduce --size mini                    run them; `--paper NAME`: those of another paper
+dtglib reproduce --size mini                    the notebooks of the DTG paper; `--paper NAME`: those of another paper
 """
 
 import argparse
-import json
+import signal
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dtglib.basics.errors import UserError
 from dtglib.basics.papers import papers
-from dtglib.cli.options import Command, add_json, folder, print_table, seed
+from dtglib.cli.options import Command, folder, seed
 from dtglib.cli.together import is_first
-
-A_YEAR = 366 * 24 * 60  # minutes
 
 
 def _evaluate_options(sub: argparse.ArgumentParser) -> None:
@@ -43,41 +40,12 @@ def evaluate(options: argparse.Namespace) -> None:
     print(f"{options.out}: recorded")
 
 
-def _add_size(sub: argparse.ArgumentParser) -> None:
+def _reproduce_options(sub: argparse.ArgumentParser) -> None:
     size = "smoke, mini, open-small, open or paper: a file in configs/ (default: mini)"
     sub.add_argument("--size", default="mini", metavar="SIZE", help=size)
-
-
-def _add_paper(sub: argparse.ArgumentParser) -> None:
-    about = f"whose notebooks: {', '.join(paper.name for paper in papers() if paper.notebooks)}, or all (default: dtg)"
-    sub.add_argument("--paper", default="dtg", metavar="NAME", help=about)
-
-
-def _jobs_options(sub: argparse.ArgumentParser) -> None:
-    _add_size(sub)
-    _add_paper(sub)
-    add_json(sub)
-
-
-def jobs(options: argparse.Namespace) -> None:
-    """List the jobs that a paper's notebooks need at a size."""
-    from dtglib.basics.papers import papers_named
-    from dtglib.runs.jobs import jobs_of
-
-    found = [job for paper in papers_named(options.paper) for job in jobs_of(options.size, paper.name)]
-    if options.json:
-        print(json.dumps({"jobs": [{"job": job.name, "after": job.needs} for job in found]}, indent=2))
-    elif found:
-        print_table([{"job": job.name, "after": "; ".join(job.needs)} for job in found])
-    else:
-        print("the notebooks compute nothing in advance")
-
-
-def _reproduce_options(sub: argparse.ArgumentParser) -> None:
-    _add_size(sub)
-    _add_paper(sub)
+    named = ", ".join(paper.name for paper in papers() if paper.notebooks)
+    sub.add_argument("--paper", default="dtg", metavar="NAME", help=f"whose notebooks: {named}, or all (default: dtg)")
     sub.add_argument("--again", action="store_true", help="run all notebooks, even those that are up to date")
-    sub.add_argument("--minutes", type=float, metavar="N", help="stop after so many; the same command then goes on")
 
 
 def reproduce(options: argparse.Namespace) -> None:
@@ -86,23 +54,13 @@ def reproduce(options: argparse.Namespace) -> None:
 
     if not find_spec("papermill"):
         raise UserError("papermill is not installed: run `pip install 'dtglib[notebooks]'`")
-    if options.minutes is not None and not 1 / 60 <= options.minutes <= A_YEAR:
-        raise UserError(f"--minutes: must be from a second's to a year's, not {options.minutes:g}")
-    reproduce(options.size, options.paper, options.again, options.minutes)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a batch system, or `timeout`, stops this as Ctrl-C does
+    reproduce(options.size, options.paper, options.again)
 
 
 COMMANDS = [
     Command(
-        "evaluate",
-        "train and evaluate all models of a size, and record it for the tables",
-        _evaluate_options,
-        evaluate,
+        "evaluate", "train and evaluate models of a size, and record it for the tables", _evaluate_options, evaluate
     ),
-    Command("jobs", "list what a paper's notebooks need trained and scored", _jobs_options, jobs),
-    Command(
-        "reproduce",
-        "run the notebooks in order and keep them, executed, in runs/SIZE",
-        _reproduce_options,
-        reproduce,
-    ),
+    Command("reproduce", "run the notebooks in order, and keep them in runs/SIZE", _reproduce_options, reproduce),
 ]

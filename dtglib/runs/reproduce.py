@@ -2,7 +2,6 @@
 
     dtglib reproduce --size mini                         the notebooks of the DTG paper
     dtglib reproduce --size mini --paper NAME            those of another paper; `all` are the notebooks of all papers
-    dtglib reproduce --size open --minutes 9             stops after nine minutes
 
 runs `notebooks/NN_name` with its parameter `size` set. The folder `runs/mini/NN_name/` then contains the executed
 notebook (also as HTML), its tables and figures, and the record of the run (basics/record.py): config, commit, versions,
@@ -16,30 +15,27 @@ reproduction continues where it was. The copy of a notebook in progress is calle
 
 import contextlib
 import shutil
-import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from tqdm import tqdm
 
 from dtglib.basics.code import code_behind_source, code_of
 from dtglib.basics.config import as_dict
 from dtglib.basics.errors import UserError
-from dtglib.basics.files import explain_disk_errors, only_one_process, repository, sha256, write_atomically
+from dtglib.basics.files import only_one_process, repository, sha256, write_atomically
 from dtglib.basics.papers import Paper, papers_named
-from dtglib.basics.progress import is_quiet
 from dtglib.basics.record import Run, read_record
 from dtglib.data.registry import checksums
 from dtglib.runs.cache import digest_of
-from dtglib.runs.execute import Shown, Told, cells_of, execute
+from dtglib.runs.execute import Shown, cells_of, execute
 from dtglib.runs.settings import checksums_of, read_size
 
 TABLES_FILE, FIGURES, STATE = "tables.txt", "figures", "up to date as"
 
 
-def reproduce(size: str, paper: str = "dtg", again: bool = False, minutes: float | None = None) -> None:
+def reproduce(size: str, paper: str = "dtg", again: bool = False) -> None:
     """Run every notebook of a paper that is not up to date at this size; print tables and the places of figures."""
     read_size(size)  # an error if there is no such size, before anything is written
     root = repository()
@@ -47,7 +43,6 @@ def reproduce(size: str, paper: str = "dtg", again: bool = False, minutes: float
     notebooks = _notebooks(root / "notebooks", papers)
     began = time.monotonic()
     with (
-        _stopped_after(minutes),
         only_one_process(runs, f"reproduces size {size}"),
         contextlib.chdir(root / "notebooks"),  # a config may name a corpus by a relative path
     ):
@@ -103,27 +98,12 @@ def _run(notebook: Path, size: str, folder: Path, place: str) -> None:
     began, settings = time.monotonic(), read_size(size)
     config = {"size": size, STATE: _state_of(notebook, size), **as_dict(*settings)}
     if folder.exists():
-        with explain_disk_errors(folder):
-            shutil.rmtree(folder)
+        shutil.rmtree(folder)
     question = f"What does {notebook.name} find at size {size}?"
     with Run(folder, question, config, seeds=[settings.run.seed], data=checksums_of(settings)):
-        with _bar(f"{place}, cell") as told:
-            shown = execute(notebook, size, folder, told)
+        shown = execute(notebook, size, folder, place)
         _keep(shown, folder)
     print(f"{place}: done in {tqdm.format_interval(round(time.monotonic() - began))}", flush=True)
-
-
-@contextlib.contextmanager
-def _bar(label: str) -> Iterator[Told]:
-    """A progress bar that shows the current cell."""
-    layout = "{desc} {n_fmt}/{total_fmt} [{elapsed}]{postfix}"
-    with tqdm(desc=label, total=1, bar_format=layout, leave=False, disable=is_quiet()) as bar:
-
-        def told(number: int, count: int, first_line: str) -> None:
-            bar.n, bar.total = number, count
-            bar.set_postfix_str(first_line[:60])
-
-        yield told
 
 
 # ---- What is up to date
@@ -157,29 +137,6 @@ def _state(size: str, *code: str) -> str:
 
 
 # ---- The end
-
-
-@contextlib.contextmanager
-def _stopped_after(minutes: float | None) -> Iterator[None]:
-    """Interrupt the block after so many minutes, or at a batch system's SIGTERM, as Ctrl-C does."""
-    reasons = ["interrupted; the same command goes on"]
-
-    def stop(number: int, frame: Any) -> None:
-        if number == signal.SIGALRM:
-            reasons[0] = f"stopped after {minutes:g} minutes, as asked; the same command goes on"
-        raise KeyboardInterrupt
-
-    # SIGINT, too: a shell lets commands in the background ignore it.
-    before = {number: signal.signal(number, stop) for number in (signal.SIGALRM, signal.SIGTERM, signal.SIGINT)}
-    signal.setitimer(signal.ITIMER_REAL, 60 * (minutes or 0))
-    try:
-        yield
-    except KeyboardInterrupt as error:
-        raise KeyboardInterrupt(*reasons) from error
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _keep(shown: Sequence[Shown], folder: Path) -> None:

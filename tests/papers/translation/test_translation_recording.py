@@ -93,9 +93,8 @@ def test_at_smoke_all_eight_systems_are_compared_at_mini_five_and_at_open_small_
     at_mini = compared_at("mini", "translation")
     assert SYSTEMS.keys() - at_mini.keys() == {"bitran-transitions", "gcn-no-labels", "gcn-no-gates"}
     assert set(compared_at("open-small", "translation")) == {"vanilla", "linearized", "parent", "gcn"}
-    needs = {job.name: set(job.needs) for job in jobs_of("mini", "translation")}
-    assert needs.keys() == {f"{what} {name}, seed 1" for what in ("train", "translations by") for name in at_mini}
-    assert needs["translations by gcn, seed 1"] == {"train gcn, seed 1"} and not needs["train gcn, seed 1"]
+    names = {job.name for job in jobs_of("mini", "translation")}
+    assert names == {f"{what} {name}, seed 1" for what in ("train", "translations by") for name in at_mini}
 
 
 def test_a_model_of_another_paper_is_not_compared(repository):
