@@ -20,13 +20,11 @@ from dtglib.training.loop import train
 
 PROGRAM = """
 from pathlib import Path
-from dtglib.basics.code import RUNNING, are_on_disk, require_unchanged
+from dtglib.basics.code import RUNNING, are_on_disk
 before, path = dict(RUNNING), Path("dtglib") / {name!r}
 path.parent.mkdir(exist_ok=True)
-require_unchanged()
 path.open("a").write("# There is a difference")
 print(are_on_disk(before), RUNNING == before)
-require_unchanged()
 """
 
 
@@ -41,7 +39,6 @@ def changing(name: str, folder) -> subprocess.CompletedProcess:
 def test_a_module_that_is_changed_is_noticed(name, tmp_path):
     found = changing(name, tmp_path)
     assert found.stdout == "False True\n"
-    assert "somebody has changed the package since it was imported; run the same command again" in found.stderr
 
 
 @pytest.mark.parametrize("name", [".model.py", ".ipynb_checkpoints/model-checkpoint.py", "notes.txt"])

@@ -467,7 +467,7 @@ def test_a_file_in_the_place_of_the_folder_to_write_into_is_one_line(parser, tex
 def test_a_folder_that_cannot_be_written_is_one_line(parser, text, tmp_path, capsys):
     (tmp_path / "closed").mkdir(mode=0o500)
     refused(capsys, tmp_path, "parse", "--parser", parser, text, "--out", tmp_path / "closed" / "o.conllu")
-    assert "o.conllu: no permission to write" in capsys.readouterr().err.splitlines()[-1]
+    assert "o.conllu: Permission denied" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_a_folder_in_the_place_of_the_file_to_write_is_one_line_that_names_it(parser, text, tmp_path, capsys):

@@ -71,11 +71,6 @@ def test_the_peak_of_memory_is_not_that_of_the_process_that_started_this_one():
     assert peak < len(held)
 
 
-def test_a_package_that_is_missing_is_said_to_be(monkeypatch):
-    monkeypatch.setattr(record, "PACKAGES", ("numpy", "no-such-package"))
-    assert record.versions()["no-such-package"] == "not installed"
-
-
 def test_torch_is_not_imported_for_the_record(tmp_path):
     program = (
         "import sys; from dtglib.basics.record import Run\n"
@@ -97,11 +92,9 @@ def test_gpus_are_recorded_where_torch_was_imported_and_has_some(monkeypatch):
     assert (found["gpus"], found["peak_gpu_memory_bytes"]) == (["GPU 0", "GPU 1"], 123)
 
 
-def test_numbers_that_json_does_not_know_are_written_as_texts_and_read_as_numbers(tmp_path):
+def test_numbers_that_are_not_finite_are_read_back(tmp_path):
     with run_in(tmp_path) as run:
         run.metric(nan=math.nan, infinity=math.inf, minus=-math.inf, array=np.float32("nan"))
-    line = (tmp_path / "metrics.jsonl").read_text()
-    assert '"nan": "NaN", "infinity": "Infinity", "minus": "-Infinity", "array": "NaN"' in line
     (metric,) = read_record(tmp_path).metrics
     assert math.isnan(metric["nan"]) and math.isnan(metric["array"])
     assert (metric["infinity"], metric["minus"]) == (math.inf, -math.inf)

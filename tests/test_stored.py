@@ -130,7 +130,7 @@ def test_a_full_disk_is_named_and_the_build_goes_on_when_there_is_room(tmp_path)
         (tmp_path / f"00001.safetensors.{os.getpid()}.part").symlink_to("/dev/full")
         return second()
 
-    with pytest.raises(UserError, match=r"00001\.safetensors: the disk is full; free some space"):
+    with pytest.raises(UserError, match=r"00001\.safetensors: No space left on device"):
         build(tmp_path, {}, [first, on_a_full_disk, third])
     assert {path.name for path in tmp_path.iterdir()} == {".lock", "00000.safetensors", "manifest.json"}
     assert len(build(tmp_path, {}, [refuse, second, third])) == len(SEQUENCES)

@@ -1,7 +1,7 @@
 """The running code, and the part of it that a result depends on.
 
 Models and scores are cached under a hash of the code that computes them. Hashes are taken when the package is imported;
-later edits affect the next process only, and `require_unchanged` stops a process whose code has been edited.
+later edits affect the next process only.
 
 The code of a result follows from the imports of the functions that compute it: their own modules, and from there every
 module of their own room, of the room that the result is made in, and of the rooms below. `basics` does not count,
@@ -26,7 +26,6 @@ from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 
-from dtglib.basics.errors import UserError
 from dtglib.basics.package_files import SUFFIXES, package_files, packages
 
 # The rooms in order, lowest first. A room imports only from earlier ones; tests/test_imports.py checks this.
@@ -55,19 +54,13 @@ def are_on_disk(modules: Iterable[str]) -> bool:
     return all(now.get(module) == RUNNING[module] for module in modules)
 
 
-def require_unchanged() -> None:
-    """An error if the code on the disk is no longer the running code, under which results would be cached."""
-    if not are_on_disk(RUNNING):
-        raise UserError("somebody has changed the package since it was imported; run the same command again")
-
-
 def code_of(room: str, *made_by: Callable | ModuleType) -> str:
     """A hash of the code behind a result that some functions (or the code of a module) compute in a room."""
     modules, others = set(), {}
-    for one in made_by:
-        while isinstance(one, partial):
-            one = one.func
-        name = one.__name__ if isinstance(one, ModuleType) else one.__module__
+    for maker in made_by:
+        while isinstance(maker, partial):
+            maker = maker.func
+        name = maker.__name__ if isinstance(maker, ModuleType) else maker.__module__
         if name.split(".")[0] in packages():
             modules |= modules_behind(_file_of(name), room)
         else:  # a user's own
@@ -87,16 +80,16 @@ def hashes_behind(module: str) -> dict[str, str]:
 
 def _users_files(first: Path) -> set[Path]:
     """The file of a module, and the files in its folder that it imports, directly or not."""
-    found, todo = set(), [first]
+    files, todo = set(), [first]
     while todo:
         path = todo.pop()
-        found.add(path)
+        files.add(path)
         for node in ast.walk(ast.parse(path.read_bytes())):
             names = [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
             beside = (first.parent / f"{name.rpartition('.')[2]}.py" for name in names)
-            todo += [path for path in beside if path not in found and path.is_file()]
-    return found
+            todo += [path for path in beside if path not in files and path.is_file()]
+    return files
 
 
 def code_behind_source(source: str, room: str) -> str:
@@ -122,15 +115,15 @@ def modules_behind(module: str, room: str) -> frozenset[str]:
     """
     counted = {_room(module), *ROOMS[1 : ROOMS.index(room) + 1], None}
     loads_families = "families" in ROOMS[1 : ROOMS.index(room)]
-    found, todo = set(), [module if module in RUNNING else f"{module}/__init__"]
+    behind, todo = set(), [module if module in RUNNING else f"{module}/__init__"]
     while todo:
-        one = todo.pop()
-        found.add(one)
-        behind = _imports_of(one)
-        if one == "dtglib/families/base" and loads_families:
-            behind |= {name for name in RUNNING if _room(name) in ("families", None)}
-        todo += [name for name in behind if name not in found and _room(name) in counted]
-    return frozenset(found)
+        name = todo.pop()
+        behind.add(name)
+        imported = _imports_of(name)
+        if name == "dtglib/families/base" and loads_families:
+            imported |= {name for name in RUNNING if _room(name) in ("families", None)}
+        todo += [name for name in imported if name not in behind and _room(name) in counted]
+    return frozenset(behind)
 
 
 @cache

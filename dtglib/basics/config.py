@@ -10,20 +10,20 @@
 
 Each of these dataclasses stands beside what it is about.
 
-Every key of the file is a field of exactly one dataclass, and every mistake is an error that names file, line, key
-and the way out: an unknown or repeated key, a value of the wrong type, a missing key that has no default. A model
-brings its own dataclass and hands it to `read_config`; nothing here has to know of it.
+Every key of the file is a field of exactly one dataclass, and every mistake is an error that names file, key and the
+way out: an unknown key, a value of the wrong type, a missing key that has no default. A model brings its own dataclass
+and hands it to `read_config`; nothing here has to know of it.
 """
 
+import contextlib
 import dataclasses
 import difflib
 import hashlib
 import json
-import re
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import yaml
 
@@ -37,13 +37,6 @@ def require_positive(config: Any, *names: str) -> None:
         value = getattr(config, name)
         if value is not None and value < 1:
             raise UserError(f"{name} must be at least 1, not {value}")
-
-
-class _Setting(NamedTuple):
-    """One value as it was written, and where: "smoke.yaml:3", or "--set seed=x"."""
-
-    value: Any
-    where: str
 
 
 def read_config(
@@ -62,23 +55,21 @@ def read_config(
     known = [field.name for kind in kinds for field in dataclasses.fields(kind)]
     if len(set(known)) < len(known):
         raise ValueError(f"a field has the same name in two of {[kind.__name__ for kind in kinds]}")
-    for key, setting in settings.items():
+    for key in settings:
         if key not in {*known, *unused}:
-            raise UserError(f"{setting.where}: {_unknown(key, known)}")
+            raise UserError(f"{path}: {_unknown(str(key), known)}")
     return tuple(_build(kind, settings, path) for kind in kinds)
 
 
 def value_of(path: str | Path, key: str, default: str, overrides: Mapping[str, Any] | None = None) -> str:
     """The value of one text key, read before the family (and with it the set of valid keys) is known."""
-    setting = _settings(path, overrides or {}).get(key, _Setting(default, str(path)))
-    return _convert(key, setting, str)
+    return _convert(key, _settings(path, overrides or {}).get(key, default), str)
 
 
-def _settings(path: str | Path, overrides: Mapping[str, Any], laid_over: Iterable[Path] = ()) -> dict[str, _Setting]:
-    settings = {key: setting for file in (Path(path), *laid_over) for key, setting in _settings_of_file(file)}
+def _settings(path: str | Path, overrides: Mapping[str, Any], laid_over: Iterable[Path] = ()) -> dict[str, Any]:
+    settings = {key: value for file in (Path(path), *laid_over) for key, value in _settings_of_file(file).items()}
     for key, value in overrides.items():
-        where = f"--set {key}={value}"
-        settings[key] = _Setting(_parse_scalar(value, where) if isinstance(value, str) else value, where)
+        settings[key] = _parsed(value, f"--set {key}={value}") if isinstance(value, str) else value
     return settings
 
 
@@ -115,45 +106,21 @@ def fingerprint(*configs: Any, without: Iterable[str] = ()) -> str:
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def _settings_of_file(path: Path) -> Iterator[tuple[str, _Setting]]:
+def _settings_of_file(path: Path) -> dict[str, Any]:
     try:
-        loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
-        root = loader.get_single_node()
-        if not isinstance(root, yaml.MappingNode):
-            raise UserError(f"{path}: a config is lines of the form 'key: value'; here there are none")
-        lines: dict[str, int] = {}
-        for key_node, value_node in root.value:
-            key, line = key_node.value, key_node.start_mark.line + 1
-            where = f"{path}:{line}"
-            if not isinstance(key_node, yaml.ScalarNode) or not isinstance(value_node, yaml.ScalarNode):
-                raise UserError(f"{where}: a config is flat: one plain value per key, no lists and no nesting")
-            if key in lines:
-                raise UserError(f"{where}: {key} is already set in line {lines[key]}; remove one of the two")
-            lines[key] = line
-            yield key, _Setting(loader.construct_object(value_node), where)
+        settings = _parsed(path.read_bytes(), path)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}; a config is a YAML file such as configs/smoke.yaml") from error
-    except (yaml.YAMLError, ValueError) as error:
-        raise UserError(f"{path}{_line_of(error)}: not valid YAML: {_in_one_line(error)}") from error
+    if not isinstance(settings, dict):
+        raise UserError(f"{path}: a config is lines of the form 'key: value'; here there are none")
+    return settings
 
 
-def _line_of(error: Exception) -> str:
-    mark = getattr(error, "problem_mark", None)
-    return f":{mark.line + 1}" if mark else ""
-
-
-def _in_one_line(error: Exception) -> str:
-    return getattr(error, "problem", None) or " ".join(str(error).split())
-
-
-def _parse_scalar(text: str, where: str) -> Any:
+def _parsed(text: str | bytes, where: object) -> Any:
     try:
-        value = yaml.safe_load(text)
+        return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError) as error:
-        raise UserError(f"{where}: not a YAML value: {_in_one_line(error)}") from error
-    if isinstance(value, list | dict | set):
-        raise UserError(f"{where}: a config is flat: one plain value per key, no lists and no nesting")
-    return value
+        raise UserError(f"{where}: not valid YAML: {' '.join(str(error).split())}") from error
 
 
 def _unknown(key: str, known: list[str]) -> str:
@@ -162,44 +129,31 @@ def _unknown(key: str, known: list[str]) -> str:
     return f"unknown key {key}; {hint}The known keys are {', '.join(known)}"
 
 
-def _build(kind: type, settings: Mapping[str, _Setting], path: str | Path) -> Any:
+def _build(kind: type, settings: Mapping[str, Any], path: str | Path) -> Any:
     expected = get_type_hints(kind)
-    values, missing = {}, []
-    for field in dataclasses.fields(kind):
-        if field.name in settings:
-            values[field.name] = _convert(field.name, settings[field.name], expected[field.name])
-        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            missing.append(field.name)
-    if missing:
-        raise UserError(f"{path}: {', '.join(missing)} must be set: there is no default")
     try:
+        values = {name: _convert(name, settings[name], expected[name]) for name in expected if name in settings}
+        required = [field.name for field in dataclasses.fields(kind) if field.default is dataclasses.MISSING]
+        if missing := [name for name in required if name not in settings]:
+            raise UserError(f"{', '.join(missing)} must be set: there is no default")
         return kind(**values)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
 
 
-def _convert(key: str, setting: _Setting, expected: Any) -> Any:
-    """The value as the field's type, where it is one; only an int (or "1e-4") for a float is rewritten."""
-    value, choices = (
-        setting.value,
-        get_args(expected) if get_origin(expected) in (types.UnionType, Union) else (expected,),
-    )
+def _convert(key: str, value: Any, expected: Any) -> Any:
+    """The value, if it is of the field's type; only a whole number or a text such as 1e-4 becomes a float."""
+    choices = get_args(expected) if get_origin(expected) in (types.UnionType, Union) else (expected,)
     for choice in choices:
         if get_origin(choice) is Literal and value in get_args(choice):
             return value
-        if choice is float and (number := _as_float(value)) is not None:
-            return number
+        if choice is float and type(value) in (int, float, str):
+            with contextlib.suppress(ValueError):
+                return float(value)  # of a text, too: YAML takes 1e-4 for one
         # bool is a subclass of int, but a number of sentences is not "true".
         if type(value) is choice:
             return value
-    raise UserError(f"{setting.where}: {key} must be {_describe(choices)}, not {value!r}")
-
-
-def _as_float(value: Any) -> float | None:
-    """YAML 1.1, which PyYAML reads, takes 1e-4 for a string: its floats need a point, as in 1.0e-4."""
-    is_number = type(value) in (int, float)
-    is_written_like_one = isinstance(value, str) and re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+", value)
-    return float(value) if is_number or is_written_like_one else None
+    raise UserError(f"{key} must be {_describe(choices)}, not {value!r}")
 
 
 _NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", types.NoneType: "null"}

@@ -17,32 +17,19 @@ import contextlib
 import errno
 import fcntl
 import hashlib
-import itertools
 import os
-import time
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 from dtglib.basics.errors import UserError
-from dtglib.basics.progress import progress
 
-
-@contextlib.contextmanager
-def explain_disk_errors(path: Path) -> Iterator[None]:
-    """Turn errors of the disk into a message that says which file could not be written, and why."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise UserError(f"{path}: the disk is full; free some space and run the same command again") from error
-        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-            raise UserError(f"{path}: no permission to write; make it writable, or choose another folder") from error
-        if error.errno == errno.ENAMETOOLONG:
-            raise UserError(f"{path}: this name is too long; choose a shorter one") from error
-        if error.errno in (errno.EEXIST, errno.ENOTDIR):
-            raise UserError(f"{path}: a file stands where a folder is needed; choose another folder") from error
-        raise
+# Errors of the disk that a user can put right; others are not of the file that is written.
+OF_THE_DISK = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM),
+    *(errno.ENAMETOOLONG, errno.EEXIST, errno.ENOTDIR),
+)
 
 
 @contextlib.contextmanager
@@ -51,54 +38,41 @@ def write_atomically(path: str | Path, binary: bool = False) -> Iterator[IO]:
     path = Path(path)
     # With the process id in the name, two processes that write the same file do not share a temporary file.
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with explain_disk_errors(path):
+    try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            # newline="\n" gives the same bytes on every system.
-            with open(part, "wb") if binary else open(part, "w", encoding="utf-8", newline="\n") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, path)
-        except BaseException:
+        # newline="\n" gives the same bytes on every system.
+        with open(part, "wb") if binary else open(part, "w", encoding="utf-8", newline="\n") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
-            raise
+        if isinstance(error, OSError) and error.errno in OF_THE_DISK:
+            raise UserError(f"{path}: {error.strerror}; put that right, or choose another folder") from error
+        raise
 
 
 @contextlib.contextmanager
 def only_one_process(folder: Path, doing: str) -> Iterator[None]:
     """Lock a folder; a second process waits here. The operating system frees the lock when the process ends."""
-    with _opened(folder, ".lock") as lock:
-        for _ in progress(itertools.count(), f"waiting for another process that {doing}", "s"):
-            if _is_ours(lock):
-                break
-            time.sleep(1)
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / ".lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"waiting for another process that {doing}", file=sys.stderr)
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def _opened(folder: Path, name: str) -> IO:
-    """A file that can be locked; closing it releases the lock."""
-    path = folder / name
-    with explain_disk_errors(path):
-        folder.mkdir(parents=True, exist_ok=True)
-        return open(path, "w")
-
-
-def _is_ours(lock: IO) -> bool:
-    """Try to take the lock; False if another process holds it."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def repository() -> Path:
     """The repository: the current folder, or the nearest one above it, that holds configs/ and notebooks/."""
-    found = find_repository()
-    if not found:
+    folder = find_repository()
+    if not folder:
         raise UserError("no configs/ and notebooks/ in this folder or one above it; go to the repository of dtglib")
-    return found
+    return folder
 
 
 def find_repository() -> Path | None:

@@ -23,7 +23,6 @@ A record may be published, so absolute paths in the config and in error messages
 """
 
 import json
-import math
 import os
 import platform
 import re
@@ -41,16 +40,13 @@ from typing import Any, NamedTuple
 import yaml
 
 from dtglib.basics.errors import UserError
-from dtglib.basics.files import explain_disk_errors, write_atomically
+from dtglib.basics.files import write_atomically
 
 # One row of results: the values by the names of their columns.
 Row = dict[str, Any]
 
 SETTINGS_FILE, METRICS_FILE = "config.yaml", "metrics.jsonl"
 PACKAGES = ("dtglib", "torch", "numpy", "numba", "sentencepiece", "conllu", "nltk", "supar")
-
-# JSON has no numbers for these; Python would write NaN, which other readers refuse.
-NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 class Run:
@@ -88,17 +84,14 @@ class Run:
         self._write_record("running")
         with write_atomically(self.folder / SETTINGS_FILE) as file:
             yaml.safe_dump(plain(self.config), file, sort_keys=False, allow_unicode=True)
-        with explain_disk_errors(self.folder / METRICS_FILE):
-            # Not buffered: the measurements before a crash are the ones that explain it.
-            self._metrics = open(self.folder / METRICS_FILE, "r+b" if kept else "wb", buffering=0)
-            self._metrics.seek(sum(map(len, kept)))
-            self._metrics.truncate()
+        self._metrics = open(self.folder / METRICS_FILE, "r+b" if kept else "wb")
+        self._metrics.seek(sum(map(len, kept)))
+        self._metrics.truncate()
         return self
 
     def flush(self) -> None:
         """Force the metrics onto the disk, so that they survive a crash of the machine."""
-        with explain_disk_errors(self.folder / METRICS_FILE):
-            os.fsync(self._metrics.fileno())
+        os.fsync(self._metrics.fileno())
 
     @property
     def lines(self) -> int:
@@ -114,20 +107,16 @@ class Run:
 
     def metric(self, **values: Any) -> None:
         """Append one line of measurements, such as step=100, loss=2.5, with the seconds since the beginning."""
-        line = json.dumps({"seconds": self._seconds()} | plain(values), allow_nan=False, ensure_ascii=False)
-        rest = f"{line}\n".encode()
-        with explain_disk_errors(self.folder / METRICS_FILE):
-            # A line is one system call, which only a full disk or a kill of this process can cut in two.
-            while rest:
-                rest = rest[self._metrics.write(rest) :]
+        line = json.dumps({"seconds": self._seconds()} | plain(values), ensure_ascii=False)
+        self._metrics.write(f"{line}\n".encode())
+        self._metrics.flush()  # the measurements before a crash are the ones that explain it
         self._lines += 1
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with explain_disk_errors(self.folder / METRICS_FILE):
-            os.fsync(self._metrics.fileno())
-            self._metrics.close()
+        self.flush()
+        self._metrics.close()
         if error is None:
             self._write_record("finished")
         elif isinstance(error, KeyboardInterrupt):
@@ -139,7 +128,7 @@ class Run:
         about = {"question": self.question, "status": status, **more, **self._circumstances, "hardware": hardware()}
         about |= {"wall_seconds": self._seconds(), "peak_memory_bytes": peak_memory(), "metrics": self._lines}
         with write_atomically(self.folder / "record.json") as file:
-            json.dump(plain(about), file, indent=2, allow_nan=False, ensure_ascii=False)
+            json.dump(plain(about), file, indent=2, ensure_ascii=False)
             file.write("\n")
 
     def _seconds(self) -> float:
@@ -171,28 +160,18 @@ def read_about(folder: str | Path) -> dict[str, Any]:
 
 def read_record(folder: str | Path) -> Record:
     """Read the folder of a `Run`; if the run did not finish, with the lines of metrics that are complete."""
-    about = read_about(folder)
-    config = Path(folder) / SETTINGS_FILE
-    metrics = Path(folder) / METRICS_FILE
+    about, config, metrics = read_about(folder), Path(folder) / SETTINGS_FILE, Path(folder) / METRICS_FILE
     # A run that was killed at its very beginning has neither file.
     lines = metrics.read_text(encoding="utf-8").split("\n")[:-1] if metrics.exists() else []
     if about["status"] == "finished" and len(lines) != about["metrics"]:
         raise UserError(f"{metrics}: has {len(lines)} lines, but the run wrote {about['metrics']}; the copy is damaged")
     try:
         settings = yaml.safe_load(config.read_text(encoding="utf-8")) if config.exists() else {}
-        values = [_with_numbers(json.loads(line)) for line in lines]
-    except (ValueError, AttributeError, yaml.YAMLError) as error:
+        return Record(about, dict(settings), [json.loads(line) for line in lines])
+    except (ValueError, TypeError, yaml.YAMLError) as error:
         raise UserError(
-            f"{folder}: {SETTINGS_FILE} or metrics.jsonl is damaged ({str(error).splitlines()[0]}); delete the folder, "
-            f"or restore it"
+            f"{folder}: {SETTINGS_FILE} or {METRICS_FILE} is damaged; delete the folder, or restore it"
         ) from error
-    if not isinstance(settings, dict):
-        raise UserError(f"{config}: not the settings of a run")
-    return Record(about, settings, values)
-
-
-def _with_numbers(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: NOT_FINITE.get(value, value) if isinstance(value, str) else value for name, value in values.items()}
 
 
 def plain(value: Any) -> Any:
@@ -203,8 +182,6 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     if isinstance(value, str | Path):
         return without_folders(str(value))
-    if isinstance(value, float) and not math.isfinite(value):
-        return next(name for name, number in NOT_FINITE.items() if repr(number) == repr(value))
     if value is None or isinstance(value, bool | int | float):
         return value
     if hasattr(value, "item"):  # a number from NumPy or PyTorch
@@ -239,18 +216,13 @@ def commit_of_package() -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Python and the packages that the numbers depend on."""
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+    installed = {name: metadata.version(name) for name in PACKAGES if any(metadata.distributions(name=name))}
+    return {"python": platform.python_version(), **installed}
 
 
 def hardware() -> dict[str, Any]:
     """The make of the machine, but not its name."""
-    found = {
+    machine = {
         "system": f"{platform.system()} {platform.machine()}",
         "cpu": _cpu_model(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
@@ -259,9 +231,9 @@ def hardware() -> dict[str, Any]:
     # Importing torch takes seconds. A run that has not imported it has used no GPU.
     torch = sys.modules.get("torch")
     if torch and torch.cuda.is_available():
-        found["gpus"] = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
-        found["peak_gpu_memory_bytes"] = torch.cuda.max_memory_allocated()
-    return found
+        machine["gpus"] = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
+        machine["peak_gpu_memory_bytes"] = torch.cuda.max_memory_allocated()
+    return machine
 
 
 def _cpu_model() -> str:
@@ -273,14 +245,12 @@ def _cpu_model() -> str:
 
 def peak_memory() -> int:
     """The peak memory, in bytes, of this process or of any child that it started and waited for (a kernel)."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    return max(_own_peak_memory(), children if sys.platform == "darwin" else children * 1024)
-
-
-def _own_peak_memory() -> int:
+    unit = 1 if sys.platform == "darwin" else 1024  # macOS counts in bytes, others in kilobytes
+    own, of_children = (
+        unit * resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
     status = Path("/proc/self/status")
-    # Linux has getrusage too, but its peak includes the memory of the parent process when it started this one.
+    # On Linux, the first of these includes the memory of the parent process when it started this one.
     if status.exists() and (high := re.search(r"VmHWM:\s*(\d+) kB", status.read_text())):
-        return int(high[1]) * 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024  # macOS counts in bytes, others in kilobytes
+        own = 1024 * int(high[1])
+    return max(own, of_children)

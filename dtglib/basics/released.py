@@ -6,7 +6,6 @@
 They are in `models/` of the repository, and inside an installed package. models/release.py makes them.
 """
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,8 +52,8 @@ class Card:
 def cards(kind: str) -> Mapping[str, Card]:
     """The cards of all released models, or of all released parsers, by their names."""
     folders = (path.parent for place in PLACES for path in sorted(place.glob(f"*/{CARD_FILE}")))
-    found = {folder.name: read_card(folder) for folder in folders}
-    return {name: card for name, card in found.items() if card.kind == kind}
+    released = {folder.name: read_card(folder) for folder in folders}
+    return {name: card for name, card in released.items() if card.kind == kind}
 
 
 def read_card(folder: Path) -> Card:
@@ -82,7 +81,5 @@ def folder_named(name: str | Path) -> Path:
     for place in PLACES if isinstance(name, str) else ():
         if name == Path(name).name and (place / name / CARD_FILE).is_file():
             read_card(place / name)
-            if Path(name).is_dir() and Path(name).resolve() != place / name:
-                print(f"dtglib: {name} is the released one; the folder here is ./{name}", file=sys.stderr)
             return place / name
     return Path(name)

@@ -26,8 +26,8 @@ are the same after a stop, and whatever the number of processes, if each has as 
 ... The result is all of them together, so the same command goes on with any number of processes.
 
 The first line of a file contains the inputs, and every other line a row, its number, and a checksum. A file with other
-inputs is never overwritten; a last line that a kill has cut in two is computed again. Such files have a folder of their
-own, because the command that writes them locks the folder.
+inputs is never overwritten; a damaged line, such as one that a kill has cut in two, is computed again. Such files have
+a folder of their own, because the command that writes them locks the folder.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dtglib.basics.errors import UserError
-from dtglib.basics.files import explain_disk_errors, find_repository, only_one_process
+from dtglib.basics.files import find_repository, only_one_process
 from dtglib.basics.progress import progress, quiet
 from dtglib.basics.record import Row
 from dtglib.runs.sharing import blocks_of, shares
@@ -91,9 +91,10 @@ def kept_rows(path: Path, identity: Mapping[str, Any], computed: Computed) -> li
         rows = ours.from_first(lambda: _read(path, head))
         if len(rows) < count:
             with _locked_by_first(ours, path.parent):
-                rows = ours.from_first(lambda: _prepared(path, head, ours.count))
+                rows = ours.from_first(lambda: _read(path, head))  # another command may have written some
                 with contextlib.nullcontext() if ours.is_first else quiet():
-                    _compute(_file_of(path, ours.rank), computed, rows.keys(), ours)
+                    file = path.with_stem(f"{path.stem}-{ours.rank}") if ours.rank else path
+                    _compute(file, head, computed, rows.keys(), ours)
                 ours.wait()
                 rows = ours.from_first(lambda: _read(path, head))
     if rows.keys() != set(range(count)):
@@ -122,20 +123,7 @@ def _locked_by_first(ours: Processes, folder: Path) -> Iterator[None]:
         yield
 
 
-def _prepared(path: Path, head: str, count: int) -> dict[int, Row]:
-    """The rows that are there; every process then has a file, and every file ends with a whole line."""
-    rows = _read(path, head)
-    for file_path in {*(_file_of(path, rank) for rank in range(count)), *_files(path)}:
-        with explain_disk_errors(file_path), open(file_path, "a+b") as file:
-            file.seek(0)
-            _, size = _whole_rows(file_path, file.read(), head)
-            file.truncate(size)
-            if not size:
-                file.write(f"{head}\n".encode())
-    return rows
-
-
-def _compute(path: Path, computed: Computed, done: Iterable[int], ours: Processes) -> None:
+def _compute(path: Path, head: str, computed: Computed, done: Iterable[int], ours: Processes) -> None:
     """Append this process's share of the missing rows to its file."""
     done = set(done)
     missing = [
@@ -150,12 +138,22 @@ def _compute(path: Path, computed: Computed, done: Iterable[int], ours: Processe
     # A row of a block that is there already is computed again, because the others of its block need it, and not kept.
     rows = (one for number in mine for one in _numbered(missing[number], rows_of) if one[0] not in done)
     in_all = sum(missing[number].stop - missing[number].start for number in mine)
-    for number, row in progress(rows, computed.what, computed.unit, total=in_all):
-        line = {NUMBER: number, **row}
-        text = json.dumps({**line, CHECKSUM: digest_of(line)}, ensure_ascii=False)
-        # Opened for every row, so that only errors of writing are explained as such, not those of the computation.
-        with explain_disk_errors(path), open(path, "ab") as file:
-            file.write(f"{text}\n".encode())
+    _prepare(path, head)
+    with open(path, "a", encoding="utf-8", newline="\n") as file:
+        for number, row in progress(rows, computed.what, computed.unit, total=in_all):
+            line = {NUMBER: number, **row}
+            file.write(json.dumps({**line, CHECKSUM: digest_of(line)}, ensure_ascii=False) + "\n")
+            file.flush()
+
+
+def _prepare(path: Path, head: str) -> None:
+    """Make a file to which rows can be appended: its first line is the head, and its last line is whole."""
+    written = path.read_text("utf-8", errors="replace") if path.exists() else ""
+    if not written.startswith(f"{head}\n"):
+        path.write_text(f"{head}\n", "utf-8", newline="\n")
+    elif not written.endswith("\n"):
+        with open(path, "a") as file:
+            file.write("\n")
 
 
 def _numbered(block: slice, rows_of: Callable[[slice], Iterable[Row]]) -> Iterator[tuple[int, Row]]:
@@ -164,39 +162,24 @@ def _numbered(block: slice, rows_of: Callable[[slice], Iterable[Row]]) -> Iterat
         yield number, json.loads(json.dumps(row))
 
 
-def _file_of(path: Path, rank: int) -> Path:
-    return path.with_stem(f"{path.stem}-{rank}") if rank else path
-
-
-def _files(path: Path) -> list[Path]:
-    """The files with rows that exist: that of the first process, and those of others beside it."""
-    others = path.parent.glob(f"{path.stem}-*{path.suffix}")
-    numbered = [one for one in others if one.stem.removeprefix(f"{path.stem}-").isdecimal()]
-    return [one for one in (path, *sorted(numbered)) if one.exists()]
-
-
 def _read(path: Path, head: str) -> dict[int, Row]:
-    """The rows of all files by their numbers."""
+    """The undamaged rows of the files of all processes, by their numbers."""
     rows: dict[int, Row] = {}
-    for file in _files(path):
-        found, _ = _whole_rows(file, file.read_bytes(), head)
+    for file in sorted(path.parent.glob(f"{path.stem}*{path.suffix}")):
+        first, *lines = file.read_text("utf-8", errors="replace").split("\n")
+        if not head.startswith(first):
+            raise UserError(
+                f"{file}: holds results of something else ({first[:200]}); delete it, or choose another file"
+            )
         # A row may be there twice, if a process went on for a moment after the one with the lock had been killed.
-        rows |= {number: row for number, row in found.items() if number not in rows}
+        rows = {row.pop(NUMBER): row for row in filter(None, map(_undamaged, lines))} | rows
     return rows
 
 
-def _whole_rows(path: Path, content: bytes, head: str) -> tuple[dict[int, Row], int]:
-    """The rows of a file by their numbers, and the number of bytes in its whole lines."""
-    whole = content[: content.rfind(b"\n") + 1]
-    if not whole and head.encode().startswith(content):
-        return {}, 0
-    first, *lines = whole.decode(errors="replace").split("\n")[:-1] or [content.decode(errors="replace")]
-    if first != head:
-        raise UserError(f"{path}: holds results of something else ({first[:200]}); delete it, or choose another file")
-    try:
-        rows = [json.loads(line) for line in lines]
-        if not all(isinstance(row, dict) and row.pop(CHECKSUM, None) == digest_of(row) for row in rows):
-            raise ValueError("a row is not what was written")
-        return {row.pop(NUMBER): row for row in rows}, len(whole)
-    except ValueError as error:
-        raise UserError(f"{path}: damaged ({error}); delete it, and it is made again") from error
+def _undamaged(line: str) -> Row | None:
+    """The row in a line with its number, unless the line is damaged."""
+    with contextlib.suppress(ValueError, AttributeError, TypeError):
+        row = json.loads(line)
+        if row.pop(CHECKSUM, None) == digest_of(row):
+            return row
+    return None
