@@ -45,7 +45,6 @@ from dtglib.evaluate.surprisal import UNITS, surprisals
 from dtglib.families.base import compared, family, load_model
 from dtglib.pictures import plot
 from dtglib.runs import sentence_scores as measured
-from dtglib.runs.ablations import study
 from dtglib.runs.prepare import is_released, prepare, read_corpus, trained
 from dtglib.runs.settings import read_size
 from dtglib.runs.syntax_scores import beam_scores, pairs_of, suites_of, widths_of
@@ -54,7 +53,7 @@ from dtgpapers.gilt.describe import as_rows, graph_in, show
 from dtgpapers.gilt.family import READ_BY
 from dtgpapers.gilt.gains import gains, shares_moved
 from dtgpapers.gilt.graphs import graph_of, tree_of
-from dtgpapers.gilt.measured import graphs_of
+from dtgpapers.gilt.measured import graphs_of, study
 from dtgpapers.gilt.pictures import draw_gains, draw_tapes
 from dtgpapers.gilt.tables import ORDERS
 from dtgpapers.gilt.tape import FEATURES
@@ -235,7 +234,7 @@ plot.draw_scores(circuits, "circuit", "score, percent", "model")
 # are the same there.)
 
 # %%
-variants = pd.DataFrame([] if first.evaluation.released else study(size, "gilt"))
+variants = pd.DataFrame([] if first.evaluation.released else study(size))
 
 
 def learnt(question):

@@ -13,7 +13,7 @@ from dtglib.basics.papers import papers
 from dtglib.data.corpora import part_of
 from dtglib.data.treebank import trees_only
 from dtglib.families.base import family, titles
-from dtglib.runs.ablations import ablations, less, study
+from dtglib.runs.ablations import ablations
 from dtglib.runs.jobs import Job, jobs_of
 from dtglib.runs.parsers import proposers
 from dtglib.runs.prepare import prepare, read_corpus, trained
@@ -91,17 +91,6 @@ def test_a_relatives_models_are_trained_with_the_parser_that_they_need_and_score
     assert trained == {"plm", "txl-trees", "tg", "pushdown"}
 
 
-def test_the_variants_that_gilts_notebooks_study_are_trained_on_a_quarter_and_scored(monkeypatch):
-    monkeypatch.chdir(ROOT)
-    names = names_of(jobs_of("mini", "gilt"))
-    assert {"search gilt-dp", "graphs of gilt-dp, seed 1", "score txl-tokens"} <= set(names)
-    assert len([name for name in names if name.startswith("study")]) == 1 + 4 + 2, "RA has all features"
-    quarter, whole = less("mini", "gilt"), read_size("mini", model="gilt")
-    assert (quarter.corpus.train_sentences, whole.corpus.train_sentences) == (5000, 20000)
-    assert quarter.model == whole.model and quarter.evaluation.scored_sentences == 50
-    assert not [job.name for job in jobs_of("smoke", "gilt") if job.name.startswith("study")]
-
-
 # ---- What it leads to
 
 
@@ -134,22 +123,6 @@ def ask_as_the_notebooks_do(size: str) -> None:
 def kept(repository: Path) -> dict[str, set[str]]:
     """The folders of each kind in runs/."""
     return {kind.name: {folder.name for folder in kind.iterdir()} for kind in (repository / "runs").iterdir()}
-
-
-@pytest.mark.slow
-def test_after_its_jobs_gilts_notebook_finds_its_study(repository):
-    for job in jobs_of("smoke", "gilt"):
-        if job.name.startswith("study"):
-            job.run()
-    before = kept(repository)
-    rows = study("smoke", "gilt")
-    assert kept(repository) == before
-    assert {(row["question"], row["variant"]) for row in rows} > {
-        ("feature", "without depth"),
-        ("feature", "all features"),
-    }
-    assert len({row["folder"] for row in rows}) == len(before["models"]) == 7
-    assert all(row["per word"] > 1 and 0 <= row["F1 by number"] <= 1 for row in rows)
 
 
 @pytest.mark.parametrize("more", slow(["compared_seeds: 2\n", "parsed_by: weak\n"]))

@@ -10,35 +10,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
 from running import ROOT, lines, together, torchrun
 from toys import tiny_repository
 
 from dtglib.basics.record import Row
 from dtglib.cli.main import main
 from dtglib.runs.cache import Computed, kept_rows, rows_now
-from dtglib.runs.sharing import shares
 
 IDENTITY = {"model": "1a2b3c"}
 COSTS = [40, 3, 25, 4, 11, 17, 8, 30, 2, 19, 6]
-
-
-# ---- Sharing
-
-
-@given(some.lists(some.integers(0, 1000)), some.integers(1, 9))
-def test_everything_is_done_once_and_nobody_has_much_more_to_do_than_others(costs, count):
-    shared = shares(costs, count)
-    assert sorted(number for share in shared for number in share) == list(range(len(costs)))
-    assert all(share == sorted(share) for share in shared)
-    busy = [sum(costs[number] for number in share) for share in shared]
-    # Whoever has the most was the least busy when it took its last piece, which cannot be dearer than the dearest.
-    assert max(busy) - min(busy) <= max(costs, default=0)
-
-
-def test_long_sentences_are_not_counted_like_short_ones():
-    assert shares([100, 1, 1, 1, 1, 1], 2) == [[0], [1, 2, 3, 4, 5]]
 
 
 # ---- Rows
@@ -178,21 +158,6 @@ def test_when_python_shuts_down_no_thread_of_a_group_is_left(tmp_path, monkeypat
 # ---- Commands
 
 
-SENTENCES = """The author near the senators is strange .
-The keys are here .
-The author laughs .
-The senators that the author likes are strange .
-The author is here .
-"""
-COMMANDS = {
-    "score": ["--model", "dtg-minilang", "--parser", "parser-minilang", "--trees", "5", "--json"],
-    "score, exactly": ["--model", "txl-tokens-minilang", "--json"],
-    "surprisal": ["--model", "dtg-minilang", "--beam", "5", "--json"],
-    "trees": ["--parser", "parser-minilang", "-k", "5", "--json"],
-    "parse": ["--parser", "parser-minilang"],
-}
-
-
 def say(folder: Path, *arguments: str) -> None:
     """Run a command; what it prints goes to a file of its own."""
     printed = folder / f"stdout-{os.environ.get('RANK', 'one')}"
@@ -206,24 +171,6 @@ def alone(folder: Path, *arguments: str) -> str:
         say(folder, *arguments)
     assert ended.value.code == 0
     return (folder / "stdout-one").read_text()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_prints_once_what_one_process_prints(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    text = tmp_path / "mine.txt"
-    text.write_text(SENTENCES * 30)
-    arguments = [name.partition(",")[0], str(text), *COMMANDS[name]]
-    expected = alone(tmp_path, *arguments)
-    assert expected and not list(tmp_path.glob("runs/*/*")), "a process alone keeps nothing"
-    assert together(2, tmp_path, say, tmp_path, *arguments) == [0, 0]
-    assert (tmp_path / "stdout-0").read_text() == expected
-    assert (tmp_path / "stdout-1").read_text() == ""
-    assert (tmp_path / "stderr-1").read_text() == ""
-    (of_first,) = tmp_path.glob("runs/*/*/rows.jsonl")
-    of_second = of_first.with_name("rows-1.jsonl")
-    assert all(len(file.read_text().splitlines()) > 1 for file in (of_first, of_second)), "both had something to do"
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ module of their own room, of the room that the result is made in, and of the roo
 because it computes no numbers. Families are loaded by name (families/base.py), which no import shows: who computes
 something with a model names its family's module here. Of a package that brings papers, a module
 counts with those of the package that it imports. Data files count with the modules in their folder, and a user's own
-module with the modules beside it that it imports.
+module with all modules beside it.
 
     >>> behind = modules_behind("dtglib/transitions/batch", "transitions")
     >>> sorted(name for name in behind if name.startswith("dtglib/transitions/r"))
@@ -63,8 +63,8 @@ def code_of(room: str, *made_by: Callable | ModuleType) -> str:
         name = maker.__name__ if isinstance(maker, ModuleType) else maker.__module__
         if name.split(".")[0] in packages():
             modules |= modules_behind(_file_of(name), room)
-        else:  # a user's own
-            for path in _users_files(Path(inspect.getsourcefile(sys.modules[name]))):
+        else:  # a user's own, with the modules beside it
+            for path in Path(inspect.getsourcefile(sys.modules[name])).parent.glob("*.py"):
                 source = path.read_bytes()
                 others[path.name] = hashlib.sha256(source).hexdigest()
                 modules |= modules_of_source(source, room)
@@ -76,20 +76,6 @@ def hashes_behind(module: str) -> dict[str, str]:
     # No kernel takes anything from a room above `decode`.
     behind = modules_behind(_file_of(module), "decode")
     return {name: RUNNING[name] for name in (*behind, "dtglib/basics/jit")}
-
-
-def _users_files(first: Path) -> set[Path]:
-    """The file of a module, and the files in its folder that it imports, directly or not."""
-    files, todo = set(), [first]
-    while todo:
-        path = todo.pop()
-        files.add(path)
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            names = [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
-            names += [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
-            beside = (first.parent / f"{name.rpartition('.')[2]}.py" for name in names)
-            todo += [path for path in beside if path not in files and path.is_file()]
-    return files
 
 
 def code_behind_source(source: str, room: str) -> str:

@@ -38,7 +38,6 @@ class Paper(NamedTuple):
     jobs: str = ""  # module:NAME of the function that lists what its notebooks need (runs/jobs.py)
     records: str = ""  # module:NAME of its parts of a recorded evaluation (runs/recording.py)
     variants: str = ""  # module:NAME of the function that measures a variant (runs/ablations.py)
-    studied: tuple[tuple[str, str], ...] = ()  # models, and questions whose variants learn from fewer sentences
     measures: str = ""  # module:NAME of the measures in its tables (evaluate/measures.py)
     tables: str = ""  # module:NAME of the question that each table of the paper answers (evaluate/measures.py)
     orders: str = ""  # module:NAME of its orders of systems (evaluate/measures.py)

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from dtglib.basics.errors import UserError
+from dtglib.basics.progress import progress
 from dtglib.cli.options import (
     Command,
     add_json,
@@ -38,13 +39,12 @@ def parse(options: argparse.Namespace) -> None:
     from dtglib.basics.files import write_atomically
     from dtglib.evaluate.tree_forms import form_of
     from dtglib.parsing.parser import load_parser
-    from dtglib.runs.trees import parsed_now
 
     out = options.out and _checked(Path(options.out), options.text)
     sentences = sentences_of(options)
-    parser = parser_name(options, options.text)
-    form = form_of(load_parser(parser).fills)
-    parsed = parsed_now(parser, sentences)
+    parser = load_parser(parser_name(options, options.text))
+    form = form_of(parser.fills)
+    parsed = parser.parse(sentences)
     text = "".join(map(form.written, parsed))
     if out and is_first():
         with write_atomically(out) as file:
@@ -79,27 +79,24 @@ def _trees_options(sub: argparse.ArgumentParser) -> None:
 def trees(options: argparse.Namespace) -> None:
     """List the trees that a parser proposes."""
     from dtglib.parsing.parser import load_parser
-    from dtglib.runs.trees import proposed_now
+    from dtglib.parsing.propose import METHODS, propose
 
     sentences = [sentence.words for sentence in sentences_of(options)]
-    parser = parser_name(options, options.text)
-    proposed = proposed_now(parser, sentences, options.trees, options.method, options.seed)
-    if options.json:
-        fills = load_parser(parser).fills
-        found = [
-            {"words": words, "trees": [
-                {"log_q": log_q, fills: tree}
-                for log_q, tree in zip(chosen["log_q"], chosen["trees"], strict=True)
-            ]}
-            for words, chosen in zip(sentences, proposed, strict=True)
-        ]  # fmt: skip
-        print(json.dumps({"sentences": found}))
-        return
-    for words, chosen in zip(sentences, proposed, strict=True):
-        mass = math.fsum(map(math.exp, chosen["log_q"]))
-        print(f"{' '.join(words)}\n  {len(chosen['log_q'])} trees, {mass:.6f} of all probability")
-        for log_q, tree in zip(chosen["log_q"], chosen["trees"], strict=True):
+    parser = load_parser(parser_name(options, options.text))
+    proposed = propose(parser, sentences, options.trees, METHODS[options.method], options.seed)
+    rows = []
+    for words, chosen in zip(sentences, progress(proposed, "parsing", "sentence", len(sentences)), strict=True):
+        log_qs, written = chosen.log_probs.tolist(), chosen.written(words)
+        if options.json:
+            trees = [{"log_q": log_q, parser.fills: tree} for log_q, tree in zip(log_qs, written, strict=True)]
+            rows.append({"words": words, "trees": trees})
+            continue
+        mass = math.fsum(map(math.exp, log_qs))
+        print(f"{' '.join(words)}\n  {len(log_qs)} trees, {mass:.6f} of all probability")
+        for log_q, tree in zip(log_qs, written, strict=True):
             print(f"  {log_q:10.4f}  {in_a_line(tree)}")
+    if options.json:
+        print(json.dumps({"sentences": rows}))
 
 
 COMMANDS = [

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dtglib.basics.errors import UserError, require
+from dtglib.basics.progress import progress
 from dtglib.cli.options import (
     Command,
     add_beam,
@@ -119,32 +120,37 @@ def _surprisal_options(sub: argparse.ArgumentParser) -> None:
     add_beam(sub)
     sub.add_argument("--unit", choices=("nats", "bits"), default="nats", help="of surprisal (default: nats)")
     sub.add_argument("--pieces", action="store_true", help="a row a piece instead of a row a word")
-    picture = "draw the (single) sentence word by word: surprisals, the best tree so far, what the model can see"
-    sub.add_argument("--picture", type=name, metavar="FILE.svg", help=picture)
-    add_json(sub)
+    picture = "instead of a table, a picture of a sentence: surprisals, the best tree so far, what the model can see"
+    form = sub.add_mutually_exclusive_group()
+    form.add_argument("--picture", type=name, metavar="FILE.svg", help=picture)
+    add_json(form)
 
 
 def surprisal(options: argparse.Namespace) -> None:
     """Print the surprisal of each word."""
-    from dtglib.evaluate.surprisal import piece_frame, word_frame
-    from dtglib.runs.surprisals import surprisals_by
+    from dtglib.evaluate.surprisal import piece_frame, surprisals, word_frame
+    from dtglib.families.base import load_model
+    from dtglib.training.distributed import device_at_hand
 
     sentences = [sentence.words for sentence in sentences_of(options)]
     if options.picture:
         _check_picture(options, len(sentences))
     folder = model_folder(options, options.text)
     require_searched(folder)
-    found = surprisals_by(folder, sentences, widths_from(options))
-    _warn_of_deaths(found)
+    model = load_model(folder, device_at_hand())
+    if options.picture:
+        _draw(options, model, sentences[0])
+        return
+    read = surprisals(model, sentences, widths_from(options))
+    read = list(progress(read, "scoring", "sentence", total=len(sentences)))
+    _warn_of_deaths(read)
     if options.json:
-        rows = [_as_json(one, options.unit) for one in found]
+        rows = [_as_json(of_sentence, options.unit) for of_sentence in read]
         print(json.dumps({"unit": options.unit, "sentences": rows}, allow_nan=False))
     else:
-        frame = (piece_frame if options.pieces else word_frame)(found, options.unit)
+        frame = (piece_frame if options.pieces else word_frame)(read, options.unit)
         # What is not known, as after the death of all hypotheses, is left blank.
         print_table(frame.round(4).astype(object).where(frame.notna(), "").to_dict("records"))
-    if options.picture and is_first():
-        _draw(options, folder, sentences[0])
 
 
 def _check_picture(options: argparse.Namespace, sentences: int) -> None:
@@ -157,20 +163,20 @@ def _check_picture(options: argparse.Namespace, sentences: int) -> None:
     )
 
 
-def _draw(options: argparse.Namespace, folder: Path, words: Sequence[str]) -> None:
+def _draw(options: argparse.Namespace, model: Any, words: Sequence[str]) -> None:
     from dtglib.basics.files import write_atomically
     from dtglib.evaluate.surprisal import UNITS, moments
-    from dtglib.families.base import family_of, load_model
+    from dtglib.families.base import family_of
     from dtglib.pictures.plot import draw_reading
-    from dtglib.training.distributed import device_at_hand
 
-    model = load_model(folder, device_at_hand())
     read = moments(model, words, widths_from(options))
     if not family_of(model).trees.are_parses:
-        read = [one._replace(heads=[]) for one in read]
-    scaled = [one._replace(surprisal=one.surprisal * UNITS[options.unit]) for one in read]
-    with write_atomically(Path(options.picture)) as file:
-        file.write(draw_reading(words, scaled, options.unit)._repr_svg_())
+        read = [moment._replace(heads=[]) for moment in read]
+    scaled = [moment._replace(surprisal=moment.surprisal * UNITS[options.unit]) for moment in read]
+    if is_first():
+        with write_atomically(Path(options.picture)) as file:
+            file.write(draw_reading(words, scaled, options.unit)._repr_svg_())
+    print(f"{options.picture}: {' '.join(words)}")
 
 
 def _warn_of_deaths(found: Sequence["Surprisal"]) -> None:

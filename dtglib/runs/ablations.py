@@ -1,7 +1,6 @@
 """Ablations: a model with one decision changed at a time, each variant trained and evaluated.
 
     rows = ablations(read_size("mini"))          a row per variant: perplexity per word, minimal pairs, test suites
-    rows = study("mini", paper)                  a row per variant in the notebooks of a paper that trains them on less
 
 A paper may measure its models otherwise (`variants` in basics/papers.py).
 
@@ -15,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from dtglib.basics.errors import UserError
-from dtglib.basics.papers import Paper, paper_named, papers
+from dtglib.basics.papers import Paper, papers
 from dtglib.basics.record import Row
 from dtglib.data.corpora import CorpusConfig, part_of
 from dtglib.evaluate.perplexity import SentenceScore
@@ -24,7 +23,7 @@ from dtglib.families.base import OWN, Variant, family
 from dtglib.runs.parsers import parser_named
 from dtglib.runs.prepare import TrainingCorpus, folder_for, prepare, read_corpus, train_into
 from dtglib.runs.sentence_scores import scores_of, test_sentences
-from dtglib.runs.settings import Settings, read_size
+from dtglib.runs.settings import Settings
 from dtglib.runs.syntax_scores import beam_scores, pairs_of, parsing_of, suites_of, widths_of
 from dtglib.training.networks import best_on_dev
 
@@ -59,9 +58,9 @@ def ablations(settings: Settings, some: Sequence[str] = ()) -> list[Row]:
     return [{"question": question, "variant": name, **numbers[str(variant)]} for question, name, variant in rows]
 
 
-def measure(settings: Settings, variant: Variant, in_short: bool = False) -> Row:
-    """Train a variant, or find it, and measure it as its paper does; `in_short`: only how well it predicts."""
-    return (named_paper(settings).part("variants") or measured)(settings, variant, in_short)
+def measure(settings: Settings, variant: Variant) -> Row:
+    """Train a variant, or find it, and measure it as its paper does."""
+    return (named_paper(settings).part("variants") or measured)(settings, variant)
 
 
 def named_paper(settings: Settings) -> Paper:
@@ -70,11 +69,9 @@ def named_paper(settings: Settings) -> Paper:
     return known.get(settings.family.paper, known["dtg"])
 
 
-def measured(settings: Settings, variant: Variant, in_short: bool = False) -> Row:
-    """Train a variant, or find it: how well it predicts sentences and, unless `in_short`, what it knows of syntax."""
+def measured(settings: Settings, variant: Variant) -> Row:
+    """Train a variant, or find it: how well it predicts sentences, and what it knows of syntax."""
     chosen, folder = settings_of(variant, settings), trained_variant(settings, variant)
-    if in_short:
-        return predicted(settings, variant)
     (primary, *_) = suites_of(chosen, folder)["averages"].items()
     return {
         **predicted(settings, variant),
@@ -139,40 +136,3 @@ def settings_of(variant: Variant, settings: Settings) -> Settings:
         return chosen
     parser = None if variant.parsed_by == OWN else getattr(settings.parsers, f"{variant.parsed_by}_parser")
     return chosen._replace(parsers=replace(settings.parsers, parsed_by=parser))
-
-
-# ---- Studies on less
-
-PART = 4  # variants that are studied learn from one in so many sentences
-
-
-def study(size: str, paper: str) -> list[Row]:
-    """A row of predictions for each variant of the questions that a paper studies."""
-    return [
-        {"question": question, "variant": name, **measure(less(size, model), variant, in_short=True)}
-        for model, question, name, variant in variants_studied(size, paper)
-    ]
-
-
-def variants_studied(size: str, paper: str) -> list[tuple[str, str, str, Variant]]:
-    """The models, the questions that a paper studies about them, and their variants by name."""
-    return [
-        (model, question, name, variant)
-        for model, wanted in paper_named(paper).studied
-        for question, name, variant in asked(less(size, model))
-        if question == wanted
-    ]
-
-
-def less(size: str, model: str) -> Settings:
-    """The settings of a model, with a quarter of the training sentences, and of those that are scored, if numbered."""
-    settings = read_size(size, model=model)
-    corpus, evaluation = settings.corpus, settings.evaluation
-    return settings._replace(
-        corpus=replace(corpus, train_sentences=_a_part(corpus.train_sentences)),
-        evaluation=replace(evaluation, scored_sentences=_a_part(evaluation.scored_sentences)),
-    )
-
-
-def _a_part(count: int | None) -> int | None:
-    return count and max(1, count // PART)

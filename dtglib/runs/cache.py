@@ -41,7 +41,6 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.files import find_repository, only_one_process
 from dtglib.basics.progress import progress, quiet
 from dtglib.basics.record import Row
-from dtglib.runs.sharing import blocks_of, shares
 from dtglib.training.distributed import Processes, processes
 
 KINDS = ("models", "parsers", "scores", "trees", "sequences")  # of results; a folder each in runs/
@@ -69,16 +68,8 @@ class Computed(NamedTuple):
     unit: str = "sentence"
 
 
-def cached_rows(
-    kind: str, name: str, identity: Mapping[str, Any], code: str, computed: Computed, is_kept: bool = True
-) -> list[Row]:
-    """The rows of a result, computed now unless they are in the cache.
-
-    Rows that need not be kept go through the cache only if several processes share them.
-    """
-    with processes() as ours:
-        if not is_kept and ours.count == 1:
-            return rows_now(computed)
+def cached_rows(kind: str, name: str, identity: Mapping[str, Any], code: str, computed: Computed) -> list[Row]:
+    """The rows of a result, computed now unless they are in the cache."""
     path = folder_of(kind, name, identity, code) / "rows.jsonl"
     return kept_rows(path, {**identity, CODE: code}, computed)
 
@@ -105,8 +96,7 @@ def kept_rows(path: Path, identity: Mapping[str, Any], computed: Computed) -> li
 def rows_now(computed: Computed) -> list[Row]:
     """All rows, computed now by this process, in the same blocks and in the same form as those of the cache."""
     rows_of = computed.load()
-    blocks = blocks_of(len(computed.costs), computed.at_once)
-    rows = (row for block in blocks for _, row in _numbered(block, rows_of))
+    rows = (row for block in _blocks(computed) for _, row in _numbered(block, rows_of))
     return list(progress(rows, computed.what, computed.unit, total=len(computed.costs)))
 
 
@@ -126,17 +116,15 @@ def _locked_by_first(ours: Processes, folder: Path) -> Iterator[None]:
 def _compute(path: Path, head: str, computed: Computed, done: Iterable[int], ours: Processes) -> None:
     """Append this process's share of the missing rows to its file."""
     done = set(done)
-    missing = [
-        block
-        for block in blocks_of(len(computed.costs), computed.at_once)
-        if not done.issuperset(range(block.start, block.stop))
-    ]
-    mine = shares([sum(computed.costs[block]) for block in missing], ours.count)[ours.rank]
+    missing = [block for block in _blocks(computed) if not done.issuperset(range(block.start, block.stop))]
+    # Blocks are dealt out by their costs, so that all processes are done at about the same time.
+    dealt = sorted(range(len(missing)), key=lambda number: -sum(computed.costs[missing[number]]))
+    mine = sorted(dealt[ours.rank :: ours.count])
     if not mine:
         return
     rows_of = computed.load()
     # A row of a block that is there already is computed again, because the others of its block need it, and not kept.
-    rows = (one for number in mine for one in _numbered(missing[number], rows_of) if one[0] not in done)
+    rows = (row for number in mine for row in _numbered(missing[number], rows_of) if row[0] not in done)
     in_all = sum(missing[number].stop - missing[number].start for number in mine)
     _prepare(path, head)
     with open(path, "a", encoding="utf-8", newline="\n") as file:
@@ -144,6 +132,12 @@ def _compute(path: Path, head: str, computed: Computed, done: Iterable[int], our
             line = {NUMBER: number, **row}
             file.write(json.dumps({**line, CHECKSUM: digest_of(line)}, ensure_ascii=False) + "\n")
             file.flush()
+
+
+def _blocks(computed: Computed) -> list[slice]:
+    """The numbers of the rows in blocks; the last one may be shorter."""
+    count = len(computed.costs)
+    return [slice(start, min(start + computed.at_once, count)) for start in range(0, count, computed.at_once)]
 
 
 def _prepare(path: Path, head: str) -> None:

@@ -17,7 +17,7 @@ from dtglib.basics.papers import paper_named
 from dtglib.data.corpora import part_of
 from dtglib.data.treebank import trees_only
 from dtglib.families.base import Variant, compared, family
-from dtglib.runs.ablations import asked, less, measure, variants_studied
+from dtglib.runs.ablations import asked, measure
 from dtglib.runs.parsers import is_ours, parser_named
 from dtglib.runs.prepare import is_released, prepare, read_corpus, trained
 from dtglib.runs.sentence_scores import TREES_IN_STUDY, scores_of, studied, test_sentences, tightness_of
@@ -35,10 +35,7 @@ class Job(NamedTuple):
 
 def jobs_of(size: str, paper: str) -> list[Job]:
     """The jobs for a paper's notebooks at a size."""
-    models = list(compared_at(size, paper))
-    settings = read_size(size, model=models[0])
-    jobs = [] if settings.evaluation.released else _of_study(size, paper)
-    return jobs + (paper_named(paper).part("jobs") or jobs_of_models)(size, models)
+    return (paper_named(paper).part("jobs") or jobs_of_models)(size, list(compared_at(size, paper)))
 
 
 def jobs_of_models(size: str, models: Sequence[str]) -> list[Job]:
@@ -103,15 +100,6 @@ def jobs_of_ablations(size: str, settings: Settings, some: Sequence[str] = ()) -
     ]
 
 
-def _of_study(size: str, paper: str) -> list[Job]:
-    """A job for each variant that the paper's notebooks train on less."""
-    different = {(studied[0], str(studied[-1])): studied for studied in variants_studied(size, paper)}
-    return [
-        Job(f"study of {model}, {question}: {name}", partial(_study, size, model, variant))
-        for model, question, name, variant in different.values()
-    ]
-
-
 def _of_scores(size: str, model: str, parser: str | None) -> Job:
     """The probabilities of the test sentences, by the trees of a parser if the model needs them."""
     return Job(f"score {model}" + (f", {parser}" if parser else ""), partial(_scores, size, model, parser))
@@ -169,10 +157,6 @@ def _parser(size: str, name: str) -> Path | str:
 
 def _ablation(size: str, model: str, variant: Variant) -> object:
     return measure(read_size(size, model=model), variant)
-
-
-def _study(size: str, model: str, variant: Variant) -> object:
-    return measure(less(size, model), variant, in_short=True)
 
 
 def _silver(size: str, name: str) -> None:

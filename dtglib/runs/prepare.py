@@ -9,7 +9,6 @@ trains it. So nothing is trained twice, and an outdated model is never found.
 """
 
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,8 +33,6 @@ from dtglib.runs.settings import Settings
 from dtglib.runs.trees import parsed_by
 from dtglib.training.loop import Data
 from dtglib.training.networks import train_network
-
-FEW = 1000  # sentences that show whether a corpus has trees
 
 
 class TrainingCorpus(NamedTuple):
@@ -90,10 +87,8 @@ def prepare(settings: Settings, corpus: TrainingCorpus | None = None) -> Prepare
             known = with_folder(settings, part, sentences, vocabulary)
             examples.append(settings.family.examples(settings.model, vocabulary, known, settings.train.longest))
         except UserError as error:
-            wants_trees = settings.family.trees.are_heads and settings.parsers.parsed_by is None
-            first = islice(sentences.sentences, FEW) if wants_trees else ()  # of a large corpus no more is read
-            is_without = wants_trees and not any(sentence.heads is not None for sentence in first)
-            way_out = "; set parsed_by to a parser that draws its trees" if is_without else ""
+            reads_own_trees = settings.family.trees.are_heads and settings.parsers.parsed_by is None
+            way_out = "; where there are no trees, set parsed_by to a parser that draws them" if reads_own_trees else ""
             raise UserError(f"{settings.corpus.corpus}, {part}: {error}{way_out}") from error
     return Prepared(vocabulary, *examples)
 

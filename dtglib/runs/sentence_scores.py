@@ -29,7 +29,7 @@ from dtglib.families.base import family, family_name_in, family_of, load_model, 
 from dtglib.network.saved import WEIGHTS_FILE
 from dtglib.parsing.parser import known_as, load_parser
 from dtglib.parsing.propose import METHODS, SENTENCES_PER_CALL, propose
-from dtglib.runs.cache import Computed, cached_rows, digest_of
+from dtglib.runs.cache import Computed, cached_rows, digest_of, rows_now
 from dtglib.runs.settings import Settings
 from dtglib.training.distributed import device_at_hand
 
@@ -93,7 +93,7 @@ def scores_of(
     is_searched = family(family_name_in(model_folder)).likelihood.needs_search
     at_once = (widths or DEFAULT_WIDTHS).at_once if is_searched else SENTENCES_PER_CALL
     computed = Computed(list(map(len, words)), load, at_once)
-    rows = cached_scores("scores", Inputs(model_folder, parser, about), computed, is_kept)
+    rows = cached_scores("scores", Inputs(model_folder, parser, about), computed) if is_kept else rows_now(computed)
     return [SentenceScore(**{**row, "best": row["best"] and tuple(row["best"])}) for row in rows]
 
 
@@ -136,7 +136,7 @@ class Inputs(NamedTuple):
     about: Mapping[str, Any]  # everything else
 
 
-def cached_scores(kind: str, inputs: Inputs, computed: Computed, is_kept: bool = True) -> list[Row]:
+def cached_scores(kind: str, inputs: Inputs, computed: Computed) -> list[Row]:
     """Rows about a trained model, cached; their key includes the code that computes them and that of the family."""
     identity = {
         **inputs.about,
@@ -145,4 +145,4 @@ def cached_scores(kind: str, inputs: Inputs, computed: Computed, is_kept: bool =
     }
     name = family_name_in(inputs.model)
     code = code_of("evaluate", computed.load, module_of(name), family(name).build, family(name).likelihood.scores)
-    return cached_rows("scores", f"{kind}-{inputs.model.resolve().name}", identity, code, computed, is_kept)
+    return cached_rows("scores", f"{kind}-{inputs.model.resolve().name}", identity, code, computed)

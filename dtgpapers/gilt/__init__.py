@@ -20,7 +20,6 @@ PAPER = Paper(
     jobs="dtgpapers.gilt.measured:jobs_of",
     records="dtgpapers.gilt.measured:RECORDS",
     variants="dtgpapers.gilt.measured:of_variant",
-    studied=(("gilt", "feature"), ("gilt", "representation of words")),
     measures="dtgpapers.gilt.tables:MEASURES",
     tables="dtgpapers.gilt.tables:TABLES",
     orders="dtgpapers.gilt.tables:ORDERS",

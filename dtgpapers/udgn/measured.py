@@ -104,7 +104,7 @@ def of_induction(found: Row) -> dict[str, Any]:
     return {"hidden words": found["hidden words"], **trees}
 
 
-def of_variant(settings: Settings, variant: Variant, in_short: bool = False) -> Row:
+def of_variant(settings: Settings, variant: Variant) -> Row:
     """The numbers of a variant: its losses, and what it has found of trees."""
     chosen, folder = ablations.settings_of(variant, settings), ablations.trained_variant(settings, variant)
     return {**ablations.of_training(folder), **of_induction(induction_of(chosen, folder))}
