@@ -4,10 +4,11 @@
     python benchmarks/cuda.py --dry-run    everything once at a tiny size, on any device: a test that it still runs
     python benchmarks/cuda.py --parts training beam        some of it; each record says which
 
-It is the size of two models: TXL (tokens) and DTG. Correctness comes first: FlexAttention against the dense form,
-bfloat16 against float32, compiled against uncompiled code, in losses and (on CUDA) gradients. Then the ceilings, a copy
-on the device and a large product; then training as train.py does it (packed rows prepared ahead, FlexAttention, fused
-AdamW, bfloat16, compiled layers), many trees of a sentence as a trie, and a beam search; and how time and memory grow.
+It is the size of three models: DTG, TXL (trans) and TXL (tokens). Correctness comes first: FlexAttention against the
+dense form, bfloat16 against float32, compiled against uncompiled code, in losses and (on CUDA) gradients. Then the
+ceilings, a copy on the device and a large product; then training as train.py does it (packed rows prepared ahead,
+FlexAttention, fused AdamW, bfloat16, compiled layers), many trees of a sentence as a trie, and a beam search; and how
+time and memory grow.
 
 The sentences are random, but their words agree: the class of a word is that of its head plus one. So there is something
 to learn, and a pair of sentences of which one has a word of a wrong class can be told apart. PyTorch, numba,
@@ -119,7 +120,7 @@ def measure(report: _common.Report, size: Sizes, parts: Sequence[str]) -> None:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     vocabulary = _common.made_up_vocabulary(size.pieces)
     models = {}
-    for name in ("txl-tokens", "dtg"):
+    for name in ("dtg", "txl-trans", "txl-tokens"):
         torch.manual_seed(1)
         models[name] = build(replace(size.model, model=name), vocabulary)
     if {"checks", "training"} & set(parts):

@@ -1,0 +1,240 @@
+"""Size `open` on one GPU, within minutes: the trees of the books' sentences, then models that learn from them.
+
+    python benchmarks/gpu/open.py unpack FOLDER                  what pack.py packed
+    python benchmarks/gpu/open.py parse FOLDER PARSER            heads.npy: of all sentences, end to end
+    python benchmarks/gpu/open.py compile FOLDER dtg             the sequences of a model, by many processes
+    python benchmarks/gpu/open.py train FOLDER dtg --seconds 240 --out OUT
+
+A lease ends at a minute, not at a step. So the learning rate follows the clock: it falls along the cosine of
+schedule.py, in which the share of the seconds stands for the share of the steps. When they are over, the step in
+progress is finished, and the weights are written at 8 bits a number.
+"""
+
+import argparse
+import json
+import os
+import signal
+import tarfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, fields
+from functools import partial
+from itertools import pairwise
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pyppmd
+import torch
+from pack import MEMORY, ORDER
+
+from dtglib.basics.config import parse_override
+from dtglib.basics.record import plain
+from dtglib.data.treebank import Sentence, Treebank
+from dtglib.data.vocabulary import Vocabulary
+from dtglib.families.base import build, family
+from dtglib.network.saved import WEIGHTS_FILE
+from dtglib.network.weights import write_compact
+from dtglib.parsing.kept import WEIGHTS_FILE as PARSER_FILE
+from dtglib.parsing.parser import load_parser
+from dtglib.runs.settings import Settings, read_size
+from dtglib.sequences.columns import Compiled, Sequences
+from dtglib.training.checkpoint import FILE as CHECKPOINT_FILE
+from dtglib.training.examples import Examples
+from dtglib.training.loop import train
+from dtglib.training.schedule import TrainConfig, rate_at
+from dtglib.training.stopping import Interrupted
+
+PARTS = ("train", "held-out")
+DEV = 2000  # sentences of the held-out ones, for the end
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    subs = parser.add_subparsers(required=True)
+    for command, more in (
+        (unpack, ()),
+        (parse, ("parser",)),
+        (compact, ()),
+        (compile_sequences, ("model",)),
+        (train_for, ("model",)),
+    ):
+        sub = subs.add_parser(command.__name__.split("_")[0])
+        sub.set_defaults(run=command)
+        sub.add_argument("folder", type=Path)
+        for name in more:
+            sub.add_argument(name)
+        if command is train_for:
+            sub.add_argument("--seconds", type=float, required=True)
+            sub.add_argument("--out", type=Path, required=True)
+            sub.add_argument(
+                "--set", nargs="*", default=[], metavar="KEY=VALUE", help="replaces a setting of size open"
+            )
+        sub.add_argument("--processes", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+    began = time.monotonic()
+    options.run(options)
+    print(f"{options.run.__name__}: {time.monotonic() - began:.1f} s", flush=True)
+
+
+def unpack(options: argparse.Namespace) -> None:
+    """Texts and treebanks as they were before."""
+    for part in PARTS:
+        packed = (options.folder / f"{part}.ppmd").read_bytes()
+        (options.folder / f"{part}.txt").write_bytes(pyppmd.decompress(packed, max_order=ORDER, mem_size=MEMORY))
+    with tarfile.open(options.folder / "ud.tar.xz") as archive:
+        archive.extractall(options.folder, filter="data")
+
+
+def lines_of(folder: Path, part: str) -> list[str]:
+    return (folder / f"{part}.txt").read_text("utf-8").split("\n")
+
+
+# --- Trees -------------------------------------------------------------------------------------------------------
+
+
+def parse(options: argparse.Namespace) -> None:
+    """The heads of all words, by several processes on one device."""
+    for part in PARTS:
+        count, lines = options.processes, lines_of(options.folder, part)
+        with ProcessPoolExecutor(count, get_context("spawn")) as pool:
+            shares = [lines[share::count] for share in range(count)]  # so that all have sentences of all lengths
+            of_shares = list(pool.map(partial(heads_of, options.parser), shares))
+        heads = [None] * len(lines)
+        for share, trees in enumerate(of_shares):
+            heads[share::count] = trees
+        np.save(options.folder / f"{part}.heads.npy", np.concatenate(heads))
+
+
+def heads_of(parser: str, lines: Sequence[str]) -> list[np.ndarray]:
+    """The heads of the words of each line."""
+    torch.set_num_threads(1)
+    loaded = load_parser(parser)
+    loaded.to("cuda" if torch.cuda.is_available() else "cpu")
+    heads: list = [None] * len(lines)
+    for number, tree, _ in loaded.best_trees([line.split() for line in lines]):
+        heads[number] = np.array(tree, np.int16)
+    return heads
+
+
+def compact(options: argparse.Namespace) -> None:
+    """The weights of a parser in 8 bits a number."""
+    in_eight_bits(options.folder / PARSER_FILE)
+
+
+def in_eight_bits(path: Path) -> None:
+    """The same weights in a quarter of the size."""
+    write_compact(path, path.with_suffix(".compact"))
+    os.replace(path.with_suffix(".compact"), path)
+
+
+# --- Sequences ---------------------------------------------------------------------------------------------------
+
+
+def compile_sequences(options: argparse.Namespace) -> None:
+    """The columns of a model for both parts, as arrays."""
+    for part in PARTS:
+        lines, heads = lines_of(options.folder, part), np.load(options.folder / f"{part}.heads.npy")
+        ends = np.cumsum([line.count(" ") + 1 for line in lines])
+        bounds = np.linspace(0, len(lines), 4 * options.processes + 1).astype(int).tolist()
+        starts = [0, *ends.tolist()]
+        shares = [(lines[first:stop], heads[starts[first] : starts[stop]]) for first, stop in pairwise(bounds)]
+        columns = partial(columns_of, options.model, options.folder / "vocabulary")
+        columns(shares[0][0][:50], shares[0][1])  # kernels are compiled once, before the processes begin
+        with ProcessPoolExecutor(options.processes, get_context("fork")) as pool:
+            results = list(pool.map(columns, *zip(*shares, strict=True)))
+        vectors = np.concatenate([vectors for vectors, _ in results], 1)
+        np.save(options.folder / f"{part}.{options.model}.npy", vectors)
+        np.save(
+            options.folder / f"{part}.{options.model}.lengths.npy", np.concatenate([lengths for _, lengths in results])
+        )
+        print(f"{part}: {len(lines)} sentences, {len(heads)} words, {vectors.shape[1]} positions")
+
+
+def columns_of(model: str, vocabulary: Path, lines: Sequence[str], heads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The columns of sentences, in 16 bits, and the lengths."""
+    settings, first, sentences = settings_of(model), 0, []
+    for line in lines:
+        words = tuple(line.split())
+        sentences.append(Sentence(words, tuple(heads[first : first + len(words)].tolist())))
+        first += len(words)
+    examples = family(model).examples(
+        settings.model, Vocabulary.load(vocabulary), Treebank(sentences, Counter()), settings.train.longest
+    )
+    vectors = np.array(examples.sequences.vectors)
+    assert np.abs(vectors).max() < 2**15
+    return vectors.astype(np.int16), examples.lengths
+
+
+def settings_of(model: str, changes: Sequence[str] = ()) -> Settings:
+    return read_size("open", model=model, **dict(map(parse_override, changes)))
+
+
+def examples_of(folder: Path, model: str, part: str, most: int | None = None) -> Examples:
+    lengths = np.load(folder / f"{part}.{model}.lengths.npy")[:most]
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    vectors = np.load(folder / f"{part}.{model}.npy", mmap_mode="r")[:, : starts[-1]]
+    columns = Compiled(*(np.array(column, np.int32) for column in vectors))
+    return Examples(Sequences(columns, starts), list(map(str, range(len(lengths)))), Counter(), [])
+
+
+# --- Training ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Timed(TrainConfig):
+    """Settings of a training that ends with the clock."""
+
+    seconds: float = 0.0
+
+    def rate(self, step: int, steps: int, dev: Sequence[float]) -> float:
+        """The learning rate now: the warm-up counts steps, and what follows counts seconds."""
+        if step < self.warmup_steps:
+            return super().rate(step, steps, dev)
+        share = min(1.0, (time.monotonic() - BEGAN[0]) / self.seconds)
+        return rate_at(self.warmup_steps + round(share * 10**6), self.warmup_steps + 10**6, self)
+
+
+BEGAN = [0.0]  # when the clock was started: at the first step after compilation
+
+
+def train_for(options: argparse.Namespace) -> None:
+    """Train for so many seconds after the first step, then write the weights, compact, and the progress."""
+    settings = settings_of(options.model, options.set)
+    config = Timed(**{f.name: getattr(settings.train, f.name) for f in fields(TrainConfig)}, seconds=options.seconds)
+    vocabulary = Vocabulary.load(options.folder / "vocabulary")
+    data = examples_of(options.folder, options.model, "train")
+    held_out = examples_of(options.folder, options.model, "held-out", DEV)
+    print(f"train: {data.summary}; held out: {held_out.summary}", flush=True)
+    torch.manual_seed(settings.run.seed)
+    model = build(settings.model, vocabulary)
+    loss_of, steps = model.loss, [0]
+
+    def loss(batch):
+        steps[0] += 1
+        if steps[0] == 2:  # the first one has compiled everything
+            BEGAN[0] = time.monotonic()
+            timer = threading.Timer(options.seconds, os.kill, (os.getpid(), signal.SIGTERM))
+            timer.daemon = True
+            timer.start()
+        return loss_of(batch)
+
+    model.loss = loss
+    about = plain({"parameters": sum(p.numel() for p in model.parameters()), "seconds": options.seconds})
+    try:
+        train(model, data, held_out, config, options.out, settings.run.seed, plain(vars(settings.model)), about)
+    except Interrupted as stopped:
+        print(stopped)
+    model.save(options.out)
+    (options.out / CHECKPOINT_FILE).unlink(missing_ok=True)
+    in_eight_bits(options.out / WEIGHTS_FILE)
+    lines = [json.loads(line) for line in (options.out / "metrics.jsonl").read_text().splitlines()]
+    rates = [line["positions_per_second"] for line in lines if "positions_per_second" in line]
+    print(f"{options.model}: {steps[0]} steps, {np.median(rates):.0f} positions a second in the middle")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+#!/bin/bash
+# A visit to a machine with a GPU: parts in the order that is asked for, each once, and within a limit of its own.
+#
+#   bash benchmarks/gpu/visit.sh FOLDER parser tests cuda     FOLDER: what pack.py packed, and what the parts leave
+#   bash benchmarks/gpu/visit.sh FOLDER dtg=240 txl-tokens=80 seconds of training
+#
+# $OUT gets results in few files of less than 16 MB, as they come.
+set -u
+cd "$(dirname "$0")/../.."
+folder=$1; shift
+OUT=${OUT:-$folder/out}
+mkdir -p "$folder/logs" "$OUT"
+export PYTHONPATH=$PWD:${PYTHONPATH:-} PYTHONUNBUFFERED=1 XDG_CACHE_HOME=$folder/cache TQDM_MININTERVAL=10
+export TORCHINDUCTOR_CACHE_DIR=$folder/inductor DTG_DATA=$folder
+python=${PYTHON:-python3} open=benchmarks/gpu/open.py
+
+part() {  # NAME SECONDS COMMAND...
+    local name=$1 limit=$2 began=$SECONDS status; shift 2
+    [ -e "$folder/$name.done" ] && return
+    timeout -k 5 "$limit" "$@" >"$folder/logs/$name.log" 2>&1; status=$?
+    [ $status = 0 ] && touch "$folder/$name.done"
+    tr '\r' '\n' <"$folder/logs/$name.log" | tail -n "${LINES_SHOWN:-5}" | cut -c1-300
+    echo "== $name: status $status after $((SECONDS - began)) s"
+    tar cf "$OUT/logs.tar" -C "$folder" logs
+}
+
+carry() {  # NAME FOLDER: in pieces that may leave
+    tar c -C "$2" . | split -b 15M - "$OUT/$1.tar."
+}
+
+part unpack 60 $python $open unpack "$folder"
+for wish in "$@"; do
+    case $wish in
+    tests) LINES_SHOWN=20 part tests "${TESTS:-130}" $python -m pytest -m cuda -n 8 -q -p no:cacheprovider tests ;;
+    parser)
+        part parser "${PARSER:-150}" $python -m dtglib train-parser configs/parsers/large.yaml --out "$folder/parser" \
+            ${PARSER_SET:-}
+        part parse "${PARSE:-100}" $python $open parse "$folder" "$folder/parser" --processes "${PARSERS:-6}"
+        part compact 30 $python $open compact "$folder/parser"
+        carry parser "$folder/parser"
+        xz -T0 -3 -kc "$folder/train.heads.npy" >"$OUT/train.heads.npy.xz"
+        cp "$folder/held-out.heads.npy" "$OUT" ;;
+    cuda)
+        part cuda "${CUDA:-200}" $python benchmarks/cuda.py --parts training ${CUDA_SET:-}
+        tar cf "$OUT/records.tar" benchmarks/records/*-cuda ;;
+    checks) part checks "${CUDA:-200}" $python benchmarks/cuda.py --parts checks ${CUDA_SET:-} ;;
+    sequences)
+        for model in dtg txl-tokens; do
+            part "compile-$model" 120 $python $open compile "$folder" $model --processes "${COMPILERS:-10}"
+        done ;;
+    *=*)
+        model=${wish%=*} seconds=${wish#*=}
+        part "train-$model" $((seconds + ${SPARE:-100})) $python $open train "$folder" "$model" \
+            --seconds "$seconds" --out "$folder/$model" ${MODEL_SET:-}
+        carry "$model" "$folder/$model" ;;
+    esac
+done
