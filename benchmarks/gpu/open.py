@@ -1,9 +1,10 @@
 """Size `open` on one GPU, within minutes: the trees of the books' sentences, then models that learn from them.
 
     python benchmarks/gpu/open.py unpack FOLDER                  what pack.py packed
-    python benchmarks/gpu/open.py parse FOLDER PARSER            heads.npy: of all sentences, end to end
-    python benchmarks/gpu/open.py compile FOLDER dtg             the sequences of a model, by many processes
-    python benchmarks/gpu/open.py train FOLDER dtg --seconds 240 --out OUT
+    python benchmarks/gpu/open.py train-parser FOLDER --seconds 120 --out PARSER
+    python benchmarks/gpu/open.py parse FOLDER PARSER            the heads of all sentences, end to end
+    python benchmarks/gpu/open.py compile-sequences FOLDER dtg   the columns of a model, by many processes
+    python benchmarks/gpu/open.py train-model FOLDER dtg --seconds 240 --out MODEL
 
 A lease ends at a minute, not at a step. So the learning rate follows the clock: it falls along the cosine of
 schedule.py, in which the share of the seconds stands for the share of the steps. When they are over, the step in
@@ -11,6 +12,7 @@ progress is finished, and the weights are written at 8 bits a number.
 """
 
 import argparse
+import itertools
 import json
 import os
 import signal
@@ -18,20 +20,21 @@ import tarfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyppmd
 import torch
 from pack import MEMORY, ORDER
+from torch import nn
 
-from dtglib.basics.config import parse_override
+from dtglib.basics.config import as_dict, parse_override
 from dtglib.basics.record import plain
 from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import Vocabulary
@@ -40,16 +43,18 @@ from dtglib.network.saved import WEIGHTS_FILE
 from dtglib.network.weights import write_compact
 from dtglib.parsing.kept import WEIGHTS_FILE as PARSER_FILE
 from dtglib.parsing.parser import load_parser
+from dtglib.runs.parsers import ParserSettings, prepare_parser, read_parser_settings
 from dtglib.runs.settings import Settings, read_size
 from dtglib.sequences.columns import Compiled, Sequences
 from dtglib.training.checkpoint import FILE as CHECKPOINT_FILE
 from dtglib.training.examples import Examples
-from dtglib.training.loop import train
+from dtglib.training.loop import Data, train
 from dtglib.training.schedule import TrainConfig, rate_at
 from dtglib.training.stopping import Interrupted
 
 PARTS = ("train", "held-out")
-DEV = 2000  # sentences of the held-out ones, for the end
+DEV = 2000  # sentences of the held-out ones
+NEVER = 10**9  # steps: held-out sentences are scored elsewhere, where time costs less
 
 
 def main() -> None:
@@ -57,22 +62,21 @@ def main() -> None:
     subs = parser.add_subparsers(required=True)
     for command, more in (
         (unpack, ()),
+        (train_parser, ()),
         (parse, ("parser",)),
         (compact, ()),
         (compile_sequences, ("model",)),
-        (train_for, ("model",)),
+        (train_model, ("model",)),
     ):
-        sub = subs.add_parser(command.__name__.split("_")[0])
+        sub = subs.add_parser(command.__name__.replace("_", "-"))
         sub.set_defaults(run=command)
         sub.add_argument("folder", type=Path)
         for name in more:
             sub.add_argument(name)
-        if command is train_for:
+        if command in (train_model, train_parser):
             sub.add_argument("--seconds", type=float, required=True)
             sub.add_argument("--out", type=Path, required=True)
-            sub.add_argument(
-                "--set", nargs="*", default=[], metavar="KEY=VALUE", help="replaces a setting of size open"
-            )
+            sub.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="replaces a setting")
         sub.add_argument("--processes", type=int, default=os.cpu_count())
     options = parser.parse_args()
     began = time.monotonic()
@@ -141,7 +145,9 @@ def compile_sequences(options: argparse.Namespace) -> None:
         ends = np.cumsum([line.count(" ") + 1 for line in lines])
         bounds = np.linspace(0, len(lines), 4 * options.processes + 1).astype(int).tolist()
         starts = [0, *ends.tolist()]
-        shares = [(lines[first:stop], heads[starts[first] : starts[stop]]) for first, stop in pairwise(bounds)]
+        shares = [
+            (lines[first:stop], heads[starts[first] : starts[stop]]) for first, stop in itertools.pairwise(bounds)
+        ]
         columns = partial(columns_of, options.model, options.folder / "vocabulary")
         columns(shares[0][0][:50], shares[0][1])  # kernels are compiled once, before the processes begin
         with ProcessPoolExecutor(options.processes, get_context("fork")) as pool:
@@ -198,24 +204,49 @@ class Timed(TrainConfig):
         return rate_at(self.warmup_steps + round(share * 10**6), self.warmup_steps + 10**6, self)
 
 
-BEGAN = [0.0]  # when the clock was started: at the first step after compilation
+BEGAN = [0.0]  # when the clock was started: at the second step, because in the first one all code is compiled
 
 
-def train_for(options: argparse.Namespace) -> None:
-    """Train for so many seconds after the first step, then write the weights, compact, and the progress."""
+def train_model(options: argparse.Namespace) -> None:
+    """Train a language model."""
     settings = settings_of(options.model, options.set)
-    config = Timed(**{f.name: getattr(settings.train, f.name) for f in fields(TrainConfig)}, seconds=options.seconds)
+    data, held_out = (examples_of(options.folder, options.model, *part) for part in ((PARTS[0],), (PARTS[1], DEV)))
     vocabulary = Vocabulary.load(options.folder / "vocabulary")
-    data = examples_of(options.folder, options.model, "train")
-    held_out = examples_of(options.folder, options.model, "held-out", DEV)
-    print(f"train: {data.summary}; held out: {held_out.summary}", flush=True)
-    torch.manual_seed(settings.run.seed)
-    model = build(settings.model, vocabulary)
-    loss_of, steps = model.loss, [0]
 
-    def loss(batch):
-        steps[0] += 1
-        if steps[0] == 2:  # the first one has compiled everything
+    def make() -> nn.Module:
+        return build(settings.model, vocabulary)
+
+    by_the_clock(make, data, held_out, settings, options)
+    in_eight_bits(options.out / WEIGHTS_FILE)
+
+
+def train_parser(options: argparse.Namespace) -> None:
+    """Train the parser that will propose the trees."""
+    settings = read_parser_settings("configs/parsers/large.yaml", dict(map(parse_override, options.set)))
+    prepared = prepare_parser(settings)
+
+    def make() -> nn.Module:
+        return settings.kind.network(options.out.name, settings.parser, prepared.entries)
+
+    by_the_clock(make, prepared.train, prepared.dev, settings, options)
+
+
+def by_the_clock(
+    make: Callable[[], nn.Module],
+    data: Data,
+    held_out: Data,
+    settings: Settings | ParserSettings,
+    options: argparse.Namespace,
+) -> None:
+    """Train for so many seconds after the first step, then save the network; the folder holds the progress, too."""
+    print(f"train: {data.summary}; held out: {held_out.summary}", flush=True)
+    config = Timed(**vars(settings.train) | {"evaluate_every": NEVER}, seconds=options.seconds)
+    torch.manual_seed(settings.run.seed)
+    model, steps = make(), itertools.count(1)
+    loss_of = model.loss
+
+    def loss(batch: Any) -> Any:
+        if next(steps) == 2:
             BEGAN[0] = time.monotonic()
             timer = threading.Timer(options.seconds, os.kill, (os.getpid(), signal.SIGTERM))
             timer.daemon = True
@@ -223,17 +254,17 @@ def train_for(options: argparse.Namespace) -> None:
         return loss_of(batch)
 
     model.loss = loss
-    about = plain({"parameters": sum(p.numel() for p in model.parameters()), "seconds": options.seconds})
+    about = {"parameters": sum(p.numel() for p in model.parameters()), "seconds": options.seconds}
+    identity = plain(as_dict(*settings[:-1] if isinstance(settings, ParserSettings) else (settings.model,), config))
     try:
-        train(model, data, held_out, config, options.out, settings.run.seed, plain(vars(settings.model)), about)
+        train(model, data, held_out, config, options.out, settings.run.seed, identity, about)
     except Interrupted as stopped:
         print(stopped)
     model.save(options.out)
     (options.out / CHECKPOINT_FILE).unlink(missing_ok=True)
-    in_eight_bits(options.out / WEIGHTS_FILE)
     lines = [json.loads(line) for line in (options.out / "metrics.jsonl").read_text().splitlines()]
     rates = [line["positions_per_second"] for line in lines if "positions_per_second" in line]
-    print(f"{options.model}: {steps[0]} steps, {np.median(rates):.0f} positions a second in the middle")
+    print(f"{options.out.name}: {next(steps) - 1} steps, {np.median(rates):.0f} positions per second (median)")
 
 
 if __name__ == "__main__":

@@ -33,8 +33,8 @@ for wish in "$@"; do
     case $wish in
     tests) LINES_SHOWN=20 part tests "${TESTS:-130}" $python -m pytest -m cuda -n 8 -q -p no:cacheprovider tests ;;
     parser)
-        part parser "${PARSER:-150}" $python -m dtglib train-parser configs/parsers/large.yaml --out "$folder/parser" \
-            ${PARSER_SET:-}
+        part parser $((${PARSER:-120} + 60)) $python $open train-parser "$folder" --seconds "${PARSER:-120}" \
+            --out "$folder/parser" ${PARSER_SET:-}
         part parse "${PARSE:-100}" $python $open parse "$folder" "$folder/parser" --processes "${PARSERS:-6}"
         part compact 30 $python $open compact "$folder/parser"
         carry parser "$folder/parser"
@@ -46,11 +46,11 @@ for wish in "$@"; do
     checks) part checks "${CUDA:-200}" $python benchmarks/cuda.py --parts checks ${CUDA_SET:-} ;;
     sequences)
         for model in dtg txl-tokens; do
-            part "compile-$model" 120 $python $open compile "$folder" $model --processes "${COMPILERS:-10}"
+            part "compile-$model" 120 $python $open compile-sequences "$folder" $model --processes "${COMPILERS:-10}"
         done ;;
     *=*)
         model=${wish%=*} seconds=${wish#*=}
-        part "train-$model" $((seconds + ${SPARE:-100})) $python $open train "$folder" "$model" \
+        part "train-$model" $((seconds + ${SPARE:-100})) $python $open train-model "$folder" "$model" \
             --seconds "$seconds" --out "$folder/$model" ${MODEL_SET:-}
         carry "$model" "$folder/$model" ;;
     esac
