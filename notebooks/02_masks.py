@@ -44,7 +44,6 @@ from dtglib.sequences.batches import pad
 from dtglib.sequences.compile import compile_trees
 from dtglib.sequences.describe import as_rows, show, show_in_a_row
 from dtglib.sequences.naive import simulate
-from dtglib.sequences.reach import layers_needed
 from dtglib.sequences.readings import causal
 from dtglib.sequences.structure import Vectors, dense, vectors_of
 from dtglib.transitions import SYSTEMS
@@ -343,12 +342,21 @@ plot.save(picture, "02_lakes_arc_eager")
 # arc-swift does the same up to here, arc-hybrid the same as arc-standard. No system helps: a determiner stands to the
 # left of its noun, and left dependents are absorbed at once in all of them.
 
+
 # %%
 # NBVAL_CHECK_OUTPUT
-no = 1  # the first word
+def layers_until(described, word):
+    """For each position the number of layers until the word arrives: one more than for the best that it sees."""
+    needed = np.full(len(described.inputs), np.inf)
+    for i in range(len(needed)):
+        sees = np.flatnonzero(described.visible[i, :i])
+        needed[i] = 0 if described.vectors.word[i] == word else needed[sees].min(initial=np.inf) + 1
+    return needed
+
+
 for name in SYSTEMS:
     sees = [seen[name].inputs[j] for j in np.flatnonzero(seen[name].visible[at[name]])]
-    layers = layers_needed(seen[name].vectors)[at[name], no - 1]
+    layers = round(layers_until(seen[name], 1)[at[name]])  # No is the first word
     print(f"{name:12} sees {', '.join(sees)}; layers until No arrives: {layers}")
 
 # %% [markdown]

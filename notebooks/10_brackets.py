@@ -40,9 +40,9 @@ from dtglib.data.treebank import Sentence, trees_only
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.pictures import plot
 from dtglib.runs.settings import read_size
-from dtglib.sequences import reach
 from dtglib.sequences.describe import show
 from dtglib.sequences.readings import on_a_stack
+from dtgpapers.constituency import reach
 from dtgpapers.constituency.describe import show as show_brackets
 from dtgpapers.constituency.family import BracketReading
 from dtgpapers.constituency.gum import constituent_corpora
