@@ -18,9 +18,7 @@ from dtglib.data.treebank import (
     format_conllu,
     read_conllu,
     sentence_from_rows,
-    trees_by_lifting,
     trees_only,
-    why_not_projective,
     with_tree,
     write_conllu,
 )
@@ -334,18 +332,6 @@ def test_sentences_without_one_projective_tree_are_left_out_and_counted(read):
     assert treebank.excluded == {"non-projective": 1, "multi-root": 1, "no tree": 1, "head out of range": 1}
 
 
-def test_non_projective_sentences_can_be_lifted_instead_and_are_counted(read):
-    treebank, lifted = trees_by_lifting(read(THERE_IS + CROSSING + TWO_ROOTS))
-    assert lifted == 1
-    assert [sentence.heads for sentence in treebank.sentences] == [(2, 0, 4, 2), (3, 3, 0, 3)]
-    assert treebank.excluded == {"multi-root": 1}
-
-
-def test_a_lifted_sentence_is_written_with_its_new_heads_and_its_old_labels(read):
-    (sentence,) = trees_by_lifting(read(CROSSING))[0].sentences
-    assert format_conllu(sentence) == CROSSING.replace("it\t_\t_\t_\t_\t4", "it\t_\t_\t_\t_\t3")
-
-
 def test_another_tree_leaves_fused_tokens_and_empty_nodes_where_they_are(read):
     (sentence,) = read(FUSED_AND_EMPTY).sentences
     other = with_tree(sentence, (0, 1, 1, 1, 1), ("root", "x", "x", "x", "x"))
@@ -358,12 +344,3 @@ def test_another_tree_leaves_fused_tokens_and_empty_nodes_where_they_are(read):
         ("4.1", "_", "_"),
         ("5", "1", "x"),
     ]
-
-
-def test_a_crossing_is_explained_by_its_two_arcs():
-    sentence = Sentence(("w",) * 9, (3, 3, 0, 3, 3, 5, 3, 7, 5), id="weblog-12")
-    assert why_not_projective(sentence) == "sentence 'weblog-12' is not projective: arc 3->7 crosses 5->9"
-
-
-def test_a_projective_sentence_needs_no_explanation(read):
-    assert why_not_projective(read(THERE_IS).sentences[0]) is None

@@ -1,4 +1,4 @@
-"""Crossing arcs of dependency trees, and lifting, which makes a tree projective.
+"""Crossing arcs of dependency trees.
 
 A tree is a vector of heads, one per word, counted from 1; 0 is ROOT. "There is a difference" has heads (2, 0, 4, 2):
 
@@ -41,37 +41,3 @@ def crossing_arcs(heads: Sequence[int]) -> tuple[Arc, Arc] | None:
 def is_projective(heads: Sequence[int]) -> bool:
     """True if no two arcs cross, including the arcs of ROOT."""
     return crossing_arcs(heads) is None
-
-
-def projectivize(heads: Sequence[int]) -> tuple[int, ...]:
-    """Lift arcs of a tree until none cross: again and again, the shortest offending arc h->d becomes head(h)->d.
-
-    Nivre and Nilsson (2005), section 2, without their encoding of the lifts in the labels; among equally short arcs the
-    leftmost is taken. A projective tree is returned unchanged, and the root of a tree stays its root. (In a tree with
-    several roots a word can be lifted up to ROOT and become another root.)
-
-    "A hearing is scheduled on the issue today": "on" moves up from "hearing" to "is", then "today" from "scheduled".
-
-    >>> projectivize((2, 3, 0, 3, 2, 7, 5, 4))
-    (2, 3, 0, 3, 3, 7, 5, 3)
-    """
-    lifted = list(heads)
-    while not is_projective(lifted):
-        head, word = _shortest_offending_arc(lifted)
-        lifted[word - 1] = lifted[head - 1]
-    return tuple(lifted)
-
-
-def _shortest_offending_arc(heads: Sequence[int]) -> Arc:
-    """The shortest arc that spans a word which does not descend from the arc's head."""
-    arcs = (Arc(head, word) for word, head in enumerate(heads, start=1))
-    by_length = sorted(arcs, key=lambda arc: (abs(arc.head - arc.dependent), min(arc)))
-    return next(
-        arc for arc in by_length if not all(_descends(heads, word, arc.head) for word in range(min(arc) + 1, max(arc)))
-    )
-
-
-def _descends(heads: Sequence[int], word: int, ancestor: int) -> bool:
-    while word not in (ancestor, 0):
-        word = heads[word - 1]
-    return word == ancestor

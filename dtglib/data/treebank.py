@@ -47,7 +47,7 @@ from dtglib.data.conllu import (
     read_heads,
     read_ids,
 )
-from dtglib.data.projectivity import crossing_arcs, is_projective, projectivize
+from dtglib.data.projectivity import is_projective
 
 # The words of a sentence, in their order.
 Words = Sequence[str]
@@ -305,25 +305,3 @@ def trees_only(treebank: Treebank, why_not: Callable[[Sentence], str | None] = w
     reasons = [why_not(sentence) for sentence in treebank.sentences]
     kept = [sentence for sentence, reason in zip(treebank.sentences, reasons, strict=True) if reason is None]
     return Treebank(kept, treebank.excluded + Counter(reason for reason in reasons if reason is not None))
-
-
-def trees_by_lifting(treebank: Treebank) -> tuple[Treebank, int]:
-    """Like `trees_only`, but make the non-projective trees projective (labels are kept); also return their number."""
-    trees = trees_only(treebank, why_no_single_root)
-    lifted = [
-        with_tree(sentence, projectivize(sentence.heads), sentence.labels)
-        if sentence.heads and crossing_arcs(sentence.heads)
-        else sentence
-        for sentence in trees.sentences
-    ]
-    count = sum(new is not old for new, old in zip(lifted, trees.sentences, strict=True))
-    return Treebank(lifted, trees.excluded), count
-
-
-def why_not_projective(sentence: Sentence) -> str | None:
-    """`sentence 'weblog-12' is not projective: arc 3->7 crosses 5->9`; None if the sentence is projective."""
-    crossing = crossing_arcs(sentence.heads or ())
-    if crossing is None:
-        return None
-    first, second = (f"{arc.head}->{arc.dependent}" for arc in crossing)
-    return f"sentence {sentence.id!r} is not projective: arc {first} crosses {second}"

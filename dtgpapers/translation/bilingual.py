@@ -28,12 +28,13 @@ from dtglib.data.conllu import Edge, Fields
 from dtglib.data.minilang.corpus import Drawn, Stream, block_after, derivations, dice_of, first_sentences, size_of
 from dtglib.data.minilang.derivation import sentence
 from dtglib.data.minilang.grammar import read_language
-from dtglib.data.projectivity import is_projective, projectivize
+from dtglib.data.projectivity import is_projective
 from dtglib.data.treebank import Sentence
 from dtgpapers.translation.german.challenge import challenge_words
 from dtgpapers.translation.german.nominal import Token
 from dtgpapers.translation.german.transfer import translate
 from dtgpapers.translation.german.verb_phrase import NoCounterpartError
+from dtgpapers.translation.lifting import projectivize
 
 # What stands without a blank before it; German minilang has no apostrophes and no quotation marks.
 GLUED = (",", ".")

@@ -20,7 +20,7 @@ from dtglib.data import minilang
 from dtglib.data.minilang.derivation import Annotation
 from dtglib.data.minilang.grammar import read_source
 from dtglib.data.minilang.lexicon import read_lexicon
-from dtglib.data.projectivity import is_projective, projectivize
+from dtglib.data.projectivity import is_projective
 from dtglib.data.tokenize import tokenize
 from dtglib.data.treebank import Sentence, format_conllu, sentence_from_rows
 from dtgpapers.translation.bilingual import SentencePair, sentence_pairs, was_lifted
@@ -29,6 +29,7 @@ from dtgpapers.translation.german import transfer
 from dtgpapers.translation.german.challenge import challenge_sets
 from dtgpapers.translation.german.transfer import object_first, subject_first, translate
 from dtgpapers.translation.german.verb_phrase import NoCounterpartError
+from dtgpapers.translation.lifting import projectivize
 
 # SHA-256 of the German text of the first pairs of train, and of the challenge sets. After a change of the grammar or of
 # the German words they differ; renew them, in the same commit, with:
