@@ -52,29 +52,15 @@ LONG_NOTEBOOKS = (
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
-# Tests of code that all models of the DTG paper share: they ask DTG and TXL (tokens), if not slow the other three, too.
-OF_EVERY_MODEL = [
-    f"test_{name}.py"
-    for name in (
-        "beam", "examples", "generate", "model", "score_command", "stackcache", "suites", "surprisal", "syntactic",
-        "tightness", "trie", "word_by_word",
-    )
-]  # fmt: skip
-SELDOM_ASKED = {"dtg-eager", "dtg-swift", "txl-trans"}
-
 
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is slow
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def place(item: pytest.Item) -> int:
         return LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST)
 
-    def is_slow(item: pytest.Item) -> bool:
-        if item.path.name in OF_EVERY_MODEL and hasattr(item, "callspec"):
-            return any(value in SELDOM_ASKED for value in item.callspec.params.values() if isinstance(value, str))
-        return item.path.name in LONG_NOTEBOOKS
-
-    for item in filter(is_slow, items):
-        item.add_marker(pytest.mark.slow)
+    for item in items:
+        if item.path.name in LONG_NOTEBOOKS:
+            item.add_marker(pytest.mark.slow)
     if not torch.cuda.is_available():
         for item in items:
             if item.get_closest_marker("cuda"):

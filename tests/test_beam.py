@@ -18,9 +18,9 @@ from toys import (
     READINGS,
     SYSTEM_OF,
     WORDS,
+    by_model,
     in_both_vocabularies,
     in_every_model,
-    in_every_model_with_trees,
     model_of,
     never,
     small_model,
@@ -77,7 +77,7 @@ def test_with_nothing_pruned_every_prefix_and_sentence_gets_the_sum_over_all_der
 
 
 @in_both_vocabularies
-@in_every_model_with_trees
+@pytest.mark.parametrize("name", by_model(SYSTEM_OF))
 def test_the_best_derivation_is_the_most_probable_of_all(name, kind):
     expected = listed(name, kind)
     for count in range(1, 5):
@@ -147,7 +147,7 @@ NARROW = [
 ]
 
 
-@in_every_model_with_trees
+@pytest.mark.parametrize("name", by_model(SYSTEM_OF))
 def test_a_pruned_search_never_finds_more(name):
     model, lost = model_of(name), 0
     whole = find(model, DIFFERENT)
@@ -161,7 +161,7 @@ def test_a_pruned_search_never_finds_more(name):
     assert lost > 10
 
 
-@in_every_model_with_trees
+@pytest.mark.parametrize("name", by_model(SYSTEM_OF))
 def test_every_narrower_width_loses_probability(name):
     """Each by itself, the others as if there were no bound: where it bites, the sentence has less."""
     model = model_of(name)
@@ -171,7 +171,7 @@ def test_every_narrower_width_loses_probability(name):
         assert found.log_prob < everything.log_prob - 1e-5, widths
 
 
-@in_every_model_with_trees
+@pytest.mark.parametrize("name", by_model(SYSTEM_OF))
 def test_the_prefix_is_summed_before_the_word_beam_is_cut(name):
     """A word beam of 1 takes nothing from the first two words: all that take the second come from one hypothesis."""
     model = model_of(name, "words")
@@ -183,7 +183,7 @@ def test_the_prefix_is_summed_before_the_word_beam_is_cut(name):
     assert found.log_prefix[3] > greedy.log_prefix[3] + 1e-6
 
 
-@pytest.mark.parametrize("name", ["dtg", "txl-trans"])
+@pytest.mark.parametrize("name", by_model(["dtg", "txl-trans"]))
 def test_an_arc_from_root_takes_no_place_while_words_are_to_come(name):
     """The one place would go to it: it is far more probable than the next word, and only the end can follow."""
     model = small_model(name, vocabulary("words"))
@@ -196,7 +196,7 @@ def test_an_arc_from_root_takes_no_place_while_words_are_to_come(name):
 
 
 # In arc-swift a word follows after one arc anyway.
-where_transitions_may_go_on = pytest.mark.parametrize("name", ["dtg", "dtg-eager", "txl-trans"])
+where_transitions_may_go_on = pytest.mark.parametrize("name", by_model(["dtg", "dtg-eager", "txl-trans"]))
 
 
 def talks_seldom(name: str) -> Transformer:
@@ -223,7 +223,7 @@ def test_in_the_last_step_no_hypothesis_competes_that_cannot_go_on(name):
     assert np.isfinite(found.log_prefix).all()
 
 
-@in_every_model_with_trees
+@pytest.mark.parametrize("name", by_model(SYSTEM_OF))
 def test_a_width_as_wide_as_what_there_is_prunes_nothing(name):
     """Of four words there are a few hundred derivations, and no more than a dozen transitions between two words."""
     found, everything = (find_one(model_of(name), WORDS, widths) for widths in (Widths(2000, 2000, 0, 12), ALL))
@@ -238,7 +238,7 @@ def test_a_score_beam_keeps_the_best_silent_symbols_and_a_wide_one_keeps_all():
     assert found[2].log_prefix.tolist() == found[3].log_prefix.tolist()
 
 
-@in_every_model_with_trees
+@pytest.mark.parametrize("name", by_model(SYSTEM_OF))
 def test_a_score_beam_as_wide_as_all_transitions_or_wider_prunes_nothing(name):
     model = model_of(name)
     everything, silent = find_one(model, WORDS[:3]), len(model.stepper().silent)
@@ -248,7 +248,7 @@ def test_a_score_beam_as_wide_as_all_transitions_or_wider_prunes_nothing(name):
     assert find_one(model, WORDS[:3], ALL._replace(score_beam=1)).log_prob < everything.log_prob
 
 
-@in_every_model_with_trees
+@pytest.mark.parametrize("name", by_model(SYSTEM_OF))
 def test_a_wider_beam_seldom_finds_less(name, record_property):
     """It may: what it keeps can crowd out what would have become more. How often is kept in the report.
 
@@ -267,7 +267,7 @@ def test_a_wider_beam_seldom_finds_less(name, record_property):
 
 
 @pytest.mark.parametrize("widths", [Widths(40, 3), Widths(6, 2), Widths(12, 12)])
-@in_every_model_with_trees
+@pytest.mark.parametrize("name", by_model(SYSTEM_OF))
 def test_hypotheses_that_come_too_late_for_the_word_beam_are_not_followed(name, widths, monkeypatch):
     """Results do not change, with words of one piece or of several; some positions are never computed."""
     sentences, costs = [["theirs", "the", "the", "is", "the"], ["is"] * 6], []
@@ -296,7 +296,7 @@ def test_hypotheses_that_come_too_late_for_the_word_beam_are_not_followed(name, 
 
 
 @pytest.mark.parametrize("widths", [Widths(1, 1, 1, 130), Widths(10, 5, 5, 130)])
-@pytest.mark.parametrize("name", ["dtg-eager", *slow(name for name in SYSTEM_OF if name != "dtg-eager")])
+@pytest.mark.parametrize("name", slow(SYSTEM_OF))
 def test_a_sentence_of_sixty_words_has_a_projective_tree_with_one_root(name, widths):
     model = model_of(name)
     found = find_one(model, (WORDS * 15), widths)
@@ -415,14 +415,14 @@ def assert_dead(found: SentenceResult, alive: int) -> None:
     assert (found.log_prob, found.tree, found.log_derivation) == (-np.inf, None, -np.inf)
 
 
-@in_every_model_with_trees
+@pytest.mark.parametrize("name", by_model(SYSTEM_OF))
 def test_without_transitions_words_come_but_no_end(name):
     model = model_of(name)
     for found, words in zip(find(model, DIFFERENT, ALL._replace(transitions=0)), DIFFERENT, strict=True):
         assert_dead(found, alive=pieces_of("pieces", words))
 
 
-@pytest.mark.parametrize("name", ["dtg", "dtg-swift", "txl-trans"])
+@pytest.mark.parametrize("name", by_model(["dtg", "dtg-swift", "txl-trans"]))
 def test_with_one_transition_one_word_ends_and_two_words_may_not(name):
     """A word needs its arc from ROOT. In arc-standard a second word needs one more, in the same place."""
     model = model_of(name, "words")

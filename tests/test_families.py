@@ -18,7 +18,7 @@ from toy_families import (
     compile_symbols,
     symbols_of,
 )
-from toys import in_every_model, small_model
+from toys import READINGS, small_model
 
 from dtglib.basics.errors import UserError
 from dtglib.cli.main import main
@@ -270,7 +270,7 @@ def one_suite(folder: Path) -> Path:
 # ---- A bias that comes with the batch
 
 
-@in_every_model
+@pytest.mark.parametrize("name", READINGS)
 def test_a_bias_of_pairs_reaches_attention_in_dense_flex_and_tries_alike(name):
     """It may be any function of two positions that looks at nothing after the first: here, of what they read."""
     model = small_model(name)

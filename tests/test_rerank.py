@@ -24,7 +24,7 @@ from dtglib.evaluate.perplexity import by_trees
 from dtglib.evaluate.rerank import reranked
 from dtglib.families.base import build
 from dtglib.network.transformer import TransformerConfig
-from dtglib.parsing.projective import Trees, best_trees
+from dtglib.parsing.projective import DependencyTrees, best_trees
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -128,8 +128,8 @@ def test_a_share_of_no_words_is_an_error():
 
 # Of each sentence the trees that were proposed, and what the parser thinks of them.
 PROPOSED = [
-    Trees(np.array([CHAIN, NEAR, GOOD]), np.log([0.1, 0.6, 0.3])),
-    Trees(np.array([WRONG, RIGHT]), np.log([0.9, 0.1])),
+    DependencyTrees(np.array([CHAIN, NEAR, GOOD]), np.log([0.1, 0.6, 0.3])),
+    DependencyTrees(np.array([WRONG, RIGHT]), np.log([0.9, 0.1])),
 ]
 FAVOURITES = [NEAR, WRONG]
 # A model that likes the chain, and is right about "Yes ."; one that is right about the first sentence alone.
@@ -172,7 +172,7 @@ def test_the_interval_of_the_difference_is_paired_by_sentence():
     for wrong in random.integers(1, 9, 50).tolist():
         worse.append((0, *[1] * (9 - wrong), *[2] * wrong))
         better.append((0, *[1] * (10 - wrong), *[2] * (wrong - 1)))
-    proposed = [Trees(np.array(pair), np.log([0.7, 0.3])) for pair in zip(worse, better, strict=True)]
+    proposed = [DependencyTrees(np.array(pair), np.log([0.7, 0.3])) for pair in zip(worse, better, strict=True)]
     parser, model, _ = reranked([sentence] * 50, worse, proposed, {"model": better})
     assert model["over proposal, 95 %"] == (pytest.approx(0.1), pytest.approx(0.1))
     for row in (parser, model):
@@ -180,11 +180,11 @@ def test_the_interval_of_the_difference_is_paired_by_sentence():
         assert high - low > 0.08
 
 
-def first_of(trees: list[Trees]) -> list[np.ndarray]:
+def first_of(trees: list[DependencyTrees]) -> list[np.ndarray]:
     return [proposed.heads[0] for proposed in trees]
 
 
-def at_random(random: np.random.Generator) -> tuple[list[Sentence], list[Trees]]:
+def at_random(random: np.random.Generator) -> tuple[list[Sentence], list[DependencyTrees]]:
     """Sentences of two to eight words, and 20 trees of each that have nothing to do with its own."""
     sentences, trees = [], []
     for number in range(30):
@@ -211,7 +211,7 @@ def test_no_choice_among_the_same_trees_is_better_than_the_oracles():
 def test_no_choice_is_better_than_the_oracles_without_punctuation():
     """Two trees with four right heads each; of the words that are no punctuation one has three right, one four."""
     loses_a_word, loses_the_stop = NEAR, (2, 0, 4, 2, 4)
-    trees = [Trees(np.array([loses_a_word, loses_the_stop]), np.log([0.7, 0.3]))]
+    trees = [DependencyTrees(np.array([loses_a_word, loses_the_stop]), np.log([0.7, 0.3]))]
     rows = reranked([DIFFERENCE], [loses_a_word], trees, {"model": [loses_the_stop]})
     uas = {row["chosen by"]: row["UAS without punctuation"] for row in rows}
     assert uas["model"] == uas["oracle"] == 1
@@ -228,7 +228,7 @@ def test_the_oracle_chooses_for_each_column_by_the_words_that_count_there():
     """
     wait = Sentence(("Wait", ",", "what", "?"), heads=(0, 1, 1, 1), id="wait")
     signs, words = (0, 1, 2, 1), (0, 3, 1, 3)
-    trees = [Trees(np.array([words, signs]), np.log([0.7, 0.3]))]
+    trees = [DependencyTrees(np.array([words, signs]), np.log([0.7, 0.3]))]
     proposal, oracle = reranked([wait], [words], trees, {})
     assert (proposal["UAS"], proposal["UAS without punctuation"]) == (2 / 4, 1)
     assert (oracle["UAS"], oracle["UAS without punctuation"]) == (3 / 4, 1)
@@ -239,7 +239,7 @@ def test_the_oracle_chooses_for_each_column_by_the_words_that_count_there():
 
 def test_the_parsers_choice_is_its_best_tree_even_if_it_was_not_drawn():
     """Of the first sentence only the chain was drawn: that is all that is left to the models, and to the oracle."""
-    trees = [Trees(np.array([CHAIN]), np.log([0.1])), PROPOSED[1]]
+    trees = [DependencyTrees(np.array([CHAIN]), np.log([0.1])), PROPOSED[1]]
     proposal, model, oracle = reranked([DIFFERENCE, YES], [GOOD, WRONG], trees, {"model": [CHAIN, RIGHT]})
     assert (proposal["UAS"], model["UAS"], oracle["UAS"]) == (5 / 7, 2 / 7, 2 / 7)
     assert oracle["over proposal"] == model["over proposal"] == pytest.approx(-3 / 7)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from reference import by_definition, legal_bits, system_of
 from scalar_systems import legal, oracle, take
 from torch import Tensor
-from toys import READINGS, SENTENCES, SYSTEM_OF, in_every_dtg, in_every_model, small_model, vocabulary
+from toys import READINGS, SENTENCES, SYSTEM_OF, by_model, in_every_dtg, in_every_model, small_model, vocabulary
 from trees import Heads, projective_trees, random_tree
 
 from dtglib.data.vocabulary import Vocabulary
@@ -453,7 +453,7 @@ def test_memory_grows_with_the_stack(name):
     assert most_slots(name, right_chain(40)) - most_slots(name, right_chain(20)) == 20
 
 
-@pytest.mark.parametrize("name", ["txl-trans", "txl-tokens"])
+@pytest.mark.parametrize("name", by_model(["txl-trans", "txl-tokens"]))
 def test_memory_of_a_model_without_a_stack_grows_with_the_sentence(name):
     """By two symbols a word, a GEN and an arc, or by one; <ROOT> is there besides."""
     for count in (10, 40):

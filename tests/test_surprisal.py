@@ -17,10 +17,11 @@ from toys import (
     ALL,
     LONG_WORD,
     READINGS,
+    SYSTEM_OF,
     WORDS,
+    by_model,
     in_both_vocabularies,
     in_every_model,
-    in_every_model_with_trees,
     model_of,
     never,
     small_model,
@@ -188,7 +189,7 @@ def test_unseen_characters_have_finite_surprisals(name, kind):
         assert len(found.pieces) == len(words)
 
 
-@pytest.mark.parametrize("name", ["dtg-swift", *slow(name for name in READINGS if name != "dtg-swift")])
+@pytest.mark.parametrize("name", slow(READINGS))
 def test_a_sentence_of_sixty_words_is_read_to_its_end(name):
     words = (WORDS * 15)[:60]
     found = surprisal_of(model_of(name, "words"), words)
@@ -209,7 +210,7 @@ def assert_dies_at(found: Surprisal, word: int) -> None:
     assert found.died == word
 
 
-@in_every_model_with_trees
+@pytest.mark.parametrize("name", by_model(SYSTEM_OF))
 def test_without_arcs_a_sentence_dies_at_its_end(name):
     for words in (WORDS, ["is"]):
         assert_dies_at(surprisal_of(model_of(name, "words"), words, NO_TRANSITIONS), len(words))

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from toys import SYSTEM_OF, saved_parser, small_model
+from toys import SYSTEM_OF, by_model, saved_parser, small_model
 
 import dtglib.runs.syntax_scores
 from dtglib.basics.errors import UserError
@@ -65,7 +65,7 @@ pairs: 0.005
 items: 0.04
 """
 
-in_every_model = pytest.mark.parametrize("name", MODELS)
+in_every_model = pytest.mark.parametrize("name", by_model(MODELS))
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +199,7 @@ def test_a_row_has_what_the_way_to_log_p_says(name, folder, pairs_file):
         assert found == pytest.approx(expected[type(one).__name__], abs=1e-4)
 
 
-@pytest.mark.parametrize("name", SYSTEM_OF)
+@pytest.mark.parametrize("name", by_model(SYSTEM_OF))
 def test_with_all_trees_of_short_sentences_the_bound_is_the_sum_over_trees_and_a_wide_beam_has_no_less(name, folder):
     """The beam also counts derivations that no oracle takes."""
     model = load_model(folder / name)

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from toys import SYSTEM_OF
+from toys import SYSTEM_OF, by_model
 
 from dtglib.data.symbols import arcs
 from dtglib.data.vocabulary import Vocabulary
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 WORDS = ["There", "is", "a", "difference"]
 LONGER = ["There", "is", "a", "difference", "."]  # 143 trees
 
-of_every_model = pytest.mark.parametrize("name", SYSTEM_OF)
+of_every_model = pytest.mark.parametrize("name", by_model(SYSTEM_OF))
 
 
 @cache
@@ -158,7 +158,7 @@ def test_a_third_of_the_draws_is_the_parsers_and_the_others_are_flatter():
     assert FLATTENED[-1] > 0
 
 
-@pytest.mark.parametrize("name", ["dtg", "dtg-eager"])
+@pytest.mark.parametrize("name", by_model(["dtg", "dtg-eager"]))
 def test_the_estimate_is_unbiased_and_two_of_three_intervals_contain_the_exact_value(name):
     """Not in 95 of 100 with 30 draws: a tree that is likelier by the model than by the parser comes seldom, and then
     weighs much. Those that miss are too low more often than too high."""
@@ -286,7 +286,7 @@ def test_the_seed_decides_the_draws():
 # ---- A parser that is sure of itself
 
 
-@pytest.mark.parametrize("name", ["dtg", "dtg-eager"])
+@pytest.mark.parametrize("name", by_model(["dtg", "dtg-eager"]))
 def test_with_a_confident_parser_the_estimate_is_mostly_too_low_and_its_interval_too_narrow(name):
     """The model knows nothing of the parser. The mixture finds more than the parser alone would, and seldom enough."""
     scores, truth = arc_scores(LONGER, spread=4.0), exact(name, tuple(LONGER))

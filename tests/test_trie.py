@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from toys import PIECES, READINGS, SENTENCES
+from toys import PIECES, READINGS, SENTENCES, by_model
 from trees import Heads, all_trees, random_tree
 
 from dtglib.data.vocabulary import Vocabulary
@@ -32,9 +32,9 @@ MODELS = ["dtg", "dtg-eager", "dtg-swift", "txl-trans"]
 SIZE = {"layers": 2, "width": 32, "heads": 4, "inner": 64}
 SAME = {"atol": 1e-4, "rtol": 0}
 
-in_every_model = pytest.mark.parametrize("name", MODELS)
+in_every_model = pytest.mark.parametrize("name", by_model(MODELS))
 with_both_outputs = pytest.mark.parametrize(
-    ("name", "output"), [*((name, "single") for name in MODELS), ("dtg-eager", "factored")]
+    ("name", "output"), by_model([*((name, "single") for name in MODELS), ("dtg-eager", "factored")])
 )
 
 

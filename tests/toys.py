@@ -5,7 +5,7 @@ The first of the sentences is "There is a difference". Words are what they are i
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Row
 from dataclasses import asdict
 from functools import cache, partial
@@ -131,9 +131,21 @@ DTG = ["dtg", "dtg-eager", "dtg-swift"]
 SMALL = {"layers": 2, "width": 16, "heads": 2, "inner": 32}
 ALL = Widths(10**6, 10**6, 0, 10**6)  # of a search in which nothing is pruned
 
-in_every_model = pytest.mark.parametrize("name", READINGS)
+# These share their code with DTG, which is tested first.
+LIKE_DTG = {"dtg-eager", "dtg-swift", "txl-trans"}
+
+
+def by_model(cases: Iterable[str | tuple[str, ...]]) -> list:
+    """Names of models, alone or with other values, as parameters; those of models like DTG are slow."""
+    return [
+        pytest.param(*case, marks=[pytest.mark.slow] * bool(LIKE_DTG & set(case)))
+        for case in (case if isinstance(case, tuple) else (case,) for case in cases)
+    ]
+
+
+in_every_model = pytest.mark.parametrize("name", by_model(READINGS))
 in_every_model_with_trees = pytest.mark.parametrize("name", list(SYSTEM_OF))
-in_every_dtg = pytest.mark.parametrize("name", DTG)
+in_every_dtg = pytest.mark.parametrize("name", by_model(DTG))
 in_every_system = pytest.mark.parametrize("name", SYSTEMS)
 in_both_vocabularies = pytest.mark.parametrize("kind", ["pieces", "words"])
 with_both_outputs = pytest.mark.parametrize("output", ["single", "factored"])

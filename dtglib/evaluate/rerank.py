@@ -7,7 +7,7 @@
 An example with one sentence and two trees, where the parser prefers the wrong one:
 
     >>> sentence = Sentence(("There", "is", "a", "difference"), (2, 0, 4, 2))
-    >>> trees = Trees(np.array([[2, 0, 2, 2], [2, 0, 4, 2]]), np.log([0.6, 0.4]))
+    >>> trees = DependencyTrees(np.array([[2, 0, 2, 2], [2, 0, 4, 2]]), np.log([0.6, 0.4]))
     >>> rows = reranked([sentence], [(2, 0, 2, 2)], [trees], {"DTG": [(2, 0, 4, 2)]})
     >>> [(row["chosen by"], row["UAS"]) for row in rows]
     [('proposal', 0.75), ('DTG', 1.0), ('oracle', 1.0)]
@@ -24,7 +24,7 @@ from dtglib.basics.record import Row
 from dtglib.data.treebank import Sentence
 from dtglib.evaluate.attachment import HeadsOfWords, attached, every_word, is_no_punctuation
 from dtglib.evaluate.bootstrap import ratio_interval
-from dtglib.parsing.projective import Trees
+from dtglib.parsing.projective import DependencyTrees
 
 PROPOSAL, ORACLE = "proposal", "oracle"
 
@@ -32,7 +32,7 @@ PROPOSAL, ORACLE = "proposal", "oracle"
 def reranked(
     sentences: Sequence[Sentence],
     favourites: Sequence[HeadsOfWords],
-    trees: Sequence[Trees],
+    trees: Sequence[DependencyTrees],
     choices: Mapping[str, Sequence[HeadsOfWords | None]],
     seed: int = 1,
 ) -> list[Row]:
@@ -70,7 +70,9 @@ def _judged(sentences: Sequence[Sentence], values: Sequence[Any]) -> list[Any]:
     return [value for sentence, value in zip(sentences, values, strict=True) if sentence.heads is not None]
 
 
-def _nearest(sentences: Sequence[Sentence], trees: Sequence[Trees], counts: Callable[[str], bool]) -> list[np.ndarray]:
+def _nearest(
+    sentences: Sequence[Sentence], trees: Sequence[DependencyTrees], counts: Callable[[str], bool]
+) -> list[np.ndarray]:
     """For each sentence, the tree with the most correct heads, among the words for which `counts` is true."""
     nearest = []
     for sentence, proposed in zip(sentences, trees, strict=True):

@@ -38,7 +38,7 @@ from dtglib.parsing.forest import NOTHING, Forest
 ARC_RIGHT, ARC_LEFT, DONE_RIGHT, DONE_LEFT = range(4)
 
 
-class Trees(NamedTuple):
+class DependencyTrees(NamedTuple):
     """Trees of one sentence, one per row, with their log-probabilities in the distribution over all trees.
 
     If a parser labels arcs, each arc has its best label.
@@ -62,15 +62,15 @@ class OverTrees(NamedTuple):
     labels: np.ndarray | None = None  # labels[d, h]: the number of the best label of the arc from h to d
     names: Sequence[str] = ()
 
-    def best_trees(self, count: int) -> Trees:
+    def best_trees(self, count: int) -> DependencyTrees:
         """The trees of the function `best_trees`, with labels."""
         return self.labelled(best_trees(self.scores, count))
 
-    def different_samples(self, count: int, random: np.random.Generator) -> Trees:
+    def different_samples(self, count: int, random: np.random.Generator) -> DependencyTrees:
         """The trees of the function `different_samples`, with labels."""
         return self.labelled(different_samples(self.scores, count, random))
 
-    def labelled(self, trees: Trees) -> Trees:
+    def labelled(self, trees: DependencyTrees) -> DependencyTrees:
         """The same trees with the best label of each arc."""
         if self.labels is None:
             return trees
@@ -110,20 +110,20 @@ def best_tree(scores: ArrayLike) -> np.ndarray:
     return heads[0]
 
 
-def samples(scores: ArrayLike, count: int, random: np.random.Generator) -> Trees:
+def samples(scores: ArrayLike, count: int, random: np.random.Generator) -> DependencyTrees:
     """Draw `count` trees with replacement, so the same tree may be drawn again."""
     of_scores = _forest(_checked(scores))
     return _trees(of_scores, forest.samples(of_scores.forest, count, random))
 
 
-def different_samples(scores: ArrayLike, count: int, random: np.random.Generator) -> Trees:
+def different_samples(scores: ArrayLike, count: int, random: np.random.Generator) -> DependencyTrees:
     """Draw `count` trees without replacement, in the order in which they are drawn; all trees, if there are fewer."""
     of_scores = _forest(_checked(scores))
     count = min(count, how_many(of_scores.words))
     return _trees(of_scores, forest.different_samples(of_scores.forest, count, random))
 
 
-def best_trees(scores: ArrayLike, count: int) -> Trees:
+def best_trees(scores: ArrayLike, count: int) -> DependencyTrees:
     """The `count` trees with the highest scores, the best first; all trees, if there are fewer."""
     of_scores = _forest(_checked(scores))
     return _trees(of_scores, forest.best_trees(of_scores.forest, min(count, how_many(of_scores.words))))
@@ -158,10 +158,10 @@ def _forest(scores: np.ndarray) -> _OfArcs:
     return _OfArcs(Forest(first, score, left, right), head, word, words)
 
 
-def _trees(of_scores: _OfArcs, choices: np.ndarray) -> Trees:
+def _trees(of_scores: _OfArcs, choices: np.ndarray) -> DependencyTrees:
     """The trees of rows of choices, with their log-probabilities."""
     log_probs = forest.scores_of(of_scores.forest, choices) - forest.log_partition(of_scores.forest)
-    return Trees(_heads(choices, of_scores.head, of_scores.word, of_scores.words), log_probs)
+    return DependencyTrees(_heads(choices, of_scores.head, of_scores.word, of_scores.words), log_probs)
 
 
 @njit(nogil=True)

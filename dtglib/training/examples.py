@@ -107,10 +107,7 @@ class Examples:
     @property
     def summary(self) -> str:
         """The numbers of sentences and positions, and what was left out, in words."""
-        reasons = [f"{count} {reason}" for reason, count in self.excluded.items() if count]
-        named = f" ({shortened(self.too_long)})" if self.too_long else ""
-        left_out = f"; left out: {', '.join(reasons)}{named}" if reasons else ""
-        return f"{len(self)} sentences, {self.lengths.sum()} positions{left_out}"
+        return f"{len(self)} sentences, {self.lengths.sum()} positions{left_out(self.excluded, self.too_long)}"
 
     @cached_property
     def lengths(self) -> np.ndarray:
@@ -146,6 +143,12 @@ class Examples:
     def bias(self, batch: Compiled, device: torch.device) -> Any:
         """The `bias` of a batch; a subclass may make one."""
         return None
+
+
+def left_out(excluded: Counter[str], too_long: Sequence[str]) -> str:
+    """The counts of excluded sentences by reason, and the names of those that are too long, for a summary."""
+    reasons = ", ".join(f"{count} {reason}" for reason, count in excluded.items() if count)
+    return f"; left out: {reasons}{f' ({shortened(too_long)})' if too_long else ''}" if reasons else ""
 
 
 # --- From sentences to sequences ---------------------------------------------------------------------------------

@@ -28,12 +28,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dtglib.basics.errors import UserError, require, shortened
+from dtglib.basics.errors import UserError, require
 from dtglib.basics.shapes import Int
 from dtglib.data.symbols import Symbols
 from dtglib.data.treebank import Sentence, Treebank, trees_only
 from dtglib.data.vocabulary import END, PAD, Vocabulary
 from dtglib.sequences.batches import by_total
+from dtglib.training.examples import left_out
 from dtgpapers.translation.config import TranslationConfig
 from dtgpapers.translation.parallel import source_of
 from dtgpapers.translation.systems import SYSTEMS
@@ -195,10 +196,8 @@ class TranslationExamples:
     def summary(self) -> str:
         """The numbers of pairs, words and symbols, and what was left out, in words."""
         words, written = sum(map(len, self.sources)), int(self.lengths.sum())
-        reasons = [f"{count} {reason}" for reason, count in self.excluded.items() if count]
-        named_ones = f" ({shortened(self.too_long)})" if self.too_long else ""
-        left_out = f"; left out: {', '.join(reasons)}{named_ones}" if reasons else ""
-        return f"{len(self.names)} pairs, {words} words of the source, {written} symbols of the target{left_out}"
+        lengths = f"{words} words of the source, {written} symbols of the target"
+        return f"{len(self.names)} pairs, {lengths}{left_out(self.excluded, self.too_long)}"
 
     @property
     def checksum(self) -> str:

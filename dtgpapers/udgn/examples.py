@@ -26,6 +26,7 @@ from dtglib.data.conllu import TreebankError
 from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import PAD, UNKNOWN, Vocabulary
 from dtglib.sequences.batches import by_total
+from dtglib.training.examples import left_out
 from dtgpapers.udgn.config import MaskedConfig
 from dtgpapers.udgn.masked import MaskedBatch
 from dtgpapers.udgn.words import read
@@ -82,10 +83,8 @@ class MaskedExamples:
     def summary(self) -> str:
         """The numbers of sentences and words, and what was left out, in words."""
         words, unknown = self.lengths.sum(), sum(int((ids == UNKNOWN).sum()) for ids in self.ids)
-        reasons = [f"{count} {reason}" for reason, count in self.excluded.items() if count]
-        named = f" ({shortened(self.too_long)})" if self.too_long else ""
-        left_out = f"; left out: {', '.join(reasons)}{named}" if reasons else ""
-        return f"{len(self)} sentences, {words} words, {100 * unknown / words:.1f} % unknown{left_out}"
+        share = f"{100 * unknown / words:.1f} % unknown"
+        return f"{len(self)} sentences, {words} words, {share}{left_out(self.excluded, self.too_long)}"
 
     @property
     def checksum(self) -> str:

@@ -38,7 +38,7 @@ ITEMS_A_SUITE = 24
 REFERENCE = re.compile(r"\{(\w+)((?: \w+=\w+)*)\}")
 
 
-class MinimalPair(NamedTuple):
+class GeneratedPair(NamedTuple):
     """A minimal pair; both sentences have the words of a treebank."""
 
     good: tuple[str, ...]
@@ -62,7 +62,7 @@ class GeneratedParadigm:
     uid: str
     field: str
     term: str
-    pairs: list[MinimalPair]
+    pairs: list[GeneratedPair]
 
     def as_json_lines(self) -> str:
         """The pairs in BLiMP's format, one pair per line."""
@@ -124,7 +124,7 @@ def minimal_pairs() -> list[GeneratedParadigm]:
     paradigms = []
     for spec in source["pairs"]:
         drawn = fill.items(spec["uid"], spec, {"good": spec["good"], "bad": spec["bad"]}, PAIRS_A_PARADIGM)
-        pairs = [MinimalPair(fill.spell(item["good"]), fill.spell(item["bad"])) for item in drawn]
+        pairs = [GeneratedPair(fill.spell(item["good"]), fill.spell(item["bad"])) for item in drawn]
         paradigms.append(GeneratedParadigm(spec["uid"], spec["field"], spec["term"], pairs))
     return paradigms
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from dtglib.basics.errors import UserError, require, shortened
+from dtglib.basics.errors import UserError, shortened
 from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.network.transformer import Batch, batch_of
@@ -32,6 +32,7 @@ from dtgpapers.gilt.tape import FEATURES, tapes
 from dtgpapers.gilt.tuning.config import TunedConfig
 from dtgpapers.gilt.tuning.prompts import Filled, choice_between, prompt_of
 from dtgpapers.tuning.agreement import correlations, right_labels
+from dtgpapers.tuning.examples import TaskExamples, divided
 from dtgpapers.tuning.tasks import Task
 from dtgpapers.tuning.ways import TaskItem
 
@@ -50,16 +51,13 @@ class AskedBatch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PromptExamples:
+class PromptExamples(TaskExamples):
     """The items of a task as prompts."""
 
+    config: TunedConfig
     sequences: Sequences
-    items: list[TaskItem]
     first: list[tuple[int, ...]]  # the number of the first word of each sentence, by item
     choices: tuple[int, ...]
-    task: Task
-    config: TunedConfig
-    too_long: list[str]  # the names of the items that were left out
 
     @classmethod
     def of(
@@ -77,36 +75,14 @@ class PromptExamples:
             sequences, choices = _with_labels(vocabulary, prompt.labels, filled, items)
         else:
             sequences, choices = tokens(vocabulary, ((one.words, None) for one in filled)), ()
-        fits = np.diff(sequences.starts) <= (longest or np.inf)
-        require(fits.any(), f"{task.name}: no prompt has at most {longest} positions; set longest higher")
-        kept = np.flatnonzero(fits)
-        return cls(
-            _asked_at_the_end(sequences.chosen(kept)),
-            [items[number] for number in kept],
-            [filled[number].first for number in kept],
-            choices,
-            task,
-            config,
-            [item.judged.id for item, fit in zip(items, fits, strict=True) if not fit],
-        )
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the items."""
-        return [item.judged.id for item in self.items]
+        kept, *items_and_others = divided(task, items, np.diff(sequences.starts), longest, "positions")
+        asked, first = _asked_at_the_end(sequences.chosen(kept)), [filled[number].first for number in kept]
+        return cls(task, *items_and_others, config, asked, first, choices)
 
     @property
     def lengths(self) -> np.ndarray:
         """The number of positions of each prompt."""
         return np.diff(self.sequences.starts)
-
-    @property
-    def golds(self) -> Float[np.ndarray, " N"]:
-        """People's scores, or the numbers of their labels."""
-        return np.array([item.judged.gold for item in self.items], np.float32)
 
     @property
     def summary(self) -> str:

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from dtglib.basics.errors import require
 from dtglib.basics.shapes import Float
 from dtglib.data.treebank import Sentence
 from dtglib.data.vocabulary import UNKNOWN, Vocabulary
 from dtglib.sequences.batches import by_total
 from dtgpapers.tuning.agreement import correlations
+from dtgpapers.tuning.examples import TaskExamples, divided
 from dtgpapers.tuning.tasks import Task
 from dtgpapers.tuning.ways import TaskItem
 from dtgpapers.udgn.config import MaskedConfig
@@ -39,13 +39,10 @@ class PairBatch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PairExamples:
+class PairExamples(TaskExamples):
     """The items of a task as pairs of numbered words; held-out ones judge a network by its answers."""
 
-    items: list[TaskItem]
     ids: list[tuple[np.ndarray, np.ndarray]]
-    task: Task
-    too_long: list[str]  # none is
 
     @classmethod
     def of(
@@ -58,32 +55,13 @@ class PairExamples:
     ) -> "PairExamples":
         """All items; those with a sentence of more than `longest` words are left out."""
         ids = [tuple(_ids(vocabulary, words) for words in item.words) for item in items]
-        fits = [max(map(len, pair)) <= (longest or np.inf) for pair in ids]
-        require(any(fits), f"{task.name}: no pair has sentences of at most {longest} words; set longest higher")
-        return cls(
-            [item for item, fit in zip(items, fits, strict=True) if fit],
-            [pair for pair, fit in zip(ids, fits, strict=True) if fit],
-            task,
-            [item.judged.id for item, fit in zip(items, fits, strict=True) if not fit],
-        )
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the pairs."""
-        return [item.judged.id for item in self.items]
+        kept, *items_and_others = divided(task, items, [max(map(len, pair)) for pair in ids], longest, "words")
+        return cls(task, *items_and_others, [ids[number] for number in kept])
 
     @property
     def lengths(self) -> np.ndarray:
         """The number of words of each pair."""
         return np.array([len(first) + len(second) for first, second in self.ids])
-
-    @property
-    def golds(self) -> Float[np.ndarray, " N"]:
-        """People's scores."""
-        return np.array([item.judged.gold for item in self.items], np.float32)
 
     @property
     def summary(self) -> str:

@@ -309,7 +309,7 @@ def test_long_prompts_are_left_out_by_name_and_checksums_know_graphs_and_golds()
     kept = [name for name, length in zip(found.names, found.lengths, strict=True) if length <= limit]
     assert short.names == kept and sorted(short.names + short.too_long) == found.names
     assert f"left out: {len(short.too_long)} too long" in short.summary
-    with pytest.raises(UserError, match="no prompt has at most 3 positions; set longest higher"):
+    with pytest.raises(UserError, match="no item has at most 3 positions; set longest higher"):
         PromptExamples.of(CONFIG, vocabulary("pieces"), STS, items(), 3)
     one, *rest = items()
     other = one._replace(trees=((), one.trees[1]))

@@ -13,6 +13,7 @@ import pytest
 from german_forms import forms
 from german_recogniser import accepts
 from minilang_samples import grammar
+from recogniser import english
 
 from dtglib.basics.errors import UserError
 from dtglib.basics.progress import quiet
@@ -483,7 +484,7 @@ def test_the_challenge_sets_have_200_items_in_both_languages_and_both_orders(sho
         assert all(item.german != item.plain_german for item in items)
         for item in items[:shown]:
             assert accepts(item.german) and accepts(item.plain_german), item
-            assert minilang.english().accepts(item.english) and minilang.english().accepts(item.plain_english), item
+            assert english().accepts(item.english) and english().accepts(item.plain_english), item
 
 
 def test_no_sentence_of_the_challenge_sets_is_in_the_pairs():

@@ -94,7 +94,7 @@ def test_what_is_too_long_is_named():
     out = [f"toy-{number}" for number, words in enumerate(longest) if words > most]
     assert 0 < len(out) < 5 and examples(most).too_long == out
     assert examples(most).summary.endswith(f"left out: {len(out)} too long")
-    with pytest.raises(UserError, match="sts-b: no pair has sentences of at most 1 words"):
+    with pytest.raises(UserError, match="sts-b: no item has at most 1 words"):
         examples(1)
 
 
