@@ -1,15 +1,18 @@
 """How tests let something run, in processes of its own, and how they read what it leaves behind and says."""
 
 import contextlib
+import itertools
 import multiprocessing
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
 import safetensors.torch
 import torch
 from torch import Tensor
@@ -132,3 +135,18 @@ def assert_one_line(capsys, *parts: str) -> None:
     assert line.startswith("dtglib: ")
     for part in parts:
         assert part in line
+
+
+@contextlib.contextmanager
+def interrupted_at(examples: type, number: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Within this block, Ctrl-C comes when the batch of this number is made of some examples."""
+    batch, taken = examples.batch, itertools.count(1)
+
+    def interrupting(*arguments):
+        if next(taken) == number:
+            os.kill(os.getpid(), signal.SIGINT)
+        return batch(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(examples, "batch", interrupting)
+        yield

@@ -1,11 +1,10 @@
 """A model is trained once, and found again by all that it depends on."""
 
 import os
-import signal
 from pathlib import Path
 
 import pytest
-from running import bits, elsewhere, lines, written
+from running import bits, elsewhere, interrupted_at, lines, written
 from toys import TINY
 
 from dtglib.basics.code import RUNNING
@@ -108,16 +107,7 @@ def test_code_that_decides_about_no_weight_gives_the_same_folder(repository, mon
 
 def test_a_training_that_was_stopped_goes_on(repository, monkeypatch):
     longer = settings(repository, epochs=2)
-    batch, taken = Examples.batch, []
-
-    def interrupting(self, numbers, positions, device):
-        taken.append(numbers)
-        if len(taken) == 3:
-            os.kill(os.getpid(), signal.SIGINT)
-        return batch(self, numbers, positions, device)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Examples, "batch", interrupting)
+    with interrupted_at(Examples, 3, monkeypatch), pytest.raises(KeyboardInterrupt):
         trained(longer)
     (stopped,) = (repository / "runs" / "models").iterdir()
     assert read_record(stopped).about["status"] == "interrupted"

@@ -1,15 +1,13 @@
 """A guest needs no edit in the package: toy families are trained, resumed, scored, searched, sampled and judged."""
 
 import itertools
-import os
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from running import WEIGHTS_FILE, lines, tensors
+from running import WEIGHTS_FILE, interrupted_at, lines, tensors
 from toy_families import (
     FIRST_LETTER,
     MOST_MARKS,
@@ -133,16 +131,7 @@ def test_its_rate_follows_its_held_out_losses(folder):
 
 
 def test_a_training_that_is_stopped_and_goes_on_ends_with_the_same_bits(config, folder, tmp_path, monkeypatch):
-    batch, taken = Examples.batch, []
-
-    def interrupting(self, numbers, positions, device):
-        taken.append(numbers)
-        if len(taken) == 9:
-            os.kill(os.getpid(), signal.SIGINT)
-        return batch(self, numbers, positions, device)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Examples, "batch", interrupting)
+    with interrupted_at(Examples, 9, monkeypatch):
         assert main(["train", str(config), "--out", str(tmp_path / "run")]) == 130
     assert main(["train", str(config), "--out", str(tmp_path / "run")]) == 0
     resumed, whole = (tensors(path, WEIGHTS_FILE) for path in (tmp_path / "run", folder))

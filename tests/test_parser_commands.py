@@ -1,11 +1,9 @@
 """From configs to parsers, and from a shell to trees: train-parser, parse and trees, and how they take mistakes."""
 
-import itertools
 import json
 import math
 import os
 import re
-import signal
 import subprocess
 import sys
 from dataclasses import fields, replace
@@ -15,7 +13,7 @@ import pytest
 import trees
 import yaml
 from conftest import slow
-from running import CONFIGS, assert_one_line, lines, raw, written
+from running import CONFIGS, assert_one_line, interrupted_at, lines, raw, written
 from toys import DIFFERENCE, TINY, TINY_PARSER
 
 from dtglib.basics.code import RUNNING
@@ -104,15 +102,7 @@ def test_set_takes_the_place_of_what_the_config_says(tiny, tmp_path):
 
 
 def test_train_parser_that_is_interrupted_goes_on_with_the_same_bits(tiny, tmp_path, monkeypatch, capsys):
-    batch, taken = TreebankExamples.batch, itertools.count(1)
-
-    def interrupting(self, numbers, positions, device):
-        if next(taken) == 2:
-            os.kill(os.getpid(), signal.SIGINT)
-        return batch(self, numbers, positions, device)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(TreebankExamples, "batch", interrupting)
+    with interrupted_at(TreebankExamples, 2, monkeypatch):
         assert command("train-parser", tiny, "--out", tmp_path / "stopped") == 130
     assert_one_line(capsys, "stopped after step", "the same command goes on")
     for name in ("stopped", "whole"):

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import slow
-from running import WEIGHTS_FILE, bits, elsewhere, lines, tensors, wait_for, written
+from running import WEIGHTS_FILE, bits, elsewhere, interrupted_at, lines, tensors, wait_for, written
 from torch import Tensor, nn
 from toys import CONFIG, CPU, TINY, Answering, Bad, Bigrams, Ends, Fragile, Judging, Letters, run
 
@@ -645,15 +645,7 @@ def test_a_command_that_was_killed_goes_on_with_the_same_bits(tiny, tmp_path):
 @pytest.mark.parametrize("model", ["txl-tokens", "dtg"])
 def test_an_interrupted_command_is_one_line_and_status_130_and_goes_on(model, tiny, tmp_path, monkeypatch, capsys):
     arguments = [tiny, "--model", model]
-    batch, taken = Examples.batch, itertools.count(1)
-
-    def interrupting(self, numbers, positions, device):
-        if next(taken) == 5:
-            os.kill(os.getpid(), signal.SIGINT)
-        return batch(self, numbers, positions, device)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Examples, "batch", interrupting)
+    with interrupted_at(Examples, 5, monkeypatch):
         assert command(*arguments, "--out", tmp_path / "stopped") == 130
     (line,) = capsys.readouterr().err.splitlines()
     assert re.fullmatch(r"dtglib: stopped after step \d+ of \d+; the same command goes on", line)
@@ -710,15 +702,7 @@ def test_on_cuda_our_model_trains_compiled_on_packed_rows_and_goes_on_where_it_w
     # Heads of FlexAttention are at least 16 wide.
     wide = ["--set", "width=64", "--set", "train_sentences=400", "--set", "batch_positions=4096", "--set", "epochs=8"]
     arguments = [tiny, *wide, "--set", f"precision={precision}", "--out", tmp_path / "run"]
-    batch, taken = Examples.batch, itertools.count(1)
-
-    def interrupting(self, numbers, positions, device):
-        if next(taken) == 8:
-            os.kill(os.getpid(), signal.SIGINT)
-        return batch(self, numbers, positions, device)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Examples, "batch", interrupting)
+    with interrupted_at(Examples, 8, monkeypatch):
         assert command(*arguments) == 130
     assert command(*arguments) == 0
     dev = [line["nats_per_transition"] for line in lines(tmp_path / "run", "dev")]

@@ -3,15 +3,13 @@ scores and what they are called, and the command that shows its trees."""
 
 import json
 import math
-import os
-import signal
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from running import WEIGHTS_FILE, lines, tensors
+from running import WEIGHTS_FILE, interrupted_at, lines, tensors
 from torch import nn
 
 from dtglib.basics.errors import UserError
@@ -229,16 +227,7 @@ def test_it_is_trained_by_the_loop_of_all_models(folder):
 
 
 def test_a_training_that_is_stopped_and_goes_on_ends_with_the_same_bits(config, folder, tmp_path, monkeypatch):
-    batch, taken = MaskedExamples.batch, []
-
-    def interrupting(self, numbers, positions, device):
-        taken.append(numbers)
-        if len(taken) == 7:
-            os.kill(os.getpid(), signal.SIGINT)
-        return batch(self, numbers, positions, device)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(MaskedExamples, "batch", interrupting)
+    with interrupted_at(MaskedExamples, 7, monkeypatch):
         assert main(["train", str(config), "--out", str(tmp_path / "run")]) == 130
     assert main(["train", str(config), "--out", str(tmp_path / "run")]) == 0
     resumed, whole = (tensors(path, WEIGHTS_FILE) for path in (tmp_path / "run", folder))
