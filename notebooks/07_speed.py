@@ -215,9 +215,10 @@ print(measured("rounding", ["what", "score"]))
 
 # %% [markdown]
 # We accept a thousandth of a nat a word by default, and no more. So a model computes in float32, unless you ask for
-# another one: `dtglib round --model dtg-ud --out my-dtg` writes it with rounded maps, and all commands that only read a
-# model take it. Narrow beams of small models lose by it, because they hand the maps a few rows at a time; wide ones, or
-# many at once, are some 1.15 (*dtg-ud*, 300 within 12 nats) to 1.3 times (*dtg, rounded* in the table above) as fast.
+# another one: `round_maps(load_model("dtg-ud")).save("my-dtg")` writes it with rounded maps, and all commands that only
+# read a model take it. Narrow beams of small models lose by it, because they hand the maps a few rows at a time; wide
+# ones, or many at once, are some 1.15 (*dtg-ud*, 300 within 12 nats) to 1.3 times (*dtg, rounded* in the table above)
+# as fast.
 
 # %% [markdown]
 # These models have random weights, which leave a search undecided. Of a trained one most hypotheses are far behind, and

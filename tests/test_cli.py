@@ -212,7 +212,7 @@ def test_a_corpus_that_lacks_something_is_one_line(corpus, options, complaint, t
 
 def test_a_folder_that_cannot_hold_the_model_is_one_line(tiny, capsys):
     assert main(["train", str(tiny), "--out", str(tiny)]) == 2
-    assert_one_line(capsys, "tiny.yaml", "a file stands where a folder is needed")
+    assert_one_line(capsys, "tiny.yaml: File exists")
 
 
 def test_a_folder_with_another_run_is_refused_with_the_difference(tiny, tmp_path, capsys):

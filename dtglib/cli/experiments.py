@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from dtglib.basics.errors import UserError
 from dtglib.basics.papers import papers
-from dtglib.cli.options import Command, folder, seed
+from dtglib.cli.options import Command, seed
 from dtglib.cli.together import is_first
 
 
@@ -24,7 +24,7 @@ def _evaluate_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--about", nargs="+", default=[], metavar="WHAT", help=about)
     questions = "some of the questions that ablations answer, such as parts (default: all)"
     sub.add_argument("--questions", nargs="+", default=[], metavar="NAME", help=questions)
-    sub.add_argument("--out", required=True, type=folder, metavar="DIR", help="a new folder, such as results/DATE-SIZE")
+    sub.add_argument("--out", required=True, type=Path, metavar="DIR", help="a new folder, such as results/DATE-SIZE")
 
 
 def evaluate(options: argparse.Namespace) -> None:

@@ -6,6 +6,7 @@ A module of commands imports nothing at its top that takes long: `dtglib --help`
 """
 
 import argparse
+import contextlib
 import math
 import os
 import sys
@@ -58,13 +59,13 @@ def add_model(sub: argparse.ArgumentParser) -> None:
     """The option that names a model; see `model_folder`."""
     default = "dtg-ud, or dtg-minilang for what is minilang's"
     what = f"a model's name (`dtglib models`), or the folder of a trained one (default: {default})"
-    sub.add_argument("--model", type=name, metavar="NAME", help=what)
+    sub.add_argument("--model", metavar="NAME", help=what)
 
 
 def add_parser(sub: argparse.ArgumentParser) -> None:
     """The option that names a parser; see `parser_name`."""
     default = "parser-ud, or parser-minilang for what is minilang's"
-    sub.add_argument("--parser", type=name, metavar="NAME", help=f"{PARSER_HELP} (default: {default})")
+    sub.add_argument("--parser", metavar="NAME", help=f"{PARSER_HELP} (default: {default})")
 
 
 def add_beam(sub: argparse._ActionsContainer) -> None:
@@ -101,27 +102,15 @@ def count(text: str) -> int:
 
 def nats(text: str) -> float:
     """An option's value: a finite number that is not negative."""
-    try:
+    with contextlib.suppress(ValueError):
         if 0 <= float(text) < math.inf:
             return float(text)
-    except ValueError:
-        pass
     raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on")
 
 
 def nats_or_none(text: str) -> float | None:
     """An option's value: a number that is not negative, or the word none."""
-    try:
-        return None if text == "none" else nats(text)
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(f"{error}, and not the word none") from None
-
-
-def name(text: str) -> str:
-    """An option's value: a name, or a path."""
-    if not text:
-        raise argparse.ArgumentTypeError("nothing is named; is a variable empty?")
-    return text
+    return None if text == "none" else nats(text)
 
 
 def seed(text: str) -> int:
@@ -129,13 +118,6 @@ def seed(text: str) -> int:
     if not text.isdecimal() or int(text) >= 2**63:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on, or too large")
     return int(text)
-
-
-def folder(text: str) -> Path:
-    """An option's value: a folder, which need not exist yet."""
-    if not text:
-        raise argparse.ArgumentTypeError("no folder is named; is a variable empty?")
-    return Path(text)
 
 
 # ---- From options to what they name

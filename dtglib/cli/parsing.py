@@ -20,7 +20,6 @@ from dtglib.cli.options import (
     add_sentences,
     add_trees,
     in_a_line,
-    name,
     parser_name,
     sentences_of,
 )
@@ -31,7 +30,7 @@ def _parse_options(sub: argparse.ArgumentParser) -> None:
     add_sentences(sub)
     add_parser(sub)
     what = "the file to write: CoNLL-U, or brackets (default: standard output)"
-    sub.add_argument("--out", type=name, metavar="FILE", help=what)
+    sub.add_argument("--out", type=Path, metavar="FILE", help=what)
 
 
 def parse(options: argparse.Namespace) -> None:
@@ -40,33 +39,23 @@ def parse(options: argparse.Namespace) -> None:
     from dtglib.evaluate.tree_forms import form_of
     from dtglib.parsing.parser import load_parser
 
-    out = options.out and _checked(Path(options.out), options.text)
+    if options.out and options.out.exists() and os.path.exists(options.text) and options.out.samefile(options.text):
+        raise UserError(f"--out: {options.out} is what is to be parsed; name another file")
     sentences = sentences_of(options)
     parser = load_parser(parser_name(options, options.text))
     form = form_of(parser.fills)
     parsed = parser.parse(sentences)
     text = "".join(map(form.written, parsed))
-    if out and is_first():
-        with write_atomically(out) as file:
+    if options.out and is_first():
+        with write_atomically(options.out) as file:
             file.write(text)
-        print(f"{out}: {len(parsed)} sentences, {sum(len(sentence.words) for sentence in parsed)} words")
+        print(f"{options.out}: {len(parsed)} sentences, {sum(len(sentence.words) for sentence in parsed)} words")
     else:
         print(text, end="")
     with_trees = [pair for pair in zip(sentences, parsed, strict=True) if form.has_tree(pair[0])]
     if with_trees:
         for told in form.agreement(*zip(*with_trees, strict=True)):
-            print(told, file=sys.stdout if out else sys.stderr)
-
-
-def _checked(out: Path, text: str) -> Path:
-    """The file to write, which must not be one that is read."""
-    if out.is_dir():
-        raise UserError(f"--out: {out} is a folder; name a file in it")
-    if out.exists() and os.path.exists(text):
-        source = Path(text)
-        if out.samefile(source) or (source.is_dir() and out.parent.samefile(source)):
-            raise UserError(f"--out: {out} is what is to be parsed; name another file")
-    return out
+            print(told, file=sys.stdout if options.out else sys.stderr)
 
 
 def _trees_options(sub: argparse.ArgumentParser) -> None:

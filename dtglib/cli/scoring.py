@@ -8,7 +8,6 @@ dtglib sample -n 5                              sentences with their trees, draw
 import argparse
 import json
 import math
-import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -29,7 +28,6 @@ from dtglib.cli.options import (
     finite,
     in_a_line,
     model_folder,
-    name,
     parser_name,
     print_table,
     require_searched,
@@ -122,7 +120,7 @@ def _surprisal_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--pieces", action="store_true", help="a row a piece instead of a row a word")
     picture = "instead of a table, a picture of a sentence: surprisals, the best tree so far, what the model can see"
     form = sub.add_mutually_exclusive_group()
-    form.add_argument("--picture", type=name, metavar="FILE.svg", help=picture)
+    form.add_argument("--picture", type=Path, metavar="FILE.svg", help=picture)
     add_json(form)
 
 
@@ -154,13 +152,8 @@ def surprisal(options: argparse.Namespace) -> None:
 
 
 def _check_picture(options: argparse.Namespace, sentences: int) -> None:
-    path = Path(options.picture)
     require(sentences == 1, f"--picture draws one sentence, and here are {sentences}; add --sentences 1")
-    require(path.suffix == ".svg", f"--picture {path}: it is an SVG; let its name end in .svg")
-    require(not path.is_dir(), f"--picture: {path} is a folder; name a file in it")
-    require(
-        os.access(path.parent, os.W_OK), f"--picture: nothing can be written into {path.parent}; name another folder"
-    )
+    require(options.picture.suffix == ".svg", f"--picture {options.picture}: it is an SVG; let its name end in .svg")
 
 
 def _draw(options: argparse.Namespace, model: Any, words: Sequence[str]) -> None:
@@ -174,7 +167,7 @@ def _draw(options: argparse.Namespace, model: Any, words: Sequence[str]) -> None
         read = [moment._replace(heads=[]) for moment in read]
     scaled = [moment._replace(surprisal=moment.surprisal * UNITS[options.unit]) for moment in read]
     if is_first():
-        with write_atomically(Path(options.picture)) as file:
+        with write_atomically(options.picture) as file:
             file.write(draw_reading(words, scaled, options.unit)._repr_svg_())
     print(f"{options.picture}: {' '.join(words)}")
 

@@ -69,8 +69,6 @@ def _structure_named(name: str) -> "Callable[[str, Sequence[int] | None], Descri
 
 
 def _write_picture(seen: "Described", path: Path, title: str) -> None:
-    if path.is_dir():
-        raise UserError(f"--svg: {path} is a folder; name a file in it")
     from dtglib.basics.files import write_atomically
     from dtglib.pictures.plot import draw_mask
 

@@ -8,6 +8,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from dtglib.cli.options import (
@@ -17,9 +18,7 @@ from dtglib.cli.options import (
     add_model,
     add_trees,
     finite,
-    folder,
     model_folder,
-    name,
     print_table,
     require_searched,
     say_that_no_parser_is_asked,
@@ -74,7 +73,7 @@ def _blimp_options(sub: argparse.ArgumentParser) -> None:
     add_model(sub)
     sub.add_argument("--fraction", type=float, default=1.0, metavar="F", help="of the pairs: 0.1 takes each tenth")
     parser = f"{PARSER_HELP}; its trees are summed over instead of a beam search"
-    sub.add_argument("--parser", type=name, metavar="NAME", help=parser)
+    sub.add_argument("--parser", metavar="NAME", help=parser)
     add_trees(sub)
     add_beam(sub)
     _add_report(sub)
@@ -126,7 +125,7 @@ def _tested(path: str | None, public: str) -> str | None:
 
 
 def _add_report(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--out", type=folder, metavar="DIR", help="write report.json and all tables (CSV) there, too")
+    sub.add_argument("--out", type=Path, metavar="DIR", help="write report.json and all tables (CSV) there, too")
     sub.add_argument("--json", action="store_true", help="one JSON object instead of tables")
 
 

@@ -5,14 +5,15 @@ dtglib train-parser configs/parsers/strong.yaml --out DIR          or spans.yaml
 """
 
 import argparse
+from pathlib import Path
 
-from dtglib.cli.options import Command, add_settings, folder
+from dtglib.cli.options import Command, add_settings
 
 
 def _train_options(sub: argparse.ArgumentParser) -> None:
     add_settings(sub, "configs/mini.yaml")
     sub.add_argument("--model", metavar="NAME", help="dtg, txl-tokens, ...; a family of your own as module:NAME")
-    sub.add_argument("--out", required=True, type=folder, metavar="DIR", help="the folder for the model and its record")
+    sub.add_argument("--out", required=True, type=Path, metavar="DIR", help="the folder for the model and its record")
 
 
 def train(options: argparse.Namespace) -> None:
@@ -44,9 +45,7 @@ def _a(noun: str) -> str:
 
 def _train_parser_options(sub: argparse.ArgumentParser) -> None:
     add_settings(sub, "configs/parsers/strong.yaml")
-    sub.add_argument(
-        "--out", required=True, type=folder, metavar="DIR", help="the folder for the parser and its record"
-    )
+    sub.add_argument("--out", required=True, type=Path, metavar="DIR", help="the folder for the parser and its record")
 
 
 def train_parser(options: argparse.Namespace) -> None:

@@ -1,6 +1,6 @@
 """Linear maps in bfloat16, for trained models, on machines with units for it (AMX, GPUs).
 
-    network = round_maps(load_model("dtg-ud"))             `dtglib round --model dtg-ud --out my-dtg` writes it
+    round_maps(load_model("dtg-ud")).save("my-dtg")
     load_model("my-dtg")                                   its model.yaml says so: linear_maps: bfloat16
 
 More than half of the time of a search is spent in the linear maps of the layers. Their weights are converted once

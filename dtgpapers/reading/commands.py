@@ -5,17 +5,18 @@ dtglib reading --models dtg-ud txl-tokens-ud    how well their surprisals, entro
 
 import argparse
 import json
+from pathlib import Path
 
-from dtglib.cli.options import Command, add_beam, add_json, finite, folder, model_folder, name, print_table, widths_from
+from dtglib.cli.options import Command, add_beam, add_json, finite, model_folder, print_table, widths_from
 from dtglib.cli.together import is_first
 
 
 def _options(sub: argparse.ArgumentParser) -> None:
     models = "names of models (`dtglib models`), or folders of trained ones (default: dtg-ud)"
-    sub.add_argument("--models", nargs="+", type=name, default=["dtg-ud"], metavar="NAME", help=models)
+    sub.add_argument("--models", nargs="+", default=["dtg-ud"], metavar="NAME", help=models)
     add_beam(sub)
     add_json(sub)
-    sub.add_argument("--out", type=folder, metavar="DIR", help="write a record there: a new folder")
+    sub.add_argument("--out", type=Path, metavar="DIR", help="write a record there: a new folder")
 
 
 def reading(options: argparse.Namespace) -> None:

@@ -19,7 +19,6 @@ from dtglib.cli.options import (
     count,
     in_a_line,
     model_folder,
-    name,
     nats,
     print_table,
     sentences_of,
@@ -48,7 +47,7 @@ def beam_from(options: argparse.Namespace) -> "TranslationBeam":
 def _translate_options(sub: argparse.ArgumentParser) -> None:
     add_sentences(sub)
     what = "a translator: its name (`dtglib models`), or the folder of a trained one (default: translator-minilang)"
-    sub.add_argument("--model", type=name, metavar="NAME", help=what)
+    sub.add_argument("--model", metavar="NAME", help=what)
     sub.add_argument("--trees", action="store_true", help="with the tree of each translation, as the model wrote it")
     add_search(sub)
     add_json(sub)
@@ -94,7 +93,7 @@ def _challenge_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("name", nargs="?", metavar="SET", help="a set (default: the names of all, with their sizes)")
     sub.add_argument("--items", type=count, metavar="N", help="the first N items (default: all)")
     what = "a translator; print how many items of each set it masters, and of particles and the like by distance"
-    sub.add_argument("--model", type=name, metavar="NAME", help=what)
+    sub.add_argument("--model", metavar="NAME", help=what)
     add_search(sub)
     add_json(sub)
 
@@ -153,7 +152,7 @@ def _rounded(row: dict[str, object]) -> dict[str, object]:
 
 def _compare_options(sub: argparse.ArgumentParser) -> None:
     what = "translators; the first is the one that the others are compared with"
-    sub.add_argument("models", nargs="+", type=name, metavar="NAME", help=what)
+    sub.add_argument("models", nargs="+", metavar="NAME", help=what)
     corpora = "corpora of pairs, such as minilang:de-en or NAME:de-en for NAME.de and NAME.en"
     sub.add_argument("--on", nargs="+", required=True, metavar="CORPUS", help=corpora)
     sub.add_argument("--split", metavar="NAME", help="the part of each corpus: train, dev or test")

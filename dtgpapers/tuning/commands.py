@@ -6,22 +6,23 @@ dtglib tune configs/tuning/udgn.yaml --model my-udgn --task sts-b --also sick st
 
 import argparse
 import sys
+from pathlib import Path
 
-from dtglib.cli.options import Command, add_settings, folder, name, print_table, seed
+from dtglib.cli.options import Command, add_settings, print_table, seed
 
 
 def _options(sub: argparse.ArgumentParser) -> None:
     add_settings(sub, "configs/tuning/small.yaml")
     model = "the trained model: its name (`dtglib models`), or its folder"
-    sub.add_argument("--model", required=True, type=name, metavar="NAME", help=model)
-    sub.add_argument("--task", required=True, type=name, metavar="TASK", help="sts-b, sick, sst-2, mrpc or rte")
+    sub.add_argument("--model", required=True, metavar="NAME", help=model)
+    sub.add_argument("--task", required=True, metavar="TASK", help="sts-b, sick, sst-2, mrpc or rte")
     also = "other tasks of the same kind, whose test parts are answered by the networks that are tuned for TASK"
-    sub.add_argument("--also", nargs="+", type=name, default=[], metavar="TASK", help=also)
+    sub.add_argument("--also", nargs="+", default=[], metavar="TASK", help=also)
     graphs = "a trained GiLT, which finds the graphs of the sentences; without it only plain tuning is tried"
-    sub.add_argument("--graphs", type=name, metavar="NAME", help=graphs)
+    sub.add_argument("--graphs", metavar="NAME", help=graphs)
     sub.add_argument("--seeds", nargs="+", type=seed, default=[1], metavar="N", help="one or more (default: 1)")
     out = "a new folder for the record, such as results/DATE-tuning"
-    sub.add_argument("--out", required=True, type=folder, metavar="DIR", help=out)
+    sub.add_argument("--out", required=True, type=Path, metavar="DIR", help=out)
 
 
 def tune(options: argparse.Namespace) -> None:

@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from dtglib.basics.errors import UserError, require
-from dtglib.cli.options import Command, add_json, add_sentences, count, model_folder, name, print_table, sentences_of
+from dtglib.cli.options import Command, add_json, add_sentences, count, model_folder, print_table, sentences_of
 
 
 def _options(sub: argparse.ArgumentParser) -> None:
     add_sentences(sub)
     what = "a folder of a trained model that finds trees by itself, such as udgn"
-    sub.add_argument("--model", type=name, required=True, metavar="NAME", help=what)
+    sub.add_argument("--model", required=True, metavar="NAME", help=what)
     decoding = "the best tree, the best projective one, or the best head of each word, no tree (default: tree)"
     sub.add_argument("--decode", choices=("tree", "projective", "argmax"), default="tree", help=decoding)
     sub.add_argument("--labels", type=count, metavar="N", help="correlate attention heads with the N commonest labels")
-    sub.add_argument("--out", type=name, metavar="FILE", help="write the sentences as read, with these trees (CoNLL-U)")
+    sub.add_argument("--out", metavar="FILE", help="write the sentences as read, with these trees (CoNLL-U)")
     add_json(sub)
 
 
