@@ -36,7 +36,6 @@ from dtglib.data.corpora import UD_ENGLISH, load, ud_treebanks
 from dtglib.data.treebank import Sentence, trees_only
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.pictures import plot
-from dtglib.pictures.widgets import explore
 from dtglib.runs.prepare import read_part
 from dtglib.runs.settings import read_size
 from dtglib.sequences.compile import Arcs, compile_trees
@@ -134,11 +133,11 @@ same = oracle(SYSTEMS["arc-standard"], heads) == oracle(SYSTEMS["arc-hybrid"], h
 print("arc-standard and arc-hybrid write the same:", same)
 
 # %% [markdown]
-# In JupyterLab there are fields below for another sentence and another system; elsewhere, change the cell that names
-# the words.
+# **Your sentence.** Change the words, the heads or the system, and run the cell.
 
 # %%
-explore(lambda system, words, heads: steps(SYSTEMS[system], words, heads), words, heads, "arc-swift")
+my_words, my_heads, my_system = ["There", "is", "a", "difference"], (2, 0, 4, 2), "arc-swift"
+steps(SYSTEMS[my_system], my_words, my_heads)
 
 # %% [markdown]
 # ## Where arc-eager and arc-swift part

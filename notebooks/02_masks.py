@@ -38,7 +38,6 @@ from dtglib.data.corpora import load, ud_treebanks
 from dtglib.data.treebank import Sentence, trees_only
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.pictures import plot
-from dtglib.pictures.widgets import explore
 from dtglib.runs.settings import read_size
 from dtglib.sequences.batches import pad
 from dtglib.sequences.compile import compile_trees
@@ -160,11 +159,11 @@ plot.draw_mask(show_in_a_row("arc-standard", words, heads), "There is a differen
 # %% [markdown]
 # ## Any other sentence
 #
-# In JupyterLab there are fields below for another sentence, tree and system, and the mask follows; elsewhere, change
-# what the cell names.
+# **Your sentence.** Change the words, the heads or the system, and run the cell.
 
 # %%
-explore(lambda system, words, heads: plot.draw_mask(show(system, words, heads), system), words, heads)
+my_words, my_heads, my_system = ["There", "is", "a", "difference"], (2, 0, 4, 2), "arc-standard"
+plot.draw_mask(show(my_system, my_words, my_heads), my_system)
 
 # %% [markdown]
 # ## Words in several pieces

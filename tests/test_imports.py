@@ -58,8 +58,9 @@ def test_the_modules_of_a_room_do_not_import_one_another_in_a_circle(room):
     assert left == {}
 
 
-# Which other folders of dtgpapers a paper imports: Pushdown Layers read the same brackets, and two papers tune models.
-SHARED = {"pushdown": {"constituency"}, "gilt": {"tuning"}, "udgn": {"tuning"}}
+# The other folders of dtgpapers that a paper imports. Pushdown Layers read the same brackets; `decisions` and `tuning`
+# are shared parts, not papers.
+SHARED = {"pushdown": {"constituency", "decisions"}, "gilt": {"decisions", "tuning"}, "udgn": {"tuning"}}
 PAPERS = sorted(path.name for path in (PACKAGE.parent / "dtgpapers").iterdir() if (path / "__init__.py").exists())
 
 

@@ -1,4 +1,4 @@
-"""The only room that draws: trees, masks, curves and bars, and the input fields of notebooks.
+"""The only room that draws: trees, masks, curves and bars.
 In: sentences, structures, tables of numbers. Out: a `Picture`, which a notebook shows and `save` writes as SVG.
 Read first: plot.py.
 """

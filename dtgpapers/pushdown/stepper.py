@@ -19,12 +19,12 @@ from torch import Tensor
 
 from dtglib.basics.jit import njit
 from dtglib.basics.shapes import Bool, Float, Int
-from dtglib.decode.decision_stepper import DecisionStepper
 from dtglib.decode.sequence_stepper import Hypotheses
 from dtglib.decode.stack_rows import Cache, Looks, read_position
 from dtglib.network.transformer import Transformer
 from dtglib.sequences.columns import NOTHING
 from dtglib.transitions.protocol import OPEN
+from dtgpapers.decisions.stepper import DecisionStepper
 from dtgpapers.pushdown.tape import MOST_BESIDE, attach, attachments_of, last_of
 
 
