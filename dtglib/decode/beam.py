@@ -212,35 +212,35 @@ def walk(stepper: Stepper, trie: Beginnings, widths: Widths) -> Iterator[LevelTa
         place = np.repeat(np.arange(len(rows)), list(map(len, rows)))
         beam = through.of(stepper, np.concatenate(rows))._replace(place=place)
         bounded = widths if widths.transitions is not None else widths._replace(transitions=stepper.most_silent(words))
-        arrival = _until(stepper, beam, Wanted.of(level.pieces, 0), bounded)
+        arrival = _until(stepper, beam, NextSymbols.of(level.pieces, 0), bounded)
         through, log_prefix = _through(stepper, level.pieces, arrival.beam, bounded)
         yield LevelTaken(level.pieces, log_prefix, arrival, through)
 
 
-class Wanted(NamedTuple):
+class NextSymbols(NamedTuple):
     """The next symbol at each place."""
 
     symbol: np.ndarray
     ends_word: np.ndarray  # true if the hypotheses that have taken it are pruned to the word beam; not at the end
 
     @classmethod
-    def of(cls, words: Sequence[tuple[int, ...]], piece: int) -> "Wanted":
+    def of(cls, words: Sequence[tuple[int, ...]], piece: int) -> "NextSymbols":
         """This piece of each word, or its last one if it has fewer; <pad> where nothing is taken."""
         symbols = [pieces[min(piece, len(pieces) - 1)] if pieces else PAD for pieces in words]
         ends_word = [len(pieces) <= piece + 1 and pieces != (END,) for pieces in words]
         return cls(np.array(symbols), np.array(ends_word))
 
 
-def _until(stepper: Stepper, beam: Beam, wanted: Wanted, widths: Widths, others: Sequence[Any] = ()) -> Arrival:
-    """The hypotheses that take the wanted symbol of their place next, with its log-probability added.
+def _until(stepper: Stepper, beam: Beam, following: NextSymbols, widths: Widths, others: Sequence[Any] = ()) -> Arrival:
+    """The hypotheses that take the next symbol of their place, with its log-probability added.
 
-    Where <pad> is wanted, nothing is taken, and only log_over is computed. `others` are states that are needed later.
+    Where it is <pad>, nothing is taken, and only log_over is computed. `others` are states that are needed later.
     """
-    arrived, live, ending = [], beam, Ending(len(wanted.symbol))
-    best = np.full(len(wanted.symbol), -np.inf)  # the best log p at each place of what has arrived
+    arrived, live, ending = [], beam, Ending(len(following.symbol))
+    best = np.full(len(following.symbol), -np.inf)  # the best log p at each place of what has arrived
     for step in itertools.count():
         # One column for each silent symbol, and the last one for the wanted symbol.
-        wants = wanted.symbol[live.place]
+        wants = following.symbol[live.place]
         symbols = np.column_stack([np.tile(stepper.silent, (len(wants), 1)), wants])
         log_p, of_kinds = (log_p + live.log_p[:, None] for log_p in log_probs_of(stepper, live.state, symbols))
         silent = log_p[:, :-1]
@@ -258,7 +258,7 @@ def _until(stepper: Stepper, beam: Beam, wanted: Wanted, widths: Widths, others:
         arrived.append(live.of(stepper, row[rows])._replace(log_p=value[rows]))
         any_word = np.where(wants == END, of_kinds[:, 2], of_kinds[:, 1])
         np.logaddexp.at(ending.before, place[rows], any_word[row[rows]])
-        (rows,) = np.nonzero(keep & ~arrives & (value > too_little(arrived, wanted, widths)[place]))
+        (rows,) = np.nonzero(keep & ~arrives & (value > too_little(arrived, following, widths)[place]))
         if not len(rows):
             break
         waiting = [*others, *(beam.state for beam in arrived)]
@@ -326,8 +326,8 @@ def _through(
         over.append(beam.of(stepper, np.flatnonzero(is_over)))
         beam = beam.of(stepper, np.flatnonzero(~is_over))
         if stepper.in_words and len(beam.place):
-            wanted = Wanted.of(words, piece + 1)
-            beam = _until(stepper, beam, wanted, widths, [others.state for others in over]).beam
+            following = NextSymbols.of(words, piece + 1)
+            beam = _until(stepper, beam, following, widths, [others.state for others in over]).beam
             continue
         symbols = np.array([words[place][piece + 1] for place in beam.place], np.int64)
         beam = beam._replace(log_p=beam.log_p + log_probs_of(stepper, beam.state, symbols[:, None])[0][:, 0])
@@ -335,7 +335,7 @@ def _through(
     return together(stepper, [*over, beam]), log_prefix
 
 
-def too_little(arrived: Sequence[Beam], wanted: Wanted, widths: Widths) -> np.ndarray:
+def too_little(arrived: Sequence[Beam], following: NextSymbols, widths: Widths) -> np.ndarray:
     """A bound for each place: a hypothesis that has not arrived and whose log p is below it cannot change the result.
 
     All its continuations together are no more probable than the hypothesis itself. So it changes nothing if the word
@@ -343,9 +343,9 @@ def too_little(arrived: Sequence[Beam], wanted: Wanted, widths: Widths) -> np.nd
     those that have arrived may still change.
     """
     place, log_p = (np.concatenate(column) for column in zip(*(beam[1:] for beam in arrived), strict=True))
-    order, places = np.lexsort((-log_p, place)), np.arange(len(wanted.symbol))
+    order, places = np.lexsort((-log_p, place)), np.arange(len(following.symbol))
     first = np.searchsorted(place[order], [*places, len(places)])
-    is_full = wanted.ends_word & (np.diff(first) >= widths.word_beam_width)
+    is_full = following.ends_word & (np.diff(first) >= widths.word_beam_width)
     total, worst = np.full((2, len(places)), -np.inf)
     np.logaddexp.at(total, place, log_p)
     worst[is_full] = log_p[order[first[:-1][is_full] + widths.word_beam_width - 1]]

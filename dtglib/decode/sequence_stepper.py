@@ -102,10 +102,10 @@ class SequenceStepper(ABC):
     @torch.no_grad()
     def init(self, most_words: int) -> Hypotheses:
         """The beginning of every sentence of at most so many words, as one row."""
-        one = np.ones(1, np.int32)
+        single = np.ones(1, np.int32)
         cache = first_cache(self.pool.free([], 1))
         looks = Looks(
-            token=ROOT * one, arc=NOTHING * one, slot=cache.slot[:, 0], count=one, seen=cache.slot,
+            token=ROOT * single, arc=NOTHING * single, slot=cache.slot[:, 0], count=single, seen=cache.slot,
             relpos=np.zeros((1, 1), np.int32), facts=np.zeros((1, 1, self.facts), np.int32),
         )  # fmt: skip
         # Without room for another word, none would be legal.

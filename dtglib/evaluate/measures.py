@@ -25,8 +25,8 @@ class Measure(NamedTuple):
 
 
 def _perplexity(line: Line) -> float | None:
-    wanted = line["part"] == "perplexity" and line["parser"] != "weak"
-    return line["per word"] if wanted else None
+    is_counted = line["part"] == "perplexity" and line["parser"] != "weak"
+    return line["per word"] if is_counted else None
 
 
 def _pairs(line: Line) -> float | None:
@@ -35,13 +35,13 @@ def _pairs(line: Line) -> float | None:
 
 def _suites(line: Line) -> float | None:
     """The primary average: over the circuits of all suites, of which there are more than Hu et al. report."""
-    wanted = line["part"] == "averages of suites" and line["average"] in PRIMARY
-    return 100 * line["score"] if wanted else None
+    is_counted = line["part"] == "averages of suites" and line["average"] in PRIMARY
+    return 100 * line["score"] if is_counted else None
 
 
 def _reranked(line: Line) -> float | None:
-    wanted = line["part"] == "reranking" and line["parser"] == "strong"
-    return 100 * line["UAS"] if wanted else None
+    is_counted = line["part"] == "reranking" and line["parser"] == "strong"
+    return 100 * line["UAS"] if is_counted else None
 
 
 def _none(line: Line) -> None:

@@ -45,13 +45,13 @@ def orderings(values: pd.DataFrame, said: Sequence[Order] = OF_DTG) -> pd.DataFr
     )
 
 
-def differences(values: pd.DataFrame, asked: Sequence[Order]) -> pd.DataFrame:
+def differences(values: pd.DataFrame, orders: Sequence[Order]) -> pd.DataFrame:
     """By how much the first system is better than the second (or worse, if negative), over the seeds that both have.
 
     p is from a two-sided paired t test over the seeds; it is missing for one seed, and if all differences are equal.
     """
     rows, low = [], {measure.name for measure in measures() if measure.less_is_better}
-    for question, measure, first, second in asked:
+    for question, measure, first, second in orders:
         sign = -1 if measure in low else 1
         of_measure = values[(values["question"] == question) & (values["measure"] == measure)]
         for (corpus, size), mine in of_measure.groupby(["corpus", "size"], sort=False):
@@ -85,8 +85,8 @@ def in_words(rows: pd.DataFrame) -> list[str]:
 def _sentence(row: dict[str, Any]) -> str:
     verdict = "holds" if row["holds"] else "does not hold"
     (digits,) = (measure.digits for measure in measures() if measure.name == row["measure"])
-    found = f"{row['measure']}, {row['the paper says']}: {verdict} on {row['corpus']}, by {abs(row['by']):.{digits}f}"
+    result = f"{row['measure']}, {row['the paper says']}: {verdict} on {row['corpus']}, by {abs(row['by']):.{digits}f}"
     if pd.isna(row["p"]):
-        return f"{found}; {'one seed' if row['seeds'] == 1 else 'no spread'}, so it is not tested."
+        return f"{result}; {'one seed' if row['seeds'] == 1 else 'no spread'}, so it is not tested."
     chance = "significantly" if row["p"] < SIGNIFICANT else "not significantly"
-    return f"{found}, {chance} over {row['seeds']} seeds (paired t test, p = {row['p']:.3f})."
+    return f"{result}, {chance} over {row['seeds']} seeds (paired t test, p = {row['p']:.3f})."

@@ -27,7 +27,7 @@ class ByBeam(NamedTuple):
         return self.widths.at_once
 
     def log_probs(self, model: Searchable) -> Callable[[Sequence[Words]], Iterable[float]]:
-        return lambda sentences: (found.log_prob for found in in_parts(search, model, sentences, self.widths))
+        return lambda sentences: (result.log_prob for result in in_parts(search, model, sentences, self.widths))
 
 
 class ByTrees(NamedTuple):
@@ -52,9 +52,9 @@ class ByTrees(NamedTuple):
                 METHODS[self.method](trees, self.trees, np.random.default_rng([self.seed, *known]))
                 for known, trees in zip(different, parser.distributions(list(different.values())), strict=True)
             )
-            trees = (model.reading.trees_of(model.vocabulary, one) for one in proposed)
+            trees = (model.reading.trees_of(model.vocabulary, chosen) for chosen in proposed)
             scores = score_many(model, zip(different.values(), trees, strict=True))
-            found = dict(zip(different, (scored.bound for scored in scores), strict=True))
-            return [found[known] for known in ids]
+            bound_of = dict(zip(different, (scored.bound for scored in scores), strict=True))
+            return [bound_of[known] for known in ids]
 
         return bounds

@@ -67,16 +67,16 @@ class Processes(NamedTuple):
         """
         if self.count == 1:
             return compute()
-        found = [None, ""]
+        result = [None, ""]
         if self.is_first:
             try:
-                found[0] = compute()
+                result[0] = compute()
             except UserError as error:
-                found[1] = str(error)
-        distributed.broadcast_object_list(found, 0, _patient(distributed.group.WORLD))
-        if found[1]:
-            raise UserError(found[1])
-        return found[0]
+                result[1] = str(error)
+        distributed.broadcast_object_list(result, 0, _patient(distributed.group.WORLD))
+        if result[1]:
+            raise UserError(result[1])
+        return result[0]
 
     def wait(self) -> None:
         """Wait for all processes, for as long as it takes, unless one of them ends."""

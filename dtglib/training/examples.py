@@ -93,13 +93,13 @@ class Examples:
         """
         compiled = partial(_compiled, reading, vocabulary, longest)
         if isinstance(treebank.sentences, Streamed):
-            found = _stored(compiled, treebank.sentences)
+            part = _stored(compiled, treebank.sentences)
         else:
             has_heads = any(sentence.heads is not None for sentence in treebank.sentences)
-            found = compiled(trees_only(treebank) if has_heads else treebank)
-        if not len(found.sequences):
-            raise UserError(_why_nothing(model, found.excluded, longest))
-        return cls(*found)
+            part = compiled(trees_only(treebank) if has_heads else treebank)
+        if not len(part.sequences):
+            raise UserError(_why_nothing(model, part.excluded, longest))
+        return cls(*part)
 
     def __len__(self) -> int:
         return len(self.sequences)

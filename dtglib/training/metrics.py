@@ -48,11 +48,11 @@ class Tally:
         """A description of the first batch whose loss or gradient is not finite; empty if there is none."""
         for taken in self._batches:
             # A loss may be finite although its gradient is not.
-            found = {"loss": taken.nats.item(), "gradient": self._norms[taken.step].item()}
-            if odd := [what for what, value in found.items() if not math.isfinite(value)]:
+            values = {"loss": taken.nats.item(), "gradient": self._norms[taken.step].item()}
+            if odd := [what for what, value in values.items() if not math.isfinite(value)]:
                 sentences = shortened([repr(names[number]) for number in taken.sentences])
                 batch = f"the {len(taken.sentences)} sentences {sentences}"
-                return f"the {odd[0]} of step {taken.step + 1} is {found[odd[0]]}, in the batch of {batch}"
+                return f"the {odd[0]} of step {taken.step + 1} is {values[odd[0]]}, in the batch of {batch}"
         return ""
 
     def line(self, ours: Processes) -> dict[str, float]:
@@ -77,9 +77,9 @@ def per_event(batches: Sequence[Mapping[str, LossPart]], ours: Processes) -> dic
     """`{"nats_per_transition": ...}` for every part of a loss, over the batches of all processes."""
     # A process without a batch gets the names from another one.
     names = ours.any_of("\n".join(batches[0] if batches else ())).splitlines()
-    found = {}
+    means = {}
     for name in names:
         mine = [parts[name] for parts in batches]
         nats, events = ours.total([sum(part.nats.item() for part in mine), sum(part.events for part in mine)])
-        found[f"nats_per_{name}"] = nats / events if events else math.nan
-    return found
+        means[f"nats_per_{name}"] = nats / events if events else math.nan
+    return means
