@@ -4,7 +4,7 @@
 
 Random projective trees of 25 words, a piece a word, in each system. Beside the speed stand the bytes of a sentence's
 vectors, and how many times more a T x T mask (a byte a cell) and relative positions (four bytes) would take. Then come
-batches of 64, the literal stack simulation of naive.py for scale, and all projective trees of UD English train.
+batches of 64, and all projective trees of UD English train.
 """
 
 import random
@@ -18,8 +18,7 @@ from dtglib.data.vocabulary import Vocabulary
 from dtglib.sequences.batches import pad
 from dtglib.sequences.columns import Sequences
 from dtglib.sequences.compile import Arcs, compile_arrays, compile_trees
-from dtglib.sequences.naive import simulate
-from dtglib.transitions import SYSTEMS, oracle
+from dtglib.transitions import SYSTEMS
 
 SENTENCES, WORDS = 20_000, 25
 
@@ -40,9 +39,7 @@ def main() -> None:
             stored = sum(column.nbytes for column in sequences.vectors) / SENTENCES
             more = {"positions": length, "bytes": stored, "times_smaller": 5 * length**2 / stored}
             report(f"{name}: oracle and compile", SENTENCES, compile_all, **more)
-            some = [oracle(system, tree) for tree in trees[:50]]
             report(f"{name}: pad into batches of 64", SENTENCES, lambda q=sequences: pad_all(q))
-            report(f"{name}: naive", 50, lambda n=name, s=some: [simulate(n, actions, [1] * WORDS) for actions in s])
         if not ud_folder().is_dir():
             print("UD English is not at hand (make data): what needs it is not measured")
             return

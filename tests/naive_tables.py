@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dtglib.sequences.naive import Input, Naive
+from naive import Input, Naive
+
 from dtglib.transitions import Action, Kind
 
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from naive import Input, simulate
 from running import PACKAGE
 from scalar_systems import Tokens, legal, oracle, step, take
 from torch import Tensor
@@ -28,7 +29,6 @@ from dtglib.data.vocabulary import END, PAD, ROOT, Vocabulary
 from dtglib.network.output import Legal
 from dtglib.network.transformer import Batch, Transformer
 from dtglib.sequences.columns import NOTHING
-from dtglib.sequences.naive import Input, simulate
 from dtglib.sequences.structure import Structure
 from dtglib.transitions import START, SYSTEMS, Action, Kind, State
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE, MAY_POP

@@ -6,10 +6,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from naive import COMPOSE, STACK, Naive, simulate
 from naive_tables import as_grid, as_table, table_rows
 from scalar_systems import legal, oracle, step, take, visible
 
-from dtglib.sequences.naive import COMPOSE, STACK, Naive, simulate
 from dtglib.transitions import START, SYSTEMS, Action, Kind, State
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -10,13 +10,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import Naive, simulate
 from torch.nn.attention.flex_attention import flex_attention
 from toys import Sentence, compiled, in_every_system, random_sentences, small_sentences
 from trees import THERE_IS_A_DIFFERENCE, projective_trees
 
 from dtglib.sequences.batches import pack, pad
 from dtglib.sequences.columns import COMPOSE, NOTHING, STACK, Compiled
-from dtglib.sequences.naive import Naive, simulate
 from dtglib.sequences.structure import BLOCK, Structure, Vectors, blocks, dense, flex, vectors_of
 from dtglib.transitions import SYSTEMS, Action, Kind, oracle
 

@@ -2,8 +2,8 @@
 
 `dense` evaluates the two formulas for all pairs of positions, O(T^2). `flex` gives them to FlexAttention as functions
 of i and j, so that attention stores nothing of that size; the lifetimes say which blocks are empty. A plain
-Transformer-XL uses the same formulas with other columns (readings.py). naive.py computes the same structure by literal
-stack operations; the tests compare the two.
+Transformer-XL uses the same formulas with other columns (readings.py). The tests compare both with literal stack
+operations (tests/naive.py).
 
 In "There is a difference", position 3 (COMPOSE) sees There, is and itself; There at -1, the others at 0:
 

@@ -529,7 +529,9 @@ def test_a_model_is_trained_and_asked_by_the_commands(tmp_path, monkeypatch, cap
     assert main(["train-parser", spans, *changes, "--out", "parser"]) == 0
     (tmp_path / "mine.txt").write_text("There is a cat .\n")
     capsys.readouterr()
-    assert main(["surprisal", "--model", "own", "mine.txt", "--picture", "a.svg", "--json"]) == 0
+    assert main(["surprisal", "--model", "own", "mine.txt", "--picture", "a.svg"]) == 0
+    capsys.readouterr()
+    assert main(["surprisal", "--model", "own", "mine.txt", "--json"]) == 0
     (one,) = json.loads(capsys.readouterr().out)["sentences"]
     assert main(["score", "--model", "own", "mine.txt"]) == 2
     assert_one_line(capsys, "this model sums over trees, which a parser proposes; name one with --parser")

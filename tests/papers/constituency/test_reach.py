@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 import trees
+from naive import simulate
 from test_constituency import LABELS
 from test_constituency import in_pieces as pieces_and_brackets
 from test_constituency import random_tree as random_brackets
@@ -21,7 +22,6 @@ from dtglib.families.base import build
 from dtglib.network.transformer import Transformer, TransformerConfig, batch_of
 from dtglib.sequences.batches import pad
 from dtglib.sequences.columns import COMPOSE, NOTHING, STACK, Compiled, Sequences
-from dtglib.sequences.naive import simulate
 from dtglib.sequences.readings import WORDS, on_a_stack
 from dtglib.sequences.structure import dense
 from dtglib.transitions import SYSTEMS, Kind, oracle
