@@ -4,6 +4,7 @@ dtglib corpora                                  the corpora that have a name
 dtglib stats minilang UD_English-EWT mine.conllu
 dtglib minilang --out DIR                       write the embedded corpus out as files
 dtglib data                                     fetch the public data
+dtglib data nltk books                          fetch the Brown corpus, MASC and 263 books
 """
 
 import argparse
@@ -33,11 +34,11 @@ def _stats_options(sub: argparse.ArgumentParser) -> None:
 
 def stats(options: argparse.Namespace) -> None:
     """Print statistics of corpora."""
-    from dtglib.data.corpora import load, splits
-    from dtglib.data.statistics import row_of, stats_of
+    from dtglib.data.corpora import blocks, splits
+    from dtglib.data.statistics import row_of, stats_of_blocks
 
     found = [
-        (name, split, stats_of(load(name, split, strict=not options.skip_broken)))
+        (name, split, stats_of_blocks(blocks(name, split, strict=not options.skip_broken)))
         for name in options.corpora
         for split in splits(name)
     ]
@@ -62,14 +63,19 @@ def minilang(options: argparse.Namespace) -> None:
 
 
 def _data_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("collections", nargs="*", metavar="NAME", help="ud-english, blimp, sg (default: these), or sts")
+    names = "ud-english, blimp, sg, reading (default: these); sts, nltk, books"
+    sub.add_argument("collections", nargs="*", metavar="NAME", help=names)
 
 
 def data(options: argparse.Namespace) -> int:
     """Fetch the public data."""
+    from dtglib.data.books.works import fetch_works
     from dtglib.data.downloads import COLLECTIONS, FAILED, fetch, summary
 
-    results = fetch(options.collections or COLLECTIONS)
+    names = options.collections or COLLECTIONS
+    results = fetch([name for name in names if name != "books"])
+    if "books" in names:
+        results += fetch_works()
     print(summary(results))
     return 1 if any(result.outcome == FAILED for result in results) else 0
 

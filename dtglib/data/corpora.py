@@ -5,6 +5,7 @@
     load("ud-english-without-childes", "train")    five of them, without CHILDES, the speech of and to children
     load("ud-english-enhanced", "train")           EWT and GUM, which come with enhanced graphs
     load("UD_English-GUM", "dev")      one UD treebank in the data folder
+    stream("books", "train")       ebooks and textbooks (books/); also "books-ebooks", "books-openstax", "brown", "masc"
     load("bllip", "test")              BLLIP-LG from your own copy of LDC2000T43, which $BLLIP names
     load("my-treebank", "train")       a folder that holds *-ud-train.conllu, *-ud-dev.conllu, *-ud-test.conllu; or
                                        train.mrg and the like; or the sections of the Penn Treebank's WSJ, as brackets
@@ -41,6 +42,7 @@ from dtglib.basics.errors import UserError, shortened
 from dtglib.basics.files import sha256
 from dtglib.basics.papers import papers
 from dtglib.basics.progress import progress
+from dtglib.data.books import corpus as books
 from dtglib.data.registry import data_folder, read_registry
 from dtglib.data.sections import BRACKET_SUFFIXES, WSJ_SECTIONS, files_of_parts
 from dtglib.data.streamed import MOST_IN_MEMORY, Streamed, as_many_as_fit, first
@@ -112,13 +114,18 @@ def load(name: str | Path, split: str | None = None, sentences: int | None = Non
     return treebank._replace(sentences=treebank.sentences[:sentences])
 
 
+def blocks(name: str | Path, split: str | None = None, strict: bool = True) -> Iterator[Block]:
+    """The sentences of a split in blocks, to be read one after the other."""
+    return _reader(name, split, None)(strict)
+
+
 def stream(name: str, split: str, sentences: int | None = None) -> Treebank:
     """The same; if it has more than MOST_IN_MEMORY sentences, they are read anew in every pass."""
     if sentences is not None and sentences <= MOST_IN_MEMORY:
         return load(name, split, sentences)
     read = _reader(name, split, sentences)
-    blocks = partial(read, True) if sentences is None else lambda: first(sentences, read(True))
-    return as_many_as_fit(blocks()) or Treebank(Streamed(f"{name}, {split}", blocks), Counter())
+    again = partial(read, True) if sentences is None else lambda: first(sentences, read(True))
+    return as_many_as_fit(again()) or Treebank(Streamed(f"{name}, {split}", again), Counter())
 
 
 def _reader(name: str | Path, split: str | None, sentences: int | None) -> Reader:
@@ -157,6 +164,8 @@ def find(name: str | Path, sentences: int | None = None) -> dict[str, Reader]:
         return {"train": partial(ud_english_train_blocks, str(name))} | held_out
     if name == "bllip":
         return {split: partial(bllip_blocks, bllip_folder(), split) for split in SPLITS}
+    if name in books.CORPORA:
+        return {split: partial(books.blocks, str(name), split) for split in SPLITS}
     if name in ud_treebanks():
         return splits_of_folder(ud_folder(str(name)))
     for readers in readers_of_papers():
@@ -384,6 +393,8 @@ def corpus_files(name: str) -> list[Path]:
         return [path for treebank in UD_CORPORA[name] for path in sorted(ud_folder(treebank).glob("*.conllu"))]
     if name == "bllip":
         return [path for files in bllip_files(bllip_folder()).values() for path in files]
+    if name in books.CORPORA:
+        return books.files_of_corpus(name)
     for readers in readers_of_papers():
         if (files := readers.files(name)) is not None:
             return files
@@ -415,6 +426,7 @@ def corpora() -> list[ListedCorpus]:
         *map(ud_corpus, ud_treebanks()),
         ListedCorpus("ud-english-without-childes", "ud-english without CHILDES", "see the treebanks", folder),
         ListedCorpus("ud-english-enhanced", "EWT and GUM as one, with enhanced graphs", "see the treebanks", folder),
+        *(ListedCorpus(name, *about, books.where(name)) for name, about in books.CORPORA.items()),
         *(corpus for readers in readers_of_papers() for corpus in readers.listed()),
     ]
 

@@ -24,7 +24,7 @@ from dtglib.basics.progress import progress
 from dtglib.data.registry import BASE_URL, RECIPES, REGISTRY, DataFile, data_folder, digest, is_right, read_registry
 
 # The collections that are fetched by default. The pairs of `sts` are fetched by name only: some of them come with a
-# licence of Microsoft Research that users must agree to.
+# licence of Microsoft Research that users must agree to. So is `nltk`: the Brown corpus is not for commercial purposes.
 COLLECTIONS = ("ud-english", "blimp", "sg", "reading")
 
 # Seconds between attempts when a connection breaks off, and seconds until a silent server counts as unreachable.

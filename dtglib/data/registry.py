@@ -3,7 +3,7 @@
 `registry.json`, beside this file, lists them by repository and commit, so that no file can change unnoticed:
 
     >>> {collection: len(entries) for collection, entries in read_registry().items()}
-    {'ud-english': 24, 'blimp': 67, 'sg': 35, 'sts': 65, 'reading': 1}
+    {'ud-english': 24, 'blimp': 67, 'sg': 35, 'sts': 65, 'reading': 1, 'nltk': 2}
 
 Two of its columns need an explanation.
 

@@ -8,13 +8,15 @@ One sentence, "There is a difference" with heads (2, 0, 4, 2), gives
 A token is a piece of the text between blanks or punctuation: "don't" is one token, fused from two words.
 """
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from dtglib.data.conllu import DEPS, ID, edges
 from dtglib.data.projectivity import is_projective
-from dtglib.data.treebank import Sentence, Treebank, trees_only
+from dtglib.data.treebank import Block, Sentence, Treebank, trees_only
 
 SHARES = {"min": 0.0, "25%": 0.25, "median": 0.5, "75%": 0.75, "95%": 0.95, "max": 1.0}
 
@@ -34,18 +36,34 @@ class Stats:
 
 def stats_of(treebank: Treebank) -> Stats:
     """The numbers of a treebank."""
-    sentences = treebank.sentences
-    lengths = [len(sentence.words) for sentence in sentences]
-    ranges = [span for sentence in sentences for span in fused_spans(sentence)]
+    return stats_of_blocks([lambda: treebank])
+
+
+def stats_of_blocks(blocks: Iterable[Block]) -> Stats:
+    """The numbers of a treebank that is read block by block, so that it need not fit into memory."""
+    counts: Counter[str] = Counter()
+    left_out, without_tree = Counter(), Counter()
+    lengths: list[int] = []
+    for block in blocks:
+        sentences, excluded = block()
+        ranges = [span for sentence in sentences for span in fused_spans(sentence)]
+        lengths += [len(sentence.words) for sentence in sentences]
+        left_out.update(excluded)
+        without_tree.update(trees_only(Treebank(sentences, Counter())).excluded)
+        counts["fused"] += len(ranges)
+        counts["in fused"] += sum(ranges)
+        counts["projective"] += sum(s.heads is not None and is_projective(s.heads) for s in sentences)
+        counts["multi-head"] += sum(map(has_several_heads, sentences))
+        counts["empty nodes"] += sum(len(empty_node_rows(sentence)) for sentence in sentences)
     return Stats(
-        sentences=len(sentences),
+        sentences=len(lengths),
         words=sum(lengths),
-        tokens=sum(lengths) - sum(ranges) + len(ranges),
-        fused=len(ranges),
-        projective=sum(sentence.heads is not None and is_projective(sentence.heads) for sentence in sentences),
-        excluded=dict(trees_only(treebank).excluded),
-        multi_head_sentences=sum(has_several_heads(sentence) for sentence in sentences),
-        empty_nodes=sum(len(empty_node_rows(sentence)) for sentence in sentences),
+        tokens=sum(lengths) - counts["in fused"] + counts["fused"],
+        fused=counts["fused"],
+        projective=counts["projective"],
+        excluded=dict(left_out + without_tree),
+        multi_head_sentences=counts["multi-head"],
+        empty_nodes=counts["empty nodes"],
         lengths=length_quantiles(lengths),
     )
 

@@ -1,0 +1,11 @@
+"""Free English prose: 263 works of Standard Ebooks and OpenStax, the Brown corpus and MASC.
+
+corpus.py       the corpora `books`, `books-ebooks`, `books-openstax`, `brown` and `masc`
+ebooks.py       a Standard Ebook -> paragraphs
+textbooks.py    an OpenStax textbook -> paragraphs
+sentences.py    a paragraph -> sentences -> words as in UD English
+tagged.py       the tagged files of Brown and MASC -> the same
+works.py        the works, their archives in the data folder, and how `git` fetches them
+works.tsv       a line a work: its repository, commit, author, licence, and a checksum of its files
+classes.tsv     the words by which textbooks name exercises, lists of references and the like
+"""
