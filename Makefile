@@ -34,8 +34,8 @@ prerequisites:
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "'$(PYTHON)' cannot make environments: install its venv package (Debian and Ubuntu: python3-venv)"; exit 1; }
 	@command -v cc >/dev/null || { echo "dtglib needs a C compiler: install one (Debian and Ubuntu: build-essential; macOS: xcode-select --install)"; exit 1; }
 
-data: $(READY)  ## fetch UD English, BLiMP, the SG suites and reading times into $DTG_DATA (default: data/), checked
-	@$(BIN)/dtglib data
+data: $(READY)  ## fetch UD English, BLiMP, the SG suites and reading times into $DTG_DATA (default: data/), checked; NAMES="nltk books": Brown, MASC, 263 books
+	@$(BIN)/dtglib data $(NAMES)
 
 reproduce: $(READY)  ## run the notebooks in order; SIZE=smoke|mini|..., PAPER=dtg|constituency|gilt|udgn|translation|reading|all
 	@$(BIN)/dtglib reproduce --size $(SIZE) --paper $(PAPER)

@@ -3,9 +3,7 @@
 import json
 import os
 import subprocess
-import tarfile
 import zipfile
-from io import BytesIO
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +12,7 @@ from dtglib.basics.errors import UserError
 from dtglib.cli.main import main
 from dtglib.data.books import corpus, ebooks, textbooks, works
 from dtglib.data.books.markup import clean, count_words
-from dtglib.data.books.sentences import sentences, split
+from dtglib.data.books.sentences import sentences
 from dtglib.data.books.works import Work, all_works, digest, fetch_works, files_of
 from dtglib.data.corpora import CorpusConfig, corpora, corpus_checksum, part_of, stream
 from dtglib.data.downloads import FAILED, FETCHED, THERE
@@ -76,12 +74,9 @@ def put(folder, book: Work, files: dict[str, bytes]) -> None:
 
 def test_running_prose_of_an_ebook_is_its_paragraphs():
     first, second = ebooks.paragraphs(EBOOK)
-    assert first.startswith(
-        "Buck lived at a big house in the sun-kissed Santa Clara Valley. Judge Miller’s place, it was"
-    )
-    assert first.endswith(
-        "called. There were other dogs—strange creatures. A St. Bernard weighed one hundred and forty pounds."
-    )
+    assert first.startswith("Buck lived at a big house in the sun-kissed Santa Clara Valley.")
+    assert first.endswith("Judge Miller’s place, it was called. There were other dogs—strange creatures. "
+                          "A St. Bernard weighed one hundred and forty pounds.")  # fmt: skip
     assert second == "“Twist it, an’ you’ll choke ’m plentee,” said Manuel."
 
 
@@ -120,29 +115,23 @@ def test_words_are_those_of_ud_english(paragraph, words):
     assert [" ".join(sentence) for sentence in sentences(paragraph)] == words
 
 
-def test_the_text_of_a_paragraph_is_all_in_its_sentences():
-    (first, _) = ebooks.paragraphs(EBOOK)
-    assert " ".join(split(first)) == first
-    assert len(split(first)) == 4
-
-
 # --- the corpus
 
 
 @pytest.fixture
 def shelf(tmp_path, monkeypatch) -> SimpleNamespace:
-    """A data folder with three works, Brown and MASC, and one test sentence; an empty cache."""
+    """A data folder with three works, the Brown corpus, and one test sentence; an empty cache."""
     books = {"standardebooks/call": EBOOK, "openstax/heat": TEXTBOOK, "openstax/dev": TEXTBOOK}
     all_of_them = [work(name, files) for name, files in books.items()]
     for book, files in zip(all_of_them, books.values(), strict=True):
         put(tmp_path, book, files)
     (tmp_path / "nltk").mkdir()
+    (tmp_path / "blimp").mkdir()
     with zipfile.ZipFile(tmp_path / "nltk" / "brown.zip", "w") as archive:
         for number in range(1, 4):
             archive.writestr(f"brown/ca0{number}", f"\n\n\tIt/pps didn't/dod* stop/vb {number}/cd ?/. ?/.\n``/`` !/.\n")
-    blimp = tmp_path / "blimp" / "a.jsonl"
-    blimp.parent.mkdir()
-    blimp.write_text(json.dumps({"sentence_good": "A cup of tea cools down.", "sentence_bad": "A cup cool down."}))
+    pair = {"sentence_good": "A cup of tea cools down.", "sentence_bad": "A cup of tea cool down."}
+    (tmp_path / "blimp" / "a.jsonl").write_text(json.dumps(pair))
     monkeypatch.setenv("DTG_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(corpus, "all_works", lambda: all_of_them)
@@ -229,28 +218,20 @@ def server(tmp_path) -> SimpleNamespace:
 
 def test_the_texts_of_a_repository_are_fetched_at_their_commit(server):
     book = work("openstax/heat", server.files, server.commit)
+    assert works._packed(server.files) == works._packed(dict(reversed(server.files.items())))
     assert [result.outcome for result in fetch_works([book], server.data, server.url)] == [FETCHED]
     assert files_of(book, server.data) == server.files
     assert [result.outcome for result in fetch_works([book], server.data, "file:///nowhere")] == [THERE]
 
 
 def test_a_work_that_cannot_be_fetched_does_not_stop_the_others(server):
-    wrong = work("openstax/heat", {}, server.commit)
+    wrong, right = (work("openstax/heat", files, server.commit) for files in ({}, server.files))
     absent = work("openstax/cold", server.files, server.commit)
-    right = work("openstax/heat", server.files, server.commit)
     results = fetch_works([wrong, absent, right], server.data, server.url)
     assert [result.outcome for result in results] == [FAILED, FAILED, FETCHED]
     assert "wrong files at" in results[0].why
     assert "openstax/cold: git fetch failed" in results[1].why
-    (altered,) = fetch_works([wrong], server.data, server.url)
-    assert "delete it and fetch it again" in altered.why
-
-
-def test_packed_files_are_the_same_bytes_again():
-    packed = works._packed(EBOOK)
-    assert packed == works._packed(dict(reversed(EBOOK.items())))
-    with tarfile.open(fileobj=BytesIO(packed)) as archive:
-        assert archive.getnames() == sorted(EBOOK)
+    assert "delete it and fetch it again" in fetch_works([wrong], server.data, server.url)[0].why
 
 
 # --- the real works

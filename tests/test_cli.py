@@ -106,7 +106,7 @@ def test_a_command_that_is_interrupted_says_so_in_one_line(treebank, capsys, mon
     def interrupt(*arguments, **more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dtglib.data.corpora.load", interrupt)
+    monkeypatch.setattr("dtglib.data.corpora.blocks", interrupt)
     assert main(["stats", str(treebank)]) == 130
     assert capsys.readouterr().err == "dtglib: interrupted\n"
 

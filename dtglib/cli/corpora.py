@@ -63,7 +63,7 @@ def minilang(options: argparse.Namespace) -> None:
 
 
 def _data_options(sub: argparse.ArgumentParser) -> None:
-    names = "ud-english, blimp, sg, reading (default: these); sts, nltk, books"
+    names = "ud-english, blimp, sg, reading (default: these), nltk, books, or sts"
     sub.add_argument("collections", nargs="*", metavar="NAME", help=names)
 
 

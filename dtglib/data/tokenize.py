@@ -54,7 +54,9 @@ _RUN = rf"(?:(?!{_NOT})[\w\u0300-\u036f])+"
 # must be found again when it stands alone. All lookarounds are short, so the time is linear in the length of the text.
 WORD = re.compile(
     rf"""
-      -[LR][RSC]B-                                                        # brackets of the Penn Treebank
+    (?!\s)(?:                                                             # white space is slow, if all is tried there
+      (?<!\w)(?!(?i:can|gon|wan|got|haf|need))[A-Za-z]+(?=[\s,;])         # most words, first: the rest is slow
+    | -[LR][RSC]B-                                                        # brackets of the Penn Treebank
     | (?:https?://|www\.)[^\s<>"]*[^\s<>"'’”.,;:!?)\]]
     | [\w.+-]{{0,64}}@{_LETTER}[\w-]*(?:\.\w[\w-]*)*                      # name@example.com, @name
     | (?<!\w)\#{_LETTER}\w*                                               # #hashtag
@@ -73,7 +75,7 @@ WORD = re.compile(
     | (?:(?<!\w)(?i:{_any(PREFIXES)})-(?=\w))?
       {_RUN}(?:(?:[.&]|(?!{_CLITIC})['’]){_RUN})*                         # difference, O'Neill, AT&T, example.com
       (?:-(?!\S))?                                                        # a word that was broken o-
-    | [.!?…]+ | [()\[\]{{}}] | (?P<sign>[^\w\s])(?P=sign)*
+    | [.!?…]+ | [()\[\]{{}}] | (?P<sign>[^\w\s])(?P=sign)*)
     """,
     re.VERBOSE,
 )
