@@ -87,10 +87,15 @@ def main() -> None:
 def unpack(options: argparse.Namespace) -> None:
     """Texts and treebanks as they were before."""
     for part in PARTS:
-        packed = (options.folder / f"{part}.ppmd").read_bytes()
-        (options.folder / f"{part}.txt").write_bytes(pyppmd.decompress(packed, max_order=ORDER, mem_size=MEMORY))
+        with ProcessPoolExecutor(options.processes) as pool:
+            chunks = list(pool.map(_unpacked, sorted(options.folder.glob(f"{part}.*.ppmd"))))
+        (options.folder / f"{part}.txt").write_bytes(b"\n".join(chunks))
     with tarfile.open(options.folder / "ud.tar.xz") as archive:
         archive.extractall(options.folder, filter="data")
+
+
+def _unpacked(path: Path) -> bytes:
+    return pyppmd.decompress(path.read_bytes(), max_order=ORDER, mem_size=MEMORY)
 
 
 def lines_of(folder: Path, part: str) -> list[str]:
@@ -111,6 +116,9 @@ def parse(options: argparse.Namespace) -> None:
         for share, trees in enumerate(of_shares):
             heads[share::count] = trees
         np.save(options.folder / f"{part}.heads.npy", np.concatenate(heads))
+        # The way from each word to its head (0: ROOT), low bytes before high ones, which xz makes small.
+        ways = np.concatenate([np.where(tree > 0, tree - np.arange(1, len(tree) + 1), 0) for tree in heads])
+        (options.folder / f"{part}.ways").write_bytes(ways.astype("<i2").view(np.uint8).reshape(-1, 2).T.tobytes())
 
 
 def heads_of(parser: str, lines: Sequence[str]) -> list[np.ndarray]:

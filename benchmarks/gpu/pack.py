@@ -3,8 +3,8 @@
     DTG_DATA=... python benchmarks/gpu/pack.py TEXTS FOLDER --megabytes 33
 
 TEXTS holds train.txt, dev.txt and test.txt, a tokenised sentence per line. Text is compressed by PPMd, whose files are
-a fifth smaller than those of xz; train.txt is cut where the limit is reached. The treebanks lose the columns that no
-parser reads.
+a fifth smaller than those of xz; the end of train.txt is left out if there is a limit. The treebanks lose the columns
+that no parser reads.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import io
 import itertools
 import os
 import tarfile
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pyppmd
@@ -19,8 +20,9 @@ import pyppmd
 from dtglib.data.vocabulary import Vocabulary
 
 PIECES, SENTENCES = 16_000, 250_000  # of the vocabulary, and those that it is made from
-HELD_OUT = ("dev.txt", "test.txt")
-ORDER, MEMORY = 8, 256 << 20  # of PPMd
+TEXTS = "train.txt", "dev.txt", "test.txt"
+CHUNK = 100_000  # sentences that are packed together: many processes unpack them
+ORDER, MEMORY = 6, 64 << 20  # of PPMd
 
 
 def main() -> None:
@@ -37,17 +39,19 @@ def main() -> None:
             entry = tarfile.TarInfo(f"ud/{path.parent.name}/{path.name}")
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
-    held_out = [
-        part for name in ("dev.txt", "test.txt") for part in (options.texts / name).read_text("utf-8").splitlines()
-    ]
-    most = int(options.megabytes * 1e6) - len(_packed(held_out))
-    with (options.texts / "train.txt").open(encoding="utf-8") as file:
-        train = _as_many_as_fit(file, most)
-    for name, lines in (("train", train), ("held-out", held_out)):
-        packed = _packed(lines)
-        (options.folder / f"{name}.ppmd").write_bytes(packed)
-        words = sum(len(line.split()) for line in lines)
-        print(f"{name}: {len(lines)} sentences, {words} words, {len(packed) / 1e6:.1f} MB")
+    train, *held_out = ((options.texts / name).read_text("utf-8").splitlines() for name in TEXTS)
+    parts = {"held-out": list(itertools.chain(*held_out)), "train": train}
+    most = options.megabytes * 1e6
+    for name, lines in parts.items():
+        chunks = [lines[first : first + CHUNK] for first in range(0, len(lines), CHUNK)]
+        with ProcessPoolExecutor() as pool:
+            for number, packed in enumerate(pool.map(_packed, chunks)):
+                if (most := most - len(packed)) < 0:
+                    chunks = chunks[:number]
+                    break
+                (options.folder / f"{name}.{number:02}.ppmd").write_bytes(packed)
+        words = sum(line.count(" ") + 1 for chunk in chunks for line in chunk)
+        print(f"{name}: {sum(map(len, chunks))} of {len(lines)} sentences, {words} words", flush=True)
     sample = itertools.islice(train, 0, None, max(1, len(train) // SENTENCES))
     Vocabulary.train((line.split() for line in sample), options.pieces).save(options.folder / "vocabulary")
 
@@ -64,17 +68,6 @@ def _needed(line: str) -> str:
 
 def _packed(lines: list[str]) -> bytes:
     return pyppmd.compress("\n".join(lines).encode(), max_order=ORDER, mem_size=MEMORY)
-
-
-def _as_many_as_fit(file: io.TextIOBase, most: int) -> list[str]:
-    """The first lines whose compressed form has at most so many bytes."""
-    encoder, size, lines = pyppmd.Ppmd7Encoder(ORDER, MEMORY), 0, []
-    for line in file:
-        size += len(encoder.encode(line.encode()))
-        if size > most:
-            break
-        lines.append(line.rstrip("\n"))
-    return lines
 
 
 if __name__ == "__main__":

@@ -28,18 +28,22 @@ carry() {  # NAME FOLDER: in pieces that may leave
     tar c -C "$2" . | split -b 15M - "$OUT/$1.tar."
 }
 
+$python -c "from dtglib.families.base import families; families()[0]" || {
+    echo "no model is known: dtglib.egg-info, which names them, must lie beside dtglib"; exit 1; }
 part unpack 60 $python $open unpack "$folder"
 for wish in "$@"; do
     case $wish in
-    tests) LINES_SHOWN=20 part tests "${TESTS:-130}" $python -m pytest -m cuda -n 8 -q -p no:cacheprovider tests ;;
+    tests) LINES_SHOWN=20 part tests "${TESTS:-130}" $python -m pytest -m cuda -n 8 -q -p no:cacheprovider \
+        $(grep -rlE 'mark.cuda|"cuda"' tests --include=test_*.py) ;;
     parser)
         part parser $((${PARSER:-120} + 60)) $python $open train-parser "$folder" --seconds "${PARSER:-120}" \
             --out "$folder/parser" ${PARSER_SET:-}
         part parse "${PARSE:-100}" $python $open parse "$folder" "$folder/parser" --processes "${PARSERS:-6}"
         part compact 30 $python $open compact "$folder/parser"
         carry parser "$folder/parser"
-        xz -T0 -3 -kc "$folder/train.heads.npy" >"$OUT/train.heads.npy.xz"
-        cp "$folder/held-out.heads.npy" "$OUT" ;;
+        for ways in train held-out; do
+            xz -T0 -6 -kc "$folder/$ways.ways" | split -b 15M - "$OUT/$ways.ways.xz."
+        done ;;
     cuda)
         part cuda "${CUDA:-200}" $python benchmarks/cuda.py --parts training ${CUDA_SET:-}
         tar cf "$OUT/records.tar" benchmarks/records/*-cuda ;;
