@@ -6,7 +6,7 @@ best_on_dev(folder)["nats_per_transition"]
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from torch import nn
@@ -17,32 +17,18 @@ from dtglib.training.loop import train
 from dtglib.training.schedule import TrainConfig
 
 
-@runtime_checkable
-class _Examples(Protocol):
-    """A description of training data, for the record."""
-
-    summary: str
-    too_long: list[str]
-    checksum: str
-
-
-@runtime_checkable
-class _Parts(Protocol):
-    """The training data and the held-out data."""
-
-    train: _Examples
-    dev: _Examples
-
-
 def train_network(
     weights: Path,
     build: Callable[[], nn.Module],
-    parts: _Parts,
+    parts: Any,
     config: TrainConfig,
     seed: int,
     identity: Mapping[str, Any],
 ) -> None:
-    """Build and train a network that has a loss; its weights are then in that file, and everything else beside it."""
+    """Build and train a network that has a loss; its weights are then in that file, and everything else beside it.
+
+    `parts` has `train` and `dev`, which describe themselves by `summary` and `too_long` (training/examples.py).
+    """
     folder = weights.parent
     if weights.exists() and not (folder / "record.json").exists():
         raise UserError(f"{folder}: holds a model without the record of its training; choose another folder")
