@@ -208,11 +208,10 @@ def test_raw_text_in_pieces_is_the_text_as_a_whole(tmp_path, monkeypatch):
 
 
 def test_minilang_in_blocks_is_minilang(monkeypatch):
-    monkeypatch.setattr(minilang, "SENTENCES_PER_BLOCK", 10)
-    whole = minilang.split("dev", 27, seed=3)
-    blocks = list(minilang.in_blocks("dev", 27, seed=3))
+    monkeypatch.setattr(corpora, "SENTENCES_PER_BLOCK", 10)
+    blocks = [block().sentences for block in corpora.find("minilang", 27)["dev"](True)]
     assert [len(block) for block in blocks] == [10, 10, 7]
-    assert [sentence for block in blocks for sentence in block] == whole
+    assert [sentence for block in blocks for sentence in block] == minilang.split("dev", 27)
 
 
 # ---- From a corpus to a training
@@ -233,7 +232,7 @@ def with_little_memory(monkeypatch) -> None:
     """Ten sentences fit into memory; dev has ten."""
     for module in (streamed, corpora):
         monkeypatch.setattr(module, "MOST_IN_MEMORY", 10)
-    monkeypatch.setattr(minilang, "SENTENCES_PER_BLOCK", 16)
+    monkeypatch.setattr(corpora, "SENTENCES_PER_BLOCK", 16)
 
 
 def settings(repository: Path, **other):
@@ -306,7 +305,7 @@ def prepare_with_little_memory(repository: Path) -> None:
     """As one of several processes; the checksum of what it has found goes to a file."""
     for module in (streamed, corpora):
         module.MOST_IN_MEMORY = 10
-    minilang.SENTENCES_PER_BLOCK = 16
+    corpora.SENTENCES_PER_BLOCK = 16
     os.chdir(repository)
     with processes() as ours:
         found = prepare(settings(repository, parsed_by="parser-minilang"))

@@ -51,6 +51,7 @@ from dtglib.data.treebank import Block, Sentence, Treebank, TreebankError, conll
 
 SPLITS = ("train", "dev", "test")
 ALL = "all"
+SENTENCES_PER_BLOCK = 2**14  # of minilang
 
 UD_ENGLISH = tuple(f"UD_English-{name}" for name in ("EWT", "GUM", "CHILDES", "ParTUT", "LinES", "Atis"))
 
@@ -188,9 +189,9 @@ def minilang_splits(sentences: int | None) -> dict[str, Reader]:
     from dtglib.data import minilang  # imported here, because it reads a grammar, which takes time
 
     def blocks(split: str, strict: bool) -> Iterator[Block]:
-        is_large = minilang.size_of(split, sentences) > MOST_IN_MEMORY
-        drawn = minilang.in_blocks(split, sentences) if is_large else [minilang.split(split, sentences)]
-        return (partial(Treebank, block, Counter()) for block in drawn)
+        drawn = minilang.split(split, sentences)
+        firsts = range(0, len(drawn), SENTENCES_PER_BLOCK)
+        return (partial(Treebank, drawn[first : first + SENTENCES_PER_BLOCK], Counter()) for first in firsts)
 
     return {split: partial(blocks, split) for split in minilang.SPLITS}
 

@@ -73,7 +73,7 @@ def _stream(split: str, seed: int) -> Stream:
 def _draw(split: str, stream: Stream, bar: tqdm) -> tuple[list[Sentence], tuple]:
     """Draw the next block of pairs; also return the state after it."""
     dice, number, left_out = stream.state
-    chance, known = random.Random(), stream.drawn
+    chance, known = random.Random(), len(stream.sentences)
     chance.setstate(dice)
     sentences: list[Sentence] = []
     for drawn in derivations(split, chance):

@@ -9,15 +9,13 @@ suites in SyntaxGym's.
     'This script which disappeared was smelled by him.'
 """
 
-from dtglib.data.minilang.corpus import SPLITS, in_blocks, size_of, split
+from dtglib.data.minilang.corpus import SPLITS, split
 from dtglib.data.minilang.export import write
 from dtglib.data.minilang.templates import minimal_pairs, suites
 
 __all__ = [
     "SPLITS",
-    "in_blocks",
     "minimal_pairs",
-    "size_of",
     "split",
     "suites",
     "write",

@@ -13,8 +13,6 @@ every machine. Sentences are cached between processes (basics/cache_folder.py).
     >>> first, again = split("test", 3), split("test", 3)
     >>> first == again, first[0].text
     (True, 'Guests behind the castle attacked her pilot or many vases cracked.')
-    >>> [len(block) for block in in_blocks("test", 3)]
-    [3]
 """
 
 import contextlib
@@ -42,22 +40,11 @@ from dtglib.data.treebank import Sentence
 # The default number of sentences of each split.
 SPLITS = {"train": 20_000, "dev": 1_000, "test": 1_000, "attractor": 500, "depth": 500, "combination": 500}
 BY_CHECKSUM = ["train"] * 8 + ["dev", "test"]
-SENTENCES_PER_BLOCK = 2**14  # if a split is read in blocks
 
 
 def split(name: str, sentences: int | None = None, seed: int = 0) -> list[Sentence]:
     """The sentences of a split: train, dev, test, or a hold-out (attractor, depth, combination)."""
     return first_sentences(_stream(name, seed), size_of(name, sentences))
-
-
-def in_blocks(name: str, sentences: int | None = None, seed: int = 0) -> Iterator[list[Sentence]]:
-    """The same sentences in blocks, of which this process keeps none."""
-    stream = _new_stream(name, seed)
-    for left in range(size_of(name, sentences), 0, -SENTENCES_PER_BLOCK):
-        block = first_sentences(stream, min(left, SENTENCES_PER_BLOCK))
-        stream.so_far = stream.sentences[len(block) :], stream.state
-        stream.dropped += len(block)
-        yield block
 
 
 def size_of(name: str, sentences: int | None) -> int:
@@ -75,7 +62,6 @@ class Stream:
     name: str  # "train-0"
     draw: "Callable[[Stream, tqdm], tuple[list[Sentence], tuple]]"  # draws the next block
     so_far: tuple[list[Sentence], tuple]
-    dropped: int = 0  # sentences before those
 
     @property
     def sentences(self) -> list[Sentence]:
@@ -85,20 +71,16 @@ class Stream:
     def state(self) -> tuple:
         return self.so_far[1]
 
-    @property
-    def drawn(self) -> int:
-        return self.dropped + len(self.sentences)
-
 
 def first_sentences(stream: Stream, count: int) -> list[Sentence]:
-    """The first sentences of a stream that are not dropped; missing ones are drawn."""
-    total = known = stream.drawn
-    while total < stream.dropped + count:
+    """The first sentences of a stream; missing ones are drawn."""
+    total = known = len(stream.sentences)
+    while total < count:
         total += block_after(total)
     with progress((), f"minilang {stream.name}", "sentence", total=total, initial=known) as bar:
         while len(stream.sentences) < count:
             _add_block(stream, bar)
-            bar.n = stream.drawn
+            bar.n = len(stream.sentences)
     return stream.sentences[:count]
 
 
@@ -118,7 +100,7 @@ def block_after(known: int) -> int:
 
 def _add_block(stream: Stream, bar: tqdm) -> None:
     """Add the next block of a stream, from the cache if it is there."""
-    name = f"{stream.name}-{stream.drawn}"
+    name = f"{stream.name}-{len(stream.sentences)}"
     cached = read_cached(stream.module, name)
     with _no_collection():
         block = pickle.loads(cached) if cached else stream.draw(stream, bar)
@@ -144,7 +126,7 @@ def _draw(split: str, stream: Stream, bar: tqdm) -> tuple[list[Sentence], tuple]
     """Draw the next block of a split; also return the state of the random generator after it."""
     sandhi, chance = read_language().sandhi, random.Random()
     chance.setstate(stream.state)
-    first = stream.drawn
+    first = len(stream.sentences)
     sentences: list[Sentence] = []
     for drawn in islice(derivations(split, chance), block_after(first)):
         identifier = f"minilang-{stream.name}-{first + len(sentences) + 1}"
