@@ -72,10 +72,10 @@ def test_a_benchmark_asks_for_what_all_share_before_anything_that_imports_pytorc
 @pytest.mark.slow
 def test_the_dry_run_checks_first_and_does_everything_once_where_little_is_installed():
     lines = output_of("-W", "ignore", "-c", BARE).splitlines()
-    for first, title in ((0, "TXL (tokens)"), (4, "DTG")):
+    for first, title in ((0, "DTG"), (4, "TXL (trans)"), (8, "TXL (tokens)")):
         of_model = lines[first : first + 4]
         assert all(line.startswith(f"dry run: {title}, check: ") and "  log_probs " in line for line in of_model)
-    done = "\n".join(lines[8:])
+    done = "\n".join(lines[12:])
     for part in (
         "copy on the device", "products 128 x 128", "TXL (tokens), training: useful positions",
         "DTG, training: useful positions", "scoring, 5 trees, float32",

@@ -14,6 +14,7 @@ progress is finished, and the weights are written at 8 bits a number.
 import argparse
 import itertools
 import json
+import lzma
 import os
 import signal
 import tarfile
@@ -29,9 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyppmd
 import torch
-from pack import MEMORY, ORDER
 from torch import nn
 
 from dtglib.basics.config import as_dict, parse_override
@@ -88,14 +87,14 @@ def unpack(options: argparse.Namespace) -> None:
     """Texts and treebanks as they were before."""
     for part in PARTS:
         with ProcessPoolExecutor(options.processes) as pool:
-            chunks = list(pool.map(_unpacked, sorted(options.folder.glob(f"{part}.*.ppmd"))))
+            chunks = list(pool.map(_unpacked, sorted(options.folder.glob(f"{part}.[0-9]*.xz"))))
         (options.folder / f"{part}.txt").write_bytes(b"\n".join(chunks))
     with tarfile.open(options.folder / "ud.tar.xz") as archive:
         archive.extractall(options.folder, filter="data")
 
 
 def _unpacked(path: Path) -> bytes:
-    return pyppmd.decompress(path.read_bytes(), max_order=ORDER, mem_size=MEMORY)
+    return lzma.decompress(path.read_bytes())
 
 
 def lines_of(folder: Path, part: str) -> list[str]:
