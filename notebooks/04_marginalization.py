@@ -120,6 +120,7 @@ curves = {way: (counts, list(row[way].values())) for way in ("best", "sample")}
 picture = plot.draw_curves(curves, "trees", "log p(words), nats")
 (axes,) = picture.axes
 axes.set_xscale("log")
+axes.xaxis.set_major_formatter("{x:g}")
 axes.axhspan(row["estimate_low"], row["estimate_high"], color="#dddddd", zorder=0)
 axes.axhline(row["estimate_log_prob"], color="#888888", linewidth=1)
 picture
@@ -190,7 +191,9 @@ curves = {
     for way in ("best", "sample")
 }
 picture = plot.draw_curves(curves, "trees", "missing at least, nats a word")
-picture.axes[0].set_xscale("log")
+(axes,) = picture.axes
+axes.set_xscale("log")
+axes.xaxis.set_major_formatter("{x:g}")
 picture
 
 # %%

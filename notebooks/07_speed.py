@@ -80,8 +80,10 @@ def draw_powers(rows, y, xlabel, ylabel):
     picture = plot.draw_curves(lines(rows, y), xlabel, ylabel)
     (axes,) = picture.axes
     axes.set(xscale="log", yscale="log", xticks=sorted(set(rows.x)))
+    axes.yaxis.get_major_locator().set_params(subs=(1, 2, 5))
     axes.minorticks_off()
-    axes.xaxis.set_major_formatter("{x:g}")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:g}")
     return picture
 
 

@@ -216,7 +216,10 @@ def curves(corpus, most=16):
 def draw_tails(corpus):
     """The shares over a logarithmic axis, where small ones can be told apart; zeros are left out."""
     picture = plot.draw_curves(shares[corpus], "layers", f"% of pairs out of reach, {corpus}")
-    picture.axes[0].set_yscale("log", nonpositive="mask")
+    (axes,) = picture.axes
+    axes.set_yscale("log", nonpositive="mask")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("")
     return picture
 
 
