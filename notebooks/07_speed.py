@@ -20,8 +20,8 @@
 #
 # **In short:** on two CPU cores training takes 1.4 to 1.7 times as long as its matrix products alone would, and a trie
 # makes sums over 300 trees about three times as fast. On a GPU (an H100, for a quarter of an hour) a DTG of the paper's
-# size computes as many positions a second as a plain Transformer-XL, 222,000, at 38 % of what the card can do; sums over
-# trees and searches waited for the processor.
+# size computes as many positions a second as a plain Transformer-XL, 222,000, at 38 % of what the card can do; sums
+# over trees and searches waited for the processor.
 #
 # The paper trained for 35 hours on an A6000, and its authors write that such models cannot use fast attention: the mask
 # is another one for each sentence, and so are the relative positions. Here both follow from a few integers a position.
