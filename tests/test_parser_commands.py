@@ -512,7 +512,7 @@ PARSERS = sorted((CONFIGS / "parsers").glob("*.yaml"))
 
 
 def test_there_is_a_weak_and_a_strong_parser():
-    assert [path.stem for path in PARSERS] == ["spans", "strong", "weak"]
+    assert [path.stem for path in PARSERS] == ["large", "spans", "strong", "weak"]
     weak, strong = (read_parser(name, read_size("smoke")).parser for name in ("weak", "strong"))
     widths = ("word_width", "character_width", "lstm_layers", "lstm_width", "arc_width", "label_width")
     assert all(getattr(weak, name) < getattr(strong, name) for name in widths)
@@ -551,7 +551,7 @@ def replace_run(settings, **other):
 
 
 def test_a_parser_that_there_is_not_names_those_that_there_are():
-    with pytest.raises(UserError, match="there is no parser 'stronk'; parsers are spans, strong, weak"):
+    with pytest.raises(UserError, match="there is no parser 'stronk'; parsers are large, spans, strong, weak"):
         read_parser("stronk", read_size("smoke"))
 
 

@@ -34,7 +34,7 @@ from dtglib.data.treebank import Block, Treebank, TreebankError, trees_only
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.network.transformer import Batch, batch_of, farthest_in
 from dtglib.sequences.batches import by_length, in_rows, pack, pad, rows_of
-from dtglib.sequences.columns import Compiled, Sequences, Source
+from dtglib.sequences.columns import NOTHING, Compiled, Sequences, Source
 from dtglib.sequences.readings import Reading, within_reach
 from dtglib.sequences.stored import CompiledPart, Stored, build
 from dtglib.sequences.structure import Flex, Structure, Vectors, dense, flex
@@ -113,6 +113,12 @@ class Examples:
     def lengths(self) -> np.ndarray:
         """The number of positions of each sentence."""
         return self.sequences.lengths
+
+    @property
+    def symbols(self) -> np.ndarray:
+        """All symbols that are predicted, one after another; only of sentences in memory."""
+        targets = self.sequences.vectors.target
+        return targets[targets != NOTHING]
 
     @cached_property
     def farthest(self) -> int:
