@@ -24,7 +24,7 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.files import repository, write_atomically
 from dtglib.basics.progress import progress
 from dtglib.basics.record import METRICS_FILE, read_record
-from dtglib.basics.released import CARD_FILE, FORMAT, RELEASED_FOR, Card, read_card
+from dtglib.basics.released import CARD_FILE, RELEASED_FOR, Card, read_card
 from dtglib.data.corpora import part_of
 from dtglib.evaluate.perplexity import perplexity
 from dtglib.evaluate.tree_forms import form_of
@@ -235,7 +235,6 @@ def _card(folder: Path, corpus: Source, kind: str, title: str, size: str, before
     best = best_on_dev(folder)
     until_best = [line for line in metrics if line["part"] == "train" and line["step"] <= best["step"]]
     return Card(
-        format=FORMAT,
         kind=kind,
         title=title,
         corpus=config["corpus"],

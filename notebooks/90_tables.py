@@ -31,6 +31,7 @@ size = "smoke"
 
 # %%
 import pandas as pd
+from IPython.display import Markdown
 
 from dtglib.basics.papers import papers
 from dtglib.evaluate.orders import in_words, orderings
@@ -44,7 +45,7 @@ values = measured_values()
 # In short, on minilang: means and standard deviations over seeds.
 
 # %%
-as_markdown(values)
+Markdown(as_markdown(values))
 
 # %% [markdown]
 # All that was measured stands in these records; each says how large its models and test sets were, on which machine,

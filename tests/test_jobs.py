@@ -52,7 +52,7 @@ def names_of(jobs: list[Job]) -> list[str]:
 def test_where_released_models_are_evaluated_nothing_is_trained(monkeypatch):
     monkeypatch.chdir(ROOT)
     names = names_of(jobs_of("smoke", "dtg"))
-    assert "score dtg, strong" in names
+    assert "scores by strong of dtg, seed 1" in names
     assert not [name for name in names if name.startswith(("train", "ablation"))]
 
 
@@ -83,8 +83,13 @@ def test_a_parser_that_was_trained_elsewhere_is_not_trained(repository):
 def test_a_relatives_models_are_trained_with_the_parser_that_they_need_and_scored(monkeypatch):
     monkeypatch.chdir(ROOT)
     names = names_of(jobs_of("mini", "constituency"))
-    assert {"train parser span", "score tg, span", "pairs of plm, seed 1", "search pushdown"} <= set(names)
-    assert "score pushdown" not in names
+    assert {
+        "train parser span",
+        "scores by span of tg, seed 1",
+        "pairs of plm, seed 1",
+        "search by pushdown, seed 1",
+    } <= set(names)
+    assert "scores of pushdown, seed 1" not in names
     assert not [name for name in names if name.startswith(("ablation", "tightness", "parses", "parse the"))]
     assert not [name for name in names if " dtg" in name]
     trained = {name.split()[1].removesuffix(",") for name in names if name.startswith("train") and "parser" not in name}

@@ -14,7 +14,7 @@ from dtglib.basics import released
 from dtglib.basics.config import as_yaml
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import repository
-from dtglib.basics.released import CARD_FILE, FORMAT, Card, cards, folder_named
+from dtglib.basics.released import CARD_FILE, Card, cards, folder_named
 from dtglib.cli.main import main
 from dtglib.data.corpora import corpora
 from dtglib.data.vocabulary import END
@@ -26,7 +26,7 @@ from dtglib.runs.prepare import read_corpus
 from dtglib.runs.settings import read_size
 
 CARD = Card(
-    format=FORMAT, kind="model", title="DTG", corpus="minilang", licence="MIT", not_for="real text", size="mini",
+    kind="model", title="DTG", corpus="minilang", licence="MIT", not_for="real text", size="mini",
     seed=1, commit="0123456", parameters=1, epochs=1, minutes=1.0, hardware="a machine",
     nats_per_word=1.0, nats_lost=0.0,
 )  # fmt: skip
@@ -60,24 +60,9 @@ def test_every_released_model_can_be_loaded(name):
     assert not load_model(name).training
 
 
-def test_a_setting_that_a_released_model_does_not_follow_is_refused():
-    for setting in ({"seed": 7}, {"output": "whole"}, {"epochs": 2}, {"corpus": "ud-english"}):
-        with pytest.raises(UserError, match=f"smoke takes released models, which {next(iter(setting))} would not"):
-            read_size("smoke", **setting)
-        assert read_size("smoke", released=None, **setting)
-    assert read_size("smoke", model="dtg-eager", seed=1, trees=5).evaluation.released == "minilang"
+def test_released_models_have_the_name_of_a_corpus():
     with pytest.raises(UserError, match="released must be null or one of minilang, ud, not 'mini'"):
         read_size("smoke", released="mini")
-
-
-def test_files_of_another_format_are_refused_in_a_sentence(place, capsys):
-    (place / "dtg-toy" / CARD_FILE).write_text(as_yaml(replace(CARD, format="dtglib-0")))
-    with pytest.raises(
-        UserError, match=r"dtg-toy/card.yaml: its files have format dtglib-0, but .* reads dtglib-1; take"
-    ):
-        load_model("dtg-toy")
-    assert main(["surprisal", "--model", "dtg-toy", "There is"]) == 2
-    assert_one_line(capsys, "its files have format dtglib-0")
 
 
 def test_models_lists_what_there_is_and_shows_a_card(place, capsys):

@@ -167,7 +167,6 @@ def test_the_short_table_has_a_row_for_each_model_and_our_numbers_alone(folder):
     assert "PLM" not in pairs
     assert "76.1" not in text, "this is the paper's"
     assert "60.0" not in text, "this is of another corpus"
-    assert repr(text) == text._repr_markdown_() == text
 
 
 def test_where_there_are_no_records_it_is_said(tmp_path):

@@ -14,10 +14,9 @@ The folder then holds
     metrics.jsonl    {"seconds": 1.234, "step": 100, "loss": 2.5}: one line per call of `metric`, written at once
     record.json      question, status, commit, versions, checksums of the data, hardware, seeds, start, time, memory
 
-The status is "running" from the beginning; "finished" is the last thing that is written, so a folder with this status
-is complete, and a folder that says "running" although no process runs belongs to a run that was killed. A run that
-ends in an exception is "failed", and one that is stopped by hand "interrupted": the exception is noted and raised
-again. `Run` starts an unfinished run anew, but never overwrites a finished one.
+The status is "running" at first and "finished" at the end, so a folder with this status is complete. A run that ends in
+an exception is "failed", and one that is stopped by hand "interrupted". `Run` starts an unfinished run anew, but never
+overwrites a finished one.
 
 A record may be published, so absolute paths in the config and in error messages are cut down to their last part.
 """
@@ -46,6 +45,7 @@ from dtglib.basics.files import write_atomically
 Row = dict[str, Any]
 
 SETTINGS_FILE, METRICS_FILE = "config.yaml", "metrics.jsonl"
+SOURCES = (":/dtglib", ":/dtgpapers", ":/configs", ":/notebooks/*.py", ":/benchmarks/*.py", ":/requirements.lock")
 PACKAGES = ("dtglib", "torch", "numpy", "numba", "sentencepiece", "conllu", "nltk", "supar")
 
 
@@ -101,7 +101,7 @@ class Run:
     def _kept_lines(self) -> list[bytes]:
         path = self.folder / METRICS_FILE
         lines = path.read_bytes().splitlines(keepends=True)[: self._keep] if self._keep and path.exists() else []
-        if len(lines) < self._keep or not all(line.endswith(b"\n") for line in lines):
+        if len(lines) < self._keep:
             raise UserError(f"{path}: the run that goes on here wrote {self._keep} lines; delete the folder")
         return lines
 
@@ -153,9 +153,7 @@ def read_about(folder: str | Path) -> dict[str, Any]:
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}; the folder of a run has one") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(
-            f"{path}: not the record of a run, or only half of it; delete its folder, or restore it"
-        ) from error
+        raise UserError(f"{path}: not the record of a run, or half of it; delete its folder, or restore it") from error
 
 
 def read_record(folder: str | Path) -> Record:
@@ -205,10 +203,7 @@ def commit_of_package() -> dict[str, Any]:
         # The package may be installed into an environment inside another repository, whose commit says nothing of it.
         git("ls-files", "--error-unmatch", Path(__file__).name)
         # Only the files that numbers depend on; results and figures change all the time.
-        sources = [
-            f":/{name}" for name in ("dtglib", "configs", "notebooks/*.py", "benchmarks/*.py", "requirements.lock")
-        ]
-        changed = bool(git("status", "--porcelain", "--", *sources).strip())
+        changed = bool(git("status", "--porcelain", "--", *SOURCES).strip())
         return {"commit": git("rev-parse", "HEAD").strip(), "changed": changed}
     except (OSError, subprocess.CalledProcessError):
         return {"commit": "unknown, not a git checkout", "changed": None}
@@ -222,9 +217,11 @@ def versions() -> dict[str, str]:
 
 def hardware() -> dict[str, Any]:
     """The make of the machine, but not its name."""
+    cpuinfo = Path("/proc/cpuinfo")  # Linux has it
+    models = re.findall(r"model name\s*: (.*)", cpuinfo.read_text()) if cpuinfo.exists() else []
     machine = {
         "system": f"{platform.system()} {platform.machine()}",
-        "cpu": _cpu_model(),
+        "cpu": models[0] if models else platform.processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
     }
@@ -234,13 +231,6 @@ def hardware() -> dict[str, Any]:
         machine["gpus"] = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
         machine["peak_gpu_memory_bytes"] = torch.cuda.max_memory_allocated()
     return machine
-
-
-def _cpu_model() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return models[0] if models else platform.processor() or "unknown"
 
 
 def peak_memory() -> int:

@@ -11,21 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from dtglib.basics.config import read_config, value_of
-from dtglib.basics.errors import UserError
+from dtglib.basics.config import read_config
 from dtglib.basics.package_files import PACKAGE
 
 CARD_FILE = "card.yaml"
 RELEASED_FOR = {"strong_parser": "parser", "span_parser": "spans"}  # parsers in models/, by the setting that names one
 PLACES = (PACKAGE / "models", PACKAGE.parent / "models")  # of an installed package, and of the repository
-FORMAT = "dtglib-1"  # of the files in these folders; a change of it needs `make release`
 
 
 @dataclass(frozen=True)
 class Card:
     """The facts that a user of a released model needs; nats are of the dev part, and scores are in percent."""
 
-    format: str
     kind: Literal["model", "parser"]
     title: str
     corpus: str
@@ -57,15 +54,8 @@ def cards(kind: str) -> Mapping[str, Card]:
 
 
 def read_card(folder: Path) -> Card:
-    """The card of a released folder; an error if it is of another version of the package."""
-    path = folder / CARD_FILE
-    written = value_of(path, "format", "none")
-    if written != FORMAT:
-        raise UserError(
-            f"{path}: its files have format {written}, but this version of dtglib reads {FORMAT}; take the folder "
-            f"that came with this version, or make it anew with `make release`"
-        )
-    return read_config(path, Card)[0]
+    """The card of a released folder."""
+    return read_config(folder / CARD_FILE, Card)[0]
 
 
 def is_released(folder: Path) -> bool:
@@ -80,6 +70,5 @@ def folder_named(name: str | Path) -> Path:
     """
     for place in PLACES if isinstance(name, str) else ():
         if name == Path(name).name and (place / name / CARD_FILE).is_file():
-            read_card(place / name)
             return place / name
     return Path(name)

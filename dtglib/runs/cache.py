@@ -20,14 +20,12 @@ rows are written one by one, and a stopped computation continues with the rows t
     >>> once == again, again
     (True, [{'letters': 5}, {'letters': 2}, {'letters': 1}, {'letters': 10}])
 
-Rows are computed in blocks of consecutive ones. A block never depends on which others are computed, so the last digits
-are the same after a stop, and whatever the number of processes, if each has as many threads. Several processes
-(`torchrun`) share the missing blocks by their costs, and each appends to a file of its own: rows.jsonl, rows-1.jsonl,
-... The result is all of them together, so the same command goes on with any number of processes.
+Rows are computed in blocks that do not depend on one another, so the last digits are the same after a stop. Several
+processes (`torchrun`) share the missing blocks, and each appends to a file of its own: rows.jsonl, rows-1.jsonl, ...
+The same command goes on with any number of processes.
 
 The first line of a file contains the inputs, and every other line a row, its number, and a checksum. A file with other
-inputs is never overwritten; a damaged line, such as one that a kill has cut in two, is computed again. Such files have
-a folder of their own, because the command that writes them locks the folder.
+inputs is never overwritten; a damaged line, such as one that a kill has cut in two, is computed again.
 """
 
 import contextlib

@@ -41,14 +41,20 @@ def jobs_of(size: str, paper: str) -> list[Job]:
 def jobs_of_models(size: str, models: Sequence[str]) -> list[Job]:
     """The jobs that any paper needs: its models are trained, with the parsers that propose their trees, and scored."""
     settings, models = read_size(size, model=models[0]), judged_at(size, models)
-    proposed = {model: family(model).trees.proposed_by for model in models if family(model).likelihood.sums_over_trees}
-    parsers = {model: setting.removesuffix("_parser") for model, setting in proposed.items()}
-    jobs = _of_parsers(size, settings, sorted(set(parsers.values()))) + jobs_of_training(size, settings, models)
-    jobs += [
-        _of_scores(size, model, parsers.get(model)) for model in models if not family(model).likelihood.needs_search
-    ]
-    searched = [model for model in models if family(model).likelihood.is_searched]
-    jobs += [Job(f"search {model}", partial(_search, size, model)) for model in searched]
+    kinds = {model: family(model) for model in models}
+    parser_of = {
+        model: kind.trees.proposed_by.removesuffix("_parser") if kind.likelihood.sums_over_trees else None
+        for model, kind in kinds.items()
+        if not kind.likelihood.needs_search
+    }
+    parsers = sorted(set(parser_of.values()) - {None})
+    jobs = _of_parsers(size, settings, parsers) + jobs_of_training(size, settings, models)
+    for parser in (*parsers, None):
+        jobs += _of_scores(
+            size, parser, [model for model in parser_of if parser_of[model] == parser], settings.run.seed
+        )
+    searched = [model for model in models if kinds[model].likelihood.is_searched]
+    jobs += jobs_of_seed(size, "search by", _search, searched, settings.run.seed)
     return jobs + _of_syntax(size, settings, models)
 
 
@@ -61,13 +67,15 @@ def judged_at(size: str, models: Sequence[str]) -> list[str]:
 def jobs_of_dtg(size: str, models: Sequence[str]) -> list[Job]:
     """The jobs of the DTG paper, which also compares parsers, and trains variants of its model."""
     settings, parsers = read_size(size), ["strong", "weak"]
+    seed = settings.run.seed
     jobs = _of_parsers(size, settings, parsers) + jobs_of_training(size, settings, models)
     jobs += [Job(f"parse the treebank, {name}", partial(_silver, size, name)) for name in parsers]
     jobs += [] if settings.evaluation.released else jobs_of_ablations(size, settings)
-    jobs += [Job(f"tightness of dtg, {name}", partial(_tightness, size, name)) for name in parsers]
-    for model in models:
-        of_model = parsers if family(model).likelihood.sums_over_trees else [None]
-        jobs += [_of_scores(size, model, parser) for parser in of_model]
+    summed = [model for model in models if family(model).likelihood.sums_over_trees]
+    for parser in parsers:
+        jobs += jobs_of_seed(size, f"tightness by {parser} of", partial(_tightness, size, parser), ["dtg"], seed)
+        jobs += _of_scores(size, parser, summed, seed)
+    jobs += _of_scores(size, None, [model for model in models if model not in summed], seed)
     return jobs + _of_syntax(size, settings, models)
 
 
@@ -100,9 +108,11 @@ def jobs_of_ablations(size: str, settings: Settings, some: Sequence[str] = ()) -
     ]
 
 
-def _of_scores(size: str, model: str, parser: str | None) -> Job:
-    """The probabilities of the test sentences, by the trees of a parser if the model needs them."""
-    return Job(f"score {model}" + (f", {parser}" if parser else ""), partial(_scores, size, model, parser))
+def _of_scores(size: str, parser: str | None, models: Sequence[str], seed: int) -> list[Job]:
+    """The probabilities of the test sentences, by the trees of a parser if the models need them."""
+    return jobs_of_seed(
+        size, f"scores by {parser} of" if parser else "scores of", partial(_scores, size, parser), models, seed
+    )
 
 
 # What is measured of the models of which families.
@@ -133,10 +143,6 @@ def jobs_of_seed(
 # ---- What the jobs do. The caches below let a process read a corpus only once for neighbouring jobs.
 
 
-def _settings(size: str, model: str, seed: int) -> Settings:
-    return read_size(size, model=model, seed=seed)
-
-
 @lru_cache(maxsize=1)
 def _corpus(size: str, paper: str, seed: int):
     model = next(iter(compared(paper)))
@@ -145,7 +151,7 @@ def _corpus(size: str, paper: str, seed: int):
 
 @lru_cache(maxsize=16)
 def _model(size: str, model: str, seed: int) -> Path:
-    settings = _settings(size, model, seed)
+    settings = read_size(size, model=model, seed=seed)
     return trained(settings, prepare(settings, _corpus(size, settings.family.paper, seed)))
 
 
@@ -166,23 +172,19 @@ def _silver(size: str, name: str) -> None:
         parsed(trees_only(part_of(settings.corpus, part)), _parser(size, name))
 
 
-def _scores(size: str, model: str, parser: str | None) -> object:
-    settings = read_size(size, model=model)
-    folder, trees = _model(size, model, settings.run.seed), settings.evaluation.trees
-    proposer = parser and _parser(size, parser)
-    return scores_of(folder, test_sentences(settings), proposer, trees=trees, seed=settings.run.seed)
-
-
-def _search(size: str, model: str) -> object:
-    settings = read_size(size, model=model)
-    return beam_scores(_model(size, model, settings.run.seed), test_sentences(settings), widths_of(settings))
-
-
-def _tightness(size: str, parser: str) -> object:
-    settings = read_size(size, model="dtg")
-    folder, trees = _model(size, "dtg", settings.run.seed), TREES_IN_STUDY * settings.evaluation.trees
-    return tightness_of(folder, studied(settings), _parser(size, parser), trees=trees, seed=settings.run.seed)
-
-
 def _measured(function: Callable[[Settings, Path], object], size: str, model: str, seed: int) -> object:
-    return function(_settings(size, model, seed), _model(size, model, seed))
+    return function(read_size(size, model=model, seed=seed), _model(size, model, seed))
+
+
+def _scores(size: str, parser: str | None, settings: Settings, folder: Path) -> object:
+    trees, seed = settings.evaluation.trees, settings.run.seed
+    return scores_of(folder, test_sentences(settings), parser and _parser(size, parser), trees=trees, seed=seed)
+
+
+def _search(settings: Settings, folder: Path) -> object:
+    return beam_scores(folder, test_sentences(settings), widths_of(settings))
+
+
+def _tightness(size: str, parser: str, settings: Settings, folder: Path) -> object:
+    trees, seed = TREES_IN_STUDY * settings.evaluation.trees, settings.run.seed
+    return tightness_of(folder, studied(settings), _parser(size, parser), trees=trees, seed=seed)

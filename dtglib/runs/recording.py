@@ -3,17 +3,11 @@
     dtglib evaluate --size mini --seeds 1 2 3 --out results/2026-11-21-mini
 
 Models and scores are cached in runs/, so a stopped evaluation repeats only its record. The record (basics/record.py)
-has a line of metrics for every number:
+has a line of metrics for every number, such as
 
     {"part": "perplexity", "seed": 1, "model": "dtg", "parser": "strong", "per word": 22.6, ...}
-    {"part": "perplexity by beam", "seed": 1, "model": "dtg", "per word": 23.4, ...}
-    {"part": "reranking",  "seed": 1, "parser": "strong", "chosen by": "dtg", "UAS": 0.98, ...}
-    {"part": "tightness",  "seed": 1, "model": "dtg", "parser": "strong", "way": "best", "trees": 300, "nats": ...}
     {"part": "suites",     "seed": 1, "model": "dtg", "suite": "number_prep", "circuit": "Agreement", "score": ...}
-    {"part": "pairs",      "seed": 1, "model": "dtg", "paradigm": "anaphor_number_agreement", "accuracy": ...}
-    {"part": "parsing",    "seed": 1, "model": "dtg", "UAS": 0.97, ...}
     {"part": "ablation",   "seed": 1, "model": "dtg", "question": "output layer", "variant": "factored, legal", ...}
-    {"part": "ablation",   "seed": 1, "model": "dtg", "question": "labels", "per word, by beam": 23.4, "LAS": 0.95, ...}
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -60,8 +54,6 @@ def record_evaluation(
     if odd := [name for name in about if name not in known]:
         raise UserError(f"there is no evaluation {odd[0]!r}; there is {', '.join(known)}")
     settings, about = _shared(size, names), about or known
-    if questions and ABLATIONS not in about:
-        raise UserError(f"only ablations answer questions, such as {questions[0]!r}; add them to --about")
     for name in names if questions else ():
         asked(read_size(size, model=name), questions)  # an error if it has no such question
     config = {"size": size, **as_dict(*settings), "seed": list(seeds), "model": list(names), "about": list(about)}
@@ -182,11 +174,8 @@ def _of_training(folder: Path) -> dict[str, Any]:
 
 def _of_proposer(parser: Path | str) -> dict[str, Any]:
     """The name of a parser and its held-out loss, which only a parser that was trained here has."""
-    trained_here = Path(parser).is_dir()
-    return {
-        "folder": Path(parser).name,
-        "nats_per_word": nats_per_word(Path(parser)) if trained_here else None,
-    }
+    loss = nats_per_word(Path(parser)) if Path(parser).is_dir() else None
+    return {"folder": Path(parser).name, "nats_per_word": loss}
 
 
 def _of_parser(

@@ -3,14 +3,13 @@
     dtglib reproduce --size mini                         the notebooks of the DTG paper
     dtglib reproduce --size mini --paper NAME            those of another paper; `all` are the notebooks of all papers
 
-runs `notebooks/NN_name` with its parameter `size` set. The folder `runs/mini/NN_name/` then contains the executed
-notebook (also as HTML), its tables and figures, and the record of the run (basics/record.py): config, commit, versions,
-hardware, time. At the end the tables are printed, which are the outputs of the cells with the tag `table`.
+The folder `runs/mini/NN_name/` then contains the executed notebook (also as HTML), its tables and figures, and the
+record of the run (basics/record.py). At the end the tables are printed, which are the outputs of the cells with the tag
+`table`.
 
 A notebook is up to date as long as nothing that its numbers depend on has changed: its cells, the size's config, the
-code that it imports, data and records. A hash of all of them is in the record. Then it is skipped, so a stopped
-reproduction continues where it was. The copy of a notebook in progress is called `running`, and the record says
-"finished" only at the end, so an unfinished notebook never looks finished.
+code that it imports, data and records. A hash of all of them is in the record. So a stopped reproduction continues
+where it was. The record says "finished" only at the end, so an unfinished notebook never looks finished.
 """
 
 import contextlib
@@ -62,14 +61,9 @@ def reproduce(size: str, paper: str = "dtg", again: bool = False) -> None:
 
 
 def _notebooks(folder: Path, papers: Sequence[Paper]) -> list[Path]:
-    """The notebooks of some papers, in order; both halves of each must exist."""
+    """The notebooks of some papers, in order."""
     tens = "".join(paper.notebooks for paper in papers)
-    notebooks = [script.with_suffix(".ipynb") for script in sorted(folder.glob(f"[{tens}]*.py"))]
-    if not notebooks:
-        raise UserError(f"{folder}: holds no notebooks")
-    if missing := [path.name for path in notebooks if not path.is_file()]:
-        raise UserError(f"{folder}: {', '.join(missing)} must be made from the .py half first: run `make notebooks`")
-    return notebooks
+    return [script.with_suffix(".ipynb") for script in sorted(folder.glob(f"[{tens}]*.py"))]
 
 
 def _do_jobs(size: str, paper: str, folder: Path) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dtglib.basics.config import as_dict, read_config, require_positive, size_file, value_of
+from dtglib.basics.config import read_config, require_positive, size_file, value_of
 from dtglib.basics.errors import UserError
 from dtglib.basics.released import cards
 from dtglib.data.corpora import CorpusConfig, corpus_checksum
@@ -102,10 +102,7 @@ def read_settings(path: str | Path, overrides: Mapping[str, Any] | None = None) 
 
 def read_size(size: str, **overrides: Any) -> Settings:
     """The settings of a run size: smoke, mini, open or paper."""
-    settings = read_settings(size_file(size), overrides)
-    if settings.evaluation.released:
-        _require_untouched(settings, size, overrides)
-    return settings
+    return read_settings(size_file(size), overrides)
 
 
 def compared_at(size: str, paper: str) -> dict[str, str]:
@@ -117,18 +114,6 @@ def compared_at(size: str, paper: str) -> dict[str, str]:
     if odd := set(chosen.split()) - models.keys():
         raise UserError(f"{size}: {sorted(odd)[0]} is no model of {paper}; models are {', '.join(models)}")
     return {name: title for name, title in models.items() if name in chosen.split()}
-
-
-def _require_untouched(settings: Settings, size: str, overrides: Mapping[str, Any]) -> None:
-    """An error if a setting of a training is replaced although a released model is asked for."""
-    given, own = (
-        as_dict(one.run, one.vocabulary, one.model, one.train) | {"corpus": one.corpus.corpus}
-        for one in (settings, read_settings(size_file(size), {"model": settings.model.model}))
-    )
-    if changed := [name for name in overrides if name in given and given[name] != own[name]]:
-        raise UserError(
-            f"{size} takes released models, which {', '.join(changed)} would not change; add released=None to train one"
-        )
 
 
 def embedded_corpus(settings: Settings) -> str | None:

@@ -134,23 +134,14 @@ COLUMNS = {
 }
 
 
-class Markdown(str):
-    """A text that Jupyter renders as Markdown."""
-
-    def _repr_markdown_(self) -> str:
-        return self
-
-    __repr__ = str.__str__
-
-
-def as_markdown(values: pd.DataFrame, corpus: str = "minilang") -> Markdown:
+def as_markdown(values: pd.DataFrame, corpus: str = "minilang") -> str:
     """A row for each model, and a column for each measure, on one corpus."""
     ours = values[(values["question"] == MODELS) & (values["corpus"] == corpus)]
     columns = [ours[ours["measure"] == name].groupby("system")["value"].agg(_in_short).to_dict() for name in COLUMNS]
     systems = [title for title in titles().values() if any(title in column for column in columns)]
     rows = [[title, *(column.get(title, "") for column in columns)] for title in systems]
     head = [["", *COLUMNS.values()], ["---", *["---:"] * len(columns)]]
-    return Markdown("\n".join(f"| {' | '.join(row)} |" for row in [*head, *rows]))
+    return "\n".join(f"| {' | '.join(row)} |" for row in [*head, *rows])
 
 
 def _in_short(values: pd.Series) -> str:

@@ -60,7 +60,7 @@ def test_every_variant_learns_from_the_data_of_its_own_settings(monkeypatch):
 def test_the_variants_that_the_notebook_studies_are_trained_on_a_quarter_and_scored(monkeypatch):
     monkeypatch.chdir(ROOT)
     names = [job.name for job in jobs_of("mini", "gilt")]
-    assert {"search gilt-dp", "graphs of gilt-dp, seed 1", "score txl-tokens"} <= set(names)
+    assert {"search by gilt-dp, seed 1", "graphs of gilt-dp, seed 1", "scores of txl-tokens, seed 1"} <= set(names)
     assert len([name for name in names if name.startswith("study")]) == 1 + 4 + 2, "RA has all features"
     quarter, whole = with_less("mini"), read_size("mini", model="gilt")
     assert (quarter.corpus.train_sentences, whole.corpus.train_sentences) == (5000, 20000)
