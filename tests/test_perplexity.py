@@ -358,5 +358,5 @@ def test_to_look_at_nothing_is_refused_with_the_name_of_the_file(line, tmp_path)
 def test_trees_are_counted_in_whole_numbers(line, tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(line)
-    with pytest.raises(UserError, match=r"mine\.yaml:1: trees must be a whole number"):
+    with pytest.raises(UserError, match=r"mine\.yaml: trees must be a whole number"):
         read_config(path, EvaluationConfig)

@@ -142,8 +142,6 @@ def test_only_some_questions_are_asked_and_one_that_there_is_not_is_named_before
         UserError, match=r"DTG: there is no question 'colour' about it; there is 'arc representation', "
     ):
         record_evaluation("smoke", [1], ["dtg"], repository / "elsewhere", ["ablations"], ["colour"])
-    with pytest.raises(UserError, match=r"only ablations answer questions, such as 'parser'; add them to --about"):
-        record_evaluation("smoke", [1], ["dtg"], repository / "elsewhere", ["syntax"], ["parser"])
     with pytest.raises(UserError, match=r"TXL \(tokens\): there is no question 'parser' about it; there is none"):
         record_evaluation("smoke", [1], ["dtg", "txl-tokens"], repository / "elsewhere", ["ablations"], ["parser"])
     assert not (repository / "elsewhere").exists()

@@ -19,7 +19,6 @@ module with all modules beside it.
 
 import ast
 import hashlib
-import inspect
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache, partial
@@ -64,7 +63,7 @@ def code_of(room: str, *made_by: Callable | ModuleType) -> str:
         if name.split(".")[0] in packages():
             modules |= modules_behind(_file_of(name), room)
         else:  # a user's own, with the modules beside it
-            for path in Path(inspect.getsourcefile(sys.modules[name])).parent.glob("*.py"):
+            for path in Path(str(sys.modules[name].__file__)).parent.glob("*.py"):
                 source = path.read_bytes()
                 others[path.name] = hashlib.sha256(source).hexdigest()
                 modules |= modules_of_source(source, room)

@@ -57,7 +57,8 @@ def read_config(
         raise ValueError(f"a field has the same name in two of {[kind.__name__ for kind in kinds]}")
     for key in settings:
         if key not in {*known, *unused}:
-            raise UserError(f"{path}: {_unknown(str(key), known)}")
+            places = [file for file in (path, *laid_over) if key in _settings_of_file(Path(file))] or ["--set"]
+            raise UserError(f"{places[-1]}: {_unknown(str(key), known)}")
     return tuple(_build(kind, settings, path) for kind in kinds)
 
 

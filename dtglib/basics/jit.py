@@ -15,7 +15,7 @@ selects a transition system by a number (see transitions/rules.py).
 import contextlib
 import fcntl
 import inspect
-from collections.abc import Callable
+from typing import Any
 
 import numba
 from numba.core.caching import FunctionCache
@@ -24,16 +24,16 @@ from dtglib.basics.cache_folder import cache_folder, is_current
 from dtglib.basics.package_files import packages
 
 
-def njit(function: Callable | None = None, **options) -> Callable:
+def njit(function: Any = None, **options: Any) -> Any:
     """Compile a function at its first call with arguments of given types, unless the cache has the code."""
     if function is None:
         return lambda function: njit(function, **options)
     function = inspect.unwrap(function)  # the tests wrap every function to check its shapes; numba needs the bare one
-    dispatcher = numba.njit(**options)(function)
+    dispatcher: Any = numba.njit(**options)(function)
     # Only the package's own functions: the hash that names the folder does not cover others.
     is_ours = function.__module__.partition(".")[0] in packages()
     if is_ours and (folder := cache_folder(function.__module__)):
-        numba.config.CACHE_DIR = str(folder)
+        vars(numba.core.config)["CACHE_DIR"] = str(folder)
         dispatcher._cache = _OneWriter(function)
     return dispatcher
 

@@ -18,7 +18,9 @@ def packages() -> dict[str, Path]:
     """The folder of each package by its name: dtglib, and those of entry points for papers (papers.py)."""
     names = {point.module.partition(".")[0] for point in entry_points(group="dtglib.papers")} - {PACKAGE.name}
     specs = {name: find_spec(name) for name in sorted(names)}
-    return {PACKAGE.name: PACKAGE} | {name: Path(spec.origin).parent for name, spec in specs.items() if spec}
+    return {PACKAGE.name: PACKAGE} | {
+        name: Path(spec.origin).parent for name, spec in specs.items() if spec and spec.origin
+    }
 
 
 def package_files() -> dict[str, bytes]:

@@ -123,7 +123,7 @@ def seed(text: str) -> int:
 # ---- From options to what they name
 
 
-def sentences_of(options: argparse.Namespace) -> list["Sentence"]:
+def sentences_of(options: argparse.Namespace) -> Sequence["Sentence"]:
     """The sentence of the command line, or the selected ones of a file; the number of those left out is reported."""
     from dtglib.data.corpora import load
     from dtglib.data.tokenize import tokenize
@@ -208,7 +208,7 @@ def finite(values: Mapping[str, object]) -> dict[str, object]:
     return {key: None if isinstance(x, float) and not math.isfinite(x) else x for key, x in values.items()}
 
 
-def in_a_line(tree: list[int] | str | None) -> str:
+def in_a_line(tree: Sequence[int] | str | None) -> str:
     """A tree as text: heads side by side, or brackets as they are."""
     return "" if tree is None else tree if isinstance(tree, str) else " ".join(map(str, tree))
 

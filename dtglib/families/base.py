@@ -22,7 +22,6 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import torch
-from torch import nn
 
 from dtglib.basics.config import read_config, value_of
 from dtglib.basics.errors import UserError
@@ -35,7 +34,6 @@ from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.network.rounded import BFLOAT16, round_maps
 from dtglib.network.saved import CONFIG_FILE, TrainedWith, vocabulary_beside
 from dtglib.sequences.describe import Described
-from dtglib.training.loop import Data
 from dtglib.training.schedule import TrainConfig
 
 DEFAULT_MODEL = "dtg"  # if a config names no model
@@ -138,9 +136,9 @@ class Family:
     title: str  # in tables
     paper: str  # the paper that it belongs to; tables compare the models of one paper
     config: type  # the dataclass of its network's settings, with a field `model`
-    build: Callable[[Any, Vocabulary], nn.Module]
+    build: Callable[[Any, Vocabulary], Any]
     # Makes training data from a config, a vocabulary, a treebank and `longest`, the most positions of a sentence.
-    examples: Callable[[Any, Vocabulary, Treebank, int | None], Data]
+    examples: Callable[[Any, Vocabulary, Treebank, int | None], Any]
     likelihood: Likelihood
     vocabulary: MakesVocabulary = PLAIN_VOCABULARY
     trees: Trees = HEADS
@@ -199,7 +197,7 @@ def titles(paper: str | None = None) -> dict[str, str]:
     return {family.name: family.title for family in families() if paper in (None, family.paper)}
 
 
-def family_of(network: nn.Module) -> Family:
+def family_of(network: Any) -> Family:
     """The family that a network belongs to."""
     return family(network.config.model)
 
@@ -214,7 +212,7 @@ def title_of(name: str) -> str:
     return titles().get(name, name)
 
 
-def build(config: Any, vocabulary: Vocabulary) -> nn.Module:
+def build(config: Any, vocabulary: Vocabulary) -> Any:
     """A new network with random weights from PyTorch's generator."""
     return family(config.model).build(config, vocabulary)
 
@@ -224,7 +222,7 @@ def family_name_in(folder: Path) -> str:
     return value_of(folder / CONFIG_FILE, "model", DEFAULT_MODEL)
 
 
-def load_model(folder: str | Path, device: torch.device | str = "cpu") -> nn.Module:
+def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Any:
     """A trained network, from its folder or by a released name; its files must belong together."""
     folder = folder_named(folder)
     kind = family(family_name_in(folder))
@@ -233,5 +231,5 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> nn.Mod
     with torch.random.fork_rng(devices=[]):  # the random weights are replaced by those of the file
         network = kind.build(config, vocabulary)
     if trained_with.linear_maps == BFLOAT16:
-        network = round_maps(network)
+        round_maps(network)
     return network.restore(folder, device)

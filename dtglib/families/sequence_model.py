@@ -62,7 +62,7 @@ EXACT = Likelihood("log p", is_exact=True, sums_over_trees=False, scores=_exact)
 BY_BEAM = Likelihood("log p, at least", is_exact=False, sums_over_trees=False, scores=_by_beam)
 
 
-def _symbols(reading: Reading, config: TransformerConfig, treebank: Treebank) -> Symbols:
+def _symbols(reading: Any, config: TransformerConfig, treebank: Treebank) -> Symbols:
     """The arcs of the transition systems; with the labels of the treebank, those of the model's own system alone.
 
     The labels of a corpus that is larger than memory are found in a pass over it, at every start of a training.
@@ -83,7 +83,7 @@ def _shown(vocabulary: Vocabulary, words: Sequence[str], tree: Sequence[int]) ->
 def sequence_family(
     name: str,
     title: str,
-    reading: Reading,
+    reading: Any,  # a Reading
     paper: str,
     network: type[SequenceModel] = SequenceModel,
 ) -> Family:

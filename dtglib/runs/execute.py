@@ -9,7 +9,7 @@ outputs of its cells: tables and pictures, as text and SVG. The error of a faile
 import json
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import write_atomically
@@ -57,7 +57,7 @@ def _run(notebook: Path, running: Path, size: str, label: str) -> None:
     from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
-    bar = {"desc": label, "bar_format": "{desc}, cell {n_fmt}/{total_fmt} [{elapsed}]", "leave": False}
+    bar: Any = {"desc": label, "bar_format": "{desc}, cell {n_fmt}/{total_fmt} [{elapsed}]", "leave": False}
     try:
         papermill.execute_notebook(
             str(notebook),

@@ -47,7 +47,7 @@ def jobs_of_models(size: str, models: Sequence[str]) -> list[Job]:
         for model, kind in kinds.items()
         if not kind.likelihood.needs_search
     }
-    parsers = sorted(set(parser_of.values()) - {None})
+    parsers = sorted({parser for parser in parser_of.values() if parser})
     jobs = _of_parsers(size, settings, parsers) + jobs_of_training(size, settings, models)
     for parser in (*parsers, None):
         jobs += _of_scores(

@@ -16,7 +16,7 @@ from dtglib.basics.files import repository
 from dtglib.data.corpora import CorpusConfig, part_of
 from dtglib.families.base import Family
 from dtglib.parsing.fields import Entries
-from dtglib.parsing.kept import WEIGHTS_FILE, EncoderConfig, KeptParser, ParserExamples
+from dtglib.parsing.kept import WEIGHTS_FILE, EncoderConfig
 from dtglib.parsing.kinds import ParserKind, kind_of, kinds
 from dtglib.runs.cache import folder_of
 from dtglib.runs.settings import RunConfig, Settings
@@ -57,8 +57,8 @@ class PreparedParser(NamedTuple):
     """The vocabularies of a parser, its training data and its held-out data."""
 
     entries: Entries
-    train: ParserExamples
-    dev: ParserExamples
+    train: Any  # of the form that the kind of parser reads
+    dev: Any
 
 
 def prepare_parser(settings: ParserSettings) -> PreparedParser:
@@ -79,8 +79,9 @@ def prepare_parser(settings: ParserSettings) -> PreparedParser:
 def train_parser_into(settings: ParserSettings, prepared: PreparedParser, folder: Path) -> None:
     """Train the parser into a folder, from its checkpoint if there is one."""
 
-    def build() -> KeptParser:
-        return settings.kind.network(folder.name, settings.parser, prepared.entries)
+    def build() -> Any:
+        network: Any = settings.kind.network
+        return network(folder.name, settings.parser, prepared.entries)
 
     identity = identity_of(settings, prepared)
     train_network(folder / WEIGHTS_FILE, build, prepared, settings.train, settings.run.seed, identity)

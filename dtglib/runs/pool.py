@@ -81,8 +81,11 @@ def _all_done(workers: ProcessPoolExecutor, jobs: Sequence[Job], logs: Path) -> 
 def _begin(threads: int) -> None:
     """Prepare a process: only its parent ends it, and it ends with its parent."""
 
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
     def end_with_parent() -> None:
-        multiprocessing.parent_process().join()
+        parent.join()
         os._exit(1)
 
     os.setsid()  # Ctrl-C does not reach this process

@@ -31,7 +31,6 @@ from dtglib.runs.parsers import parser_named
 from dtglib.runs.sentence_scores import spread
 from dtglib.runs.settings import Settings
 from dtglib.runs.trees import parsed_by
-from dtglib.training.loop import Data
 from dtglib.training.networks import train_network
 
 
@@ -71,8 +70,8 @@ class Prepared(NamedTuple):
     """The vocabulary of a model, its training data and its held-out data."""
 
     vocabulary: Vocabulary
-    train: Data
-    dev: Data
+    train: Any  # of the form that the family's networks read
+    dev: Any
 
 
 def prepare(settings: Settings, corpus: TrainingCorpus | None = None) -> Prepared:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dtglib.basics.code import code_of
-from dtglib.basics.errors import require
+from dtglib.basics.errors import UserError
 from dtglib.basics.files import sha256
 from dtglib.basics.record import Row
 from dtglib.data.corpora import part_of
@@ -79,7 +79,8 @@ def scores_of(
         likelihood = family_of(model).likelihood
         if not likelihood.sums_over_trees:
             return lambda block: (score._asdict() for score in likelihood.scores(model, sentences[block], widths))
-        require(parser, f"{model.config.model} sums over trees, which a parser proposes; name one")
+        if parser is None:
+            raise UserError(f"{model.config.model} sums over trees, which a parser proposes; name one")
         loaded = load_parser(parser)
 
         def rows_of(block: slice) -> Iterator[Row]:

@@ -45,7 +45,7 @@ class Directly(NamedTuple):
         scores = family_of(model).likelihood.scores
         return lambda sentences: (
             math.nan if score.unasked else score.log_prob
-            for score in scores(model, list(map(Sentence, sentences)), None)
+            for score in scores(model, [Sentence(tuple(words)) for words in sentences], None)
         )
 
 
