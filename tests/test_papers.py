@@ -254,8 +254,6 @@ EXCEPTIONS = {
     "basics/released.py": [r"bleu: float"],  # a field of cards, which lie in files
     "data/downloads.py": [r"`sts`"],  # a folder of public data that `make data` fetches
     "data/registry.py": [r"'sts': 65"],
-    "cli/corpora.py": [r"or sts"],
-    "data/books/markup.py": [r"\.translate\("],
     "data/symbols.py": [r"\(English and German\)"],  # treebanks
     "data/tokenize.py": [r"\.translate\(", r"\bglue\b"],  # Python's, and a variable
     "data/treebank.py": [r"    translation: tuple"],  # a field of Sentence, as heads and brackets are

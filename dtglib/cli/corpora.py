@@ -4,7 +4,6 @@ dtglib corpora                                  the corpora that have a name
 dtglib stats minilang UD_English-EWT mine.conllu
 dtglib minilang --out DIR                       write the embedded corpus out as files
 dtglib data                                     fetch the public data
-dtglib data nltk books                          fetch the Brown corpus, MASC and 263 books
 """
 
 import argparse
@@ -63,19 +62,19 @@ def minilang(options: argparse.Namespace) -> None:
 
 
 def _data_options(sub: argparse.ArgumentParser) -> None:
-    names = "ud-english, blimp, sg, reading (default: these), nltk, books, or sts"
+    names = "ud-english, blimp, sg, reading (default: these), nltk, or one that a paper brings"
     sub.add_argument("collections", nargs="*", metavar="NAME", help=names)
 
 
 def data(options: argparse.Namespace) -> int:
     """Fetch the public data."""
-    from dtglib.data.books.works import fetch_works
+    from dtglib.data.corpora import readers_of_papers
     from dtglib.data.downloads import COLLECTIONS, FAILED, fetch, summary
 
     names = options.collections or COLLECTIONS
-    results = fetch([name for name in names if name != "books"])
-    if "books" in names:
-        results += fetch_works()
+    brought = {name: get for readers in readers_of_papers() for name, get in readers.fetches.items() if name in names}
+    results = fetch([name for name in names if name not in brought])
+    results += [result for get in brought.values() for result in get()]
     print(summary(results))
     return 1 if any(result.outcome == FAILED for result in results) else 0
 

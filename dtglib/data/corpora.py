@@ -5,7 +5,6 @@
     load("ud-english-without-childes", "train")    five of them, without CHILDES, the speech of and to children
     load("ud-english-enhanced", "train")           EWT and GUM, which come with enhanced graphs
     load("UD_English-GUM", "dev")      one UD treebank in the data folder
-    stream("books", "train")       ebooks and textbooks (books/); also "books-ebooks", "books-openstax", "brown", "masc"
     load("bllip", "test")              BLLIP-LG from your own copy of LDC2000T43, which $BLLIP names
     load("my-treebank", "train")       a folder that holds *-ud-train.conllu, *-ud-dev.conllu, *-ud-test.conllu; or
                                        train.mrg and the like; or the sections of the Penn Treebank's WSJ, as brackets
@@ -42,7 +41,6 @@ from dtglib.basics.errors import UserError, shortened
 from dtglib.basics.files import sha256
 from dtglib.basics.papers import papers
 from dtglib.basics.progress import progress
-from dtglib.data.books import corpus as books
 from dtglib.data.registry import data_folder, read_registry
 from dtglib.data.sections import BRACKET_SUFFIXES, WSJ_SECTIONS, files_of_parts
 from dtglib.data.streamed import MOST_IN_MEMORY, Streamed, as_many_as_fit, first
@@ -83,11 +81,12 @@ class Readers(NamedTuple):
     suffixes: Mapping[str, Callable[[Path, bool], Treebank]] = {}
     # The files of each split in a folder.
     in_folder: Callable[[Path], Mapping[str, list[Path]]] = lambda folder: {}
-    # The splits of a corpus by its name, with functions of `strict`; None if the name is unknown. The second argument
-    # is the number of sentences to generate.
-    find: Callable[[str, int | None], Mapping[str, Callable[[bool], Treebank]] | None] = lambda name, sentences: None
+    # The splits of a corpus by its name; None if the name is unknown. The second argument is the number of sentences to
+    # generate.
+    find: Callable[[str, int | None], Mapping[str, Reader] | None] = lambda name, sentences: None
     files: Callable[[str], list[Path] | None] = lambda name: None  # the files of such a corpus
     listed: Callable[[], list[ListedCorpus]] = list
+    fetches: Mapping[str, Callable[[], list]] = {}  # collections that `dtglib data` fetches by other means
 
 
 def readers_of_papers() -> list[Readers]:
@@ -165,13 +164,11 @@ def find(name: str | Path, sentences: int | None = None) -> dict[str, Reader]:
         return {"train": partial(ud_english_train_blocks, str(name))} | held_out
     if name == "bllip":
         return {split: partial(bllip_blocks, bllip_folder(), split) for split in SPLITS}
-    if name in books.CORPORA:
-        return {split: partial(books.blocks, str(name), split) for split in SPLITS}
     if name in ud_treebanks():
         return splits_of_folder(ud_folder(str(name)))
     for readers in readers_of_papers():
         if (splits_of_paper := readers.find(str(name), sentences)) is not None:
-            return {split: in_one_block(read) for split, read in splits_of_paper.items()}
+            return dict(splits_of_paper)
     path = Path(name)
     if str(name) and path.is_dir():
         return splits_of_folder(path)
@@ -394,8 +391,6 @@ def corpus_files(name: str) -> list[Path]:
         return [path for treebank in UD_CORPORA[name] for path in sorted(ud_folder(treebank).glob("*.conllu"))]
     if name == "bllip":
         return [path for files in bllip_files(bllip_folder()).values() for path in files]
-    if name in books.CORPORA:
-        return books.files_of_corpus(name)
     for readers in readers_of_papers():
         if (files := readers.files(name)) is not None:
             return files
@@ -427,7 +422,6 @@ def corpora() -> list[ListedCorpus]:
         *map(ud_corpus, ud_treebanks()),
         ListedCorpus("ud-english-without-childes", "ud-english without CHILDES", "see the treebanks", folder),
         ListedCorpus("ud-english-enhanced", "EWT and GUM as one, with enhanced graphs", "see the treebanks", folder),
-        *(ListedCorpus(name, *about, books.where(name)) for name, about in books.CORPORA.items()),
         *(corpus for readers in readers_of_papers() for corpus in readers.listed()),
     ]
 

@@ -8,13 +8,22 @@ whose words differ from those of the tree are left out, counted and named.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
 from dtglib.basics.errors import UserError, shortened
-from dtglib.data.corpora import SPLITS, ListedCorpus, Readers, corpus_files, load, read_brackets
+from dtglib.data.corpora import (
+    SPLITS,
+    ListedCorpus,
+    Reader,
+    Readers,
+    corpus_files,
+    in_one_block,
+    load,
+    read_brackets,
+)
 from dtglib.data.registry import data_folder
 from dtglib.data.treebank import Sentence, Treebank
 
@@ -57,9 +66,9 @@ def _unescaped(word: str) -> str:
     return re.sub("|".join(ESCAPED), lambda match: ESCAPED[match[0]], word)
 
 
-def splits_of_gum(name: str, sentences: int | None) -> Mapping[str, Callable[[bool], Treebank]] | None:
+def splits_of_gum(name: str, sentences: int | None) -> Mapping[str, Reader] | None:
     """The splits of the corpus; None for another name."""
-    return {split: partial(read_gum, split) for split in SPLITS} if name == NAME else None
+    return {split: in_one_block(partial(read_gum, split)) for split in SPLITS} if name == NAME else None
 
 
 def files_of_gum(name: str) -> list[Path] | None:

@@ -26,13 +26,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dtglib.basics.errors import UserError, require
-from dtglib.data.corpora import ListedCorpus, Readers, corpus_files
+from dtglib.data.corpora import ListedCorpus, Reader, Readers, corpus_files, in_one_block
 from dtglib.data.registry import data_folder
 from dtglib.data.tokenize import tokenize
 from dtglib.data.treebank import Sentence, Treebank, TreebankError, Words, decode, read_bytes
 
-# A function that reads one split. Its argument is `strict`, as in corpora.py.
-Reader = Callable[[bool], Treebank]
+# A function that reads one split, as a whole. Its argument is `strict`, as in corpora.py.
+ReadSplit = Callable[[bool], Treebank]
 
 Decoded = Callable[[str], str]  # a line as it was before a tokeniser wrote some characters in another way
 Split = Callable[[str], list[str]]  # the words of a line
@@ -75,6 +75,10 @@ def find_pairs(name: str, sentences: int | None = None) -> dict[str, Reader] | N
     direction = direction_of(name)
     if direction is None:
         return None
+    return {split: in_one_block(read) for split, read in _splits(name, direction, sentences).items()}
+
+
+def _splits(name: str, direction: Direction, sentences: int | None) -> dict[str, ReadSplit]:
     what, source, target = direction
     if what in ("minilang", "multi30k"):
         if {source, target} != {"de", "en"}:
@@ -83,7 +87,7 @@ def find_pairs(name: str, sentences: int | None = None) -> dict[str, Reader] | N
     return pairs_of_path(Path(what), source, target)
 
 
-def minilang_pairs(target: str, sentences: int | None) -> dict[str, Reader]:
+def minilang_pairs(target: str, sentences: int | None) -> dict[str, ReadSplit]:
     """The splits and hold-outs of minilang in two languages."""
     from dtglib.data.minilang import SPLITS  # imported here, because reading a grammar takes time
     from dtgpapers.translation.bilingual import sentence_pairs
@@ -100,7 +104,7 @@ def multi30k_folder() -> Path:
     return data_folder() / "multi30k" / "tok"
 
 
-def multi30k(source: str, target: str) -> dict[str, Reader]:
+def multi30k(source: str, target: str) -> dict[str, ReadSplit]:
     """The splits of Multi30k, task 1: 29,000 captions, 1,014 for dev, and four tests, the first of them of 2016."""
     folder = multi30k_folder()
     if not folder.is_dir():
@@ -113,7 +117,7 @@ def multi30k(source: str, target: str) -> dict[str, Reader]:
     return {split: partial(_read, path, source, target, html.unescape, str.split) for split, path in files.items()}
 
 
-def pairs_of_path(path: Path, source: str, target: str) -> dict[str, Reader]:
+def pairs_of_path(path: Path, source: str, target: str) -> dict[str, ReadSplit]:
     """The splits of a folder of texts, or "all" for two files of one name."""
     if path.is_dir():
         names = sorted(file.stem for file in path.glob(f"*.{target}") if file.with_suffix(f".{source}").exists())

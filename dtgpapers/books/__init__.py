@@ -9,3 +9,7 @@ works.py        the works, their archives in the data folder, and how `git` fetc
 works.tsv       a line a work: its repository, commit, author, licence, and a checksum of its files
 classes.tsv     the words by which textbooks name exercises, lists of references and the like
 """
+
+from dtglib.basics.papers import Paper
+
+PAPER = Paper(name="books", families=(), corpora="dtgpapers.books.corpus:READERS")

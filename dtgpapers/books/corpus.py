@@ -22,14 +22,15 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.files import write_atomically
 from dtglib.basics.progress import progress
 from dtglib.data import tokenize
-from dtglib.data.books import ebooks, textbooks
-from dtglib.data.books.sentences import sentences
-from dtglib.data.books.tagged import TAGGED, Tagged, tagged_sentences
-from dtglib.data.books.works import Work, all_works, files_of
+from dtglib.data.corpora import SPLITS, ListedCorpus, Reader, Readers
 from dtglib.data.registry import data_folder, read_registry
 from dtglib.data.treebank import Block, Sentence, Treebank
+from dtgpapers.books import ebooks, textbooks
+from dtgpapers.books.sentences import sentences
+from dtgpapers.books.tagged import TAGGED, Tagged, tagged_sentences
+from dtgpapers.books.works import Work, all_works, fetch_works, files_of
 
-SPLITS = {
+HELD_OUT_WORKS = {
     "dev": ("osbooks-business-law", "jack-london_the-call-of-the-wild"),
     "test": (
         "osbooks-introduction-intellectual-property",
@@ -37,7 +38,7 @@ SPLITS = {
         "thornton-wilder_the-bridge-of-san-luis-rey",
     ),
 }
-HELD_OUT = {name: split for split, names in SPLITS.items() for name in names}
+HELD_OUT = {name: split for split, names in HELD_OUT_WORKS.items() for name in names}
 
 NC = "CC BY 4.0 and CC BY-NC-SA 4.0"
 PUBLIC_DOMAIN = "public domain in the US"
@@ -192,3 +193,15 @@ TESTS: dict[str, Callable[[Path], Iterator[str]]] = {
     "sg": _suite,
     "blimp": _pairs,
 }
+
+
+def _splits(name: str, sentences: int | None) -> dict[str, Reader] | None:
+    return {split: partial(blocks, name, split) for split in SPLITS} if name in CORPORA else None
+
+
+READERS = Readers(
+    find=_splits,
+    files=lambda name: files_of_corpus(name) if name in CORPORA else None,
+    listed=lambda: [ListedCorpus(name, *about, where(name)) for name, about in CORPORA.items()],
+    fetches={"books": fetch_works},
+)

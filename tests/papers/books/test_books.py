@@ -10,12 +10,12 @@ import pytest
 
 from dtglib.basics.errors import UserError
 from dtglib.cli.main import main
-from dtglib.data.books import corpus, ebooks, textbooks, works
-from dtglib.data.books.markup import clean, count_words
-from dtglib.data.books.sentences import sentences
-from dtglib.data.books.works import Work, all_works, digest, fetch_works, files_of
 from dtglib.data.corpora import CorpusConfig, corpora, corpus_checksum, part_of, stream
 from dtglib.data.downloads import FAILED, FETCHED, THERE
+from dtgpapers.books import corpus, ebooks, textbooks, works
+from dtgpapers.books.markup import clean, count_words
+from dtgpapers.books.sentences import sentences
+from dtgpapers.books.works import Work, all_works, digest, fetch_works, files_of
 
 # Jack London, The Call of the Wild (1903), in the public domain; the verse at its head is by John Myers O'Hara (1902).
 CHAPTER = """<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops" xml:lang="en-US">

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from dtglib.data.books.markup import clean, name
+from dtgpapers.books.markup import clean, name
 
 TYPE = "{http://www.idpf.org/2007/ops}type"
 LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"

@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from dtglib.data.books.markup import clean, count_words, name
+from dtgpapers.books.markup import clean, count_words, name
 
 with open(Path(__file__).with_name("classes.tsv"), encoding="utf-8", newline="") as _file:
     RULES = {row[0]: row[2] for row in csv.reader(_file, delimiter="\t", quoting=csv.QUOTE_NONE)}

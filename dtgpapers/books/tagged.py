@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from dtglib.data.books.sentences import words_of
+from dtgpapers.books.sentences import words_of
 
 
 class Tagged(NamedTuple):
