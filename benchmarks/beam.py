@@ -6,12 +6,12 @@ One, 8 and 32 sentences of 10 made-up words at once, out of a vocabulary of 8,00
 beam; d 256, 6 layers, 8 heads, inner width 1024, random weights, which leave the search undecided: trained models are
 faster. The count is of positions that are computed. "times" is the time over that of the arithmetic: two operations for
 each weight of a layer and position, and for each logit and number of a vector, at the best rate of large products in
-the same run and precision; "rounded" models have linear maps in bfloat16 (dtglib/network/rounded.py). "a_sentence" is
-in seconds; "slots" are the most slots of the cache that were taken at once, and "bytes" theirs.
+the same run. "a_sentence" is in seconds; "slots" are the most slots of the cache that were taken at once, and "bytes"
+theirs.
 
-Then, where UD English is at hand, sentences of 12 words by the released DTG, exact and rounded, with 300 hypotheses
-within 12 nats, as the time of 1,000 of them; and for sentences of 5 to 40 words and a beam of 30 the cache of DTG,
-which is as deep as the stack, and that of TXL (trans), which holds everything.
+Then, where UD English is at hand, sentences of 12 words by the released DTG with 300 hypotheses within 12 nats, as the
+time of 1,000 of them; and for sentences of 5 to 40 words and a beam of 30 the cache of DTG, which is as deep as the
+stack, and that of TXL (trans), which holds everything.
 """
 
 import os
@@ -31,7 +31,6 @@ from dtglib.decode.beam import Widths, in_parts, search
 from dtglib.decode.stack_stepper import Hypotheses, StackStepper
 from dtglib.evaluate.surprisal import surprisals
 from dtglib.families.base import build, load_model
-from dtglib.network.rounded import round_maps
 from dtglib.network.transformer import Transformer, TransformerConfig
 from dtglib.transitions.rows import MAY_CONTINUE
 
@@ -73,13 +72,11 @@ def counted(model: Transformer, sentences: Sequence[Sequence[str]], widths: Widt
 def main() -> None:
     torch.set_num_threads(2)
     with _common.benchmark("beam", "How fast is the beam search, and how much does its cache hold?") as report:
-        exact, coarse = (report_rate(report, dtype) for dtype in (torch.float32, torch.bfloat16))
+        rate = report_rate(report, torch.float32)
         for name in MODELS:
-            report_model(report, name, network(name), (exact, exact))
-        report_model(report, "dtg, rounded", round_maps(network("dtg")), (coarse, exact))
+            report_model(report, name, network(name), rate)
         if ud_folder(UD).is_dir():
             report_released(report, RELEASED, load_model(RELEASED))
-            report_released(report, f"{RELEASED}, rounded", round_maps(load_model(RELEASED)))
         for name in ("dtg", "txl-trans"):
             report_lengths(report, name)
 
@@ -90,14 +87,14 @@ def network(name: str) -> Transformer:
     return build(TransformerConfig(model=name, **SIZE), _common.made_up_vocabulary()).eval()
 
 
-def report_model(report: _common.Report, name: str, model: Transformer, rates: tuple[float, float]) -> None:
-    """All widths and numbers of sentences at once; the rates are those of the layers' products and of the output."""
+def report_model(report: _common.Report, name: str, model: Transformer, rate: float) -> None:
+    """All widths and numbers of sentences at once; the rate is that of large products."""
     chance = random.Random(1)
     sentences = [_common.made_up_words(WORDS, chance) for _ in range(32)]
     for widths, counts in SETTINGS:
         for count in counts:
             costs = counted(model, sentences[:count], widths)
-            arithmetic = costs.of_layers / rates[0] + costs.of_output / rates[1]
+            arithmetic = (costs.of_layers + costs.of_output) / rate
             what = f"{name}, {widths.beam_width}/{widths.word_beam_width}, {count} x {WORDS} words"
             report(
                 what, costs.positions,

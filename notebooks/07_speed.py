@@ -42,7 +42,7 @@ from dtglib.runs.recorded import benchmark, benchmark_in_parts
 pd.set_option("display.width", 160)
 pd.set_option("display.max_colwidth", 60)
 
-NAMES = ("growth", "training", "scoring", "beam", "steps", "within", "precision", "rounding", "host")
+NAMES = ("growth", "training", "scoring", "beam", "steps", "within", "precision", "host")
 NAMES += ("growth_of_data",)
 RECORDS = {name: benchmark(name) for name in NAMES} | {"cuda": benchmark_in_parts("cuda")}
 
@@ -201,27 +201,6 @@ print(measured("beam", ["model", "beam", "sentences", "count", "seconds_taken", 
 
 # %% tags=["table"]
 print(measured("steps", ["beam", "step", "count", "slower", "more"]))
-
-# %% [markdown]
-# The last lines are of linear maps in bfloat16, with weights that are converted once; below 1 it is float32 that is
-# faster. What do they change of trained models? The difference of surprisals or log p, in nats a word; how many items
-# or pairs change sides, or sentences their best tree; and how many times as fast it is:
-
-# %% tags=["table"]
-print(measured("rounding", ["what", "count", "mean_difference", "largest_difference", "changed", "faster"]))
-
-# %% [markdown]
-# By how much the score of a suite (of pairs: of all) changes at most:
-
-# %% tags=["table"]
-print(measured("rounding", ["what", "score"]))
-
-# %% [markdown]
-# We accept a thousandth of a nat a word by default, and no more. So a model computes in float32, unless you ask for
-# another one: `round_maps(load_model("dtg-ud")).save("my-dtg")` writes it with rounded maps, and all commands that only
-# read a model take it. Narrow beams of small models lose by it, because they hand the maps a few rows at a time; wide
-# ones, or many at once, are some 1.15 (*dtg-ud*, 300 within 12 nats) to 1.3 times (*dtg, rounded* in the table above)
-# as fast.
 
 # %% [markdown]
 # These models have random weights, which leave a search undecided. Of a trained one most hypotheses are far behind, and

@@ -31,7 +31,6 @@ from dtglib.data.symbols import ARCS, Symbols
 from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.perplexity import SentenceScore
-from dtglib.network.rounded import BFLOAT16, round_maps
 from dtglib.network.saved import CONFIG_FILE, TrainedWith, vocabulary_beside
 from dtglib.sequences.describe import Described
 from dtglib.training.schedule import TrainConfig
@@ -230,6 +229,4 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Any:
     vocabulary = vocabulary_beside(folder, trained_with)
     with torch.random.fork_rng(devices=[]):  # the random weights are replaced by those of the file
         network = kind.build(config, vocabulary)
-    if trained_with.linear_maps == BFLOAT16:
-        round_maps(network)
     return network.restore(folder, device)

@@ -8,7 +8,7 @@ The files must belong together: the config names the vocabulary, and the weights
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import nn
@@ -17,7 +17,6 @@ from dtglib.basics.config import as_yaml, fingerprint
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import write_atomically
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.network.rounded import BFLOAT16, FLOAT32, is_rounded
 from dtglib.network.weights import read_weights, save_weights
 
 CONFIG_FILE, WEIGHTS_FILE = "model.yaml", "model.safetensors"
@@ -25,10 +24,9 @@ CONFIG_FILE, WEIGHTS_FILE = "model.yaml", "model.safetensors"
 
 @dataclass(frozen=True)
 class TrainedWith:
-    """The vocabulary that a saved model was trained with, and the precision of its layers' linear maps."""
+    """The vocabulary that a saved model was trained with."""
 
     vocabulary_fingerprint: str
-    linear_maps: Literal["float32", "bfloat16"] = FLOAT32  # see network/rounded.py
 
 
 def vocabulary_beside(folder: Path, trained_with: TrainedWith) -> Vocabulary:
@@ -61,8 +59,7 @@ class Saved(nn.Module):
         folder = Path(folder)
         self.vocabulary.save(folder)
         with write_atomically(folder / CONFIG_FILE) as file:
-            precision = BFLOAT16 if is_rounded(self) else FLOAT32
-            file.write(as_yaml(self.config, TrainedWith(self.vocabulary.fingerprint, precision)))
+            file.write(as_yaml(self.config, TrainedWith(self.vocabulary.fingerprint)))
         save_weights(folder / WEIGHTS_FILE, self, self._meaning())
 
     def restore(self, folder: Path, device: torch.device | str) -> "Saved":

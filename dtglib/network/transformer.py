@@ -25,7 +25,7 @@ positions of "There is a difference" 9 predict something, one for each transitio
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -178,9 +178,6 @@ class LayerInputs(NamedTuple):
 
 class Block(nn.Module):
     """A layer: attention over the structure, then two linear maps at each position."""
-
-    # Not `places`, which is computed once per search.
-    may_be_rounded: ClassVar[tuple[str, ...]] = ("qkv", "out", "up", "down")
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()

@@ -72,8 +72,6 @@ def tape_of(
 class GraphBlock(Block):
     """A layer whose attention has the graph term; the class says with which keys."""
 
-    may_be_rounded = ("out", "up", "down")  # the graph term reads the weights of `qkv`
-
     def __init__(self, config: GraphConfig) -> None:
         super().__init__(config)
         self.fuse = nn.ModuleList(nn.Linear(config.feature_width, config.width) for _ in config.read)

@@ -31,7 +31,6 @@ from dtglib.data.tokenize import tokenize
 from dtglib.data.treebank import Sentence
 from dtglib.decode.beam import Widths
 from dtglib.families.base import family_of, load_model, module_of
-from dtglib.network.rounded import is_rounded
 from dtglib.network.saved import WEIGHTS_FILE
 from dtglib.runs.cache import Computed, cached_rows, folder_of
 from dtglib.runs.syntax_scores import parses
@@ -89,8 +88,6 @@ class TuningSettings(NamedTuple):
 def ways_of(asked: TuningRequest) -> list[Tuning]:
     """The ways to tune the model; those that read trees only if a model is named that finds their kind of trees."""
     model = load_model(asked.model)
-    if is_rounded(model):
-        raise UserError(f"{asked.model} is rounded, and learns nothing; name the model that it was made from")
     ways = tunings(family_of(model).name)
     if asked.trees_by is None:
         return [way for way in ways if way.reads is None]
