@@ -55,7 +55,10 @@ def reproduce(options: argparse.Namespace) -> None:
     if not find_spec("papermill"):
         raise UserError("papermill is not installed: run `pip install 'dtglib[notebooks]'`")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a batch system, or `timeout`, stops this as Ctrl-C does
-    reproduce(options.size, options.paper, options.again)
+    try:
+        reproduce(options.size, options.paper, options.again)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted; the same command goes on") from None
 
 
 COMMANDS = [
