@@ -264,9 +264,9 @@ else:
     for row in RECORDS["cuda"].metrics:
         if "curve" not in row:
             is_timed = "check:" not in row["what"]
-            left_out = {"seconds", "what", "ratio"} | (set() if is_timed else {"count", "seconds_taken"})
+            left_out = {"seconds", "what", "ratio", "gpu"} | (set() if is_timed else {"count", "seconds_taken"})
             beside = {key: value for key, value in row.items() if key not in left_out}
-            print(row["what"], ", ".join(f"{key} {value:.4g}" for key, value in beside.items()), sep=": ")
+            print(f"{row['gpu']}, {row['what']}:", ", ".join(f"{key} {value:.4g}" for key, value in beside.items()))
 
 # %% [markdown]
 # A sum over 300 trees of nine words took the H200 20 to 25 ms in bfloat16, of which it computed little: it waited until

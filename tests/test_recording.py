@@ -181,7 +181,9 @@ def test_of_a_benchmark_in_parts_the_newest_line_of_each_figure_counts_and_a_cut
     about.write_text(json.dumps(changed))
     found = benchmark_in_parts("parts")
     assert found.config["day"] == 22
-    assert {line["what"]: line["seconds_taken"] for line in found.metrics} == {"copy": 3, "trees": 1, "beam": 2}
+    seconds = {line["what"]: line["seconds_taken"] for line in found.metrics}
+    assert seconds == {"copy": 3, "rate": 0, "trees": 1, "beam": 2}
+    assert {line["what"] for line in found.metrics if line["gpu"] == "another one"} == {"rate"}
 
 
 def test_the_variants_with_labels_and_without_are_also_searched_and_judged_as_parsers(record, repository):

@@ -82,8 +82,8 @@ def papers_named(name: str) -> list[Paper]:
 
 
 def paper_named(name: str) -> Paper:
-    """The paper of this name."""
-    known = {paper.name: paper for paper in papers()}
+    """The paper of this name, which has notebooks."""
+    known = {paper.name: paper for paper in papers() if paper.notebooks}
     if name not in known:
         raise UserError(f"there are no notebooks of a paper {name!r}; papers are {', '.join(known)}; or take all")
     return known[name]

@@ -35,17 +35,15 @@ def benchmark(name: str) -> Record | None:
 def benchmark_in_parts(name: str) -> Record | None:
     """The newest figures of a benchmark that is run part by part, on a machine that may be taken away at any moment.
 
-    Each line is a whole measurement. So a record that was cut short counts, too, as far as it came. All figures are of
-    the kind of GPU that the newest record is of.
+    Each line is a whole measurement, and names its GPU. So a record that was cut short counts, too, as far as it came.
     """
-    found = _all(repository() / BENCHMARKS, f"{MOMENT}-{name}")
-    alike = [one for one in found if _gpus(one) == _gpus(found[0])]
-    lines = {line["what"]: line for record in reversed(alike) for line in record.metrics}
-    return found[0]._replace(metrics=list(lines.values())) if found else None
-
-
-def _gpus(record: Record) -> list[str] | None:
-    return record.about["hardware"].get("gpus")
+    newest_first = _all(repository() / BENCHMARKS, f"{MOMENT}-{name}")
+    lines = {
+        line["what"]: {**line, "gpu": " ".join(record.about["hardware"].get("gpus", []))}
+        for record in reversed(newest_first)
+        for line in record.metrics
+    }
+    return newest_first[0]._replace(metrics=list(lines.values())) if newest_first else None
 
 
 def newest_lines(folder: Path | None, wanted: Callable[[Line], bool]) -> pd.DataFrame:

@@ -188,6 +188,11 @@ class TranslationExamples:
         return np.array([len(target.ids) for target in self.targets])
 
     @property
+    def symbols(self) -> np.ndarray:
+        """All symbols of the targets, one after another."""
+        return np.concatenate([target.ids for target in self.targets])
+
+    @property
     def summary(self) -> str:
         """The numbers of pairs, words and symbols, and what was left out, in words."""
         words, written = sum(map(len, self.sources)), int(self.lengths.sum())
