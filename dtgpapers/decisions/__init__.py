@@ -1,4 +1,4 @@
-"""What Pushdown Layers and GiLT share: a search with a decision about each word. In: a model, words. Out: derivations.
+"""The search of models with a decision about each word, which Pushdown Layers and GiLT share.
 
 Read first: stepper.py.
 """
