@@ -250,13 +250,12 @@ def by_the_clock(
     config = Timed(**vars(settings.train) | {"evaluate_every": NEVER}, seconds=options.seconds)
     torch.manual_seed(settings.run.seed)
     model, steps = make(), itertools.count(1)
-    loss_of = model.loss
+    loss_of, timer = model.loss, threading.Timer(options.seconds, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.daemon = True
 
     def loss(batch: Any) -> Any:
         if next(steps) == 2:
             BEGAN[0] = time.monotonic()
-            timer = threading.Timer(options.seconds, os.kill, (os.getpid(), signal.SIGTERM))
-            timer.daemon = True
             timer.start()
         return loss_of(batch)
 
@@ -267,6 +266,7 @@ def by_the_clock(
         train(model, data, held_out, config, options.out, settings.run.seed, identity, about)
     except Interrupted as stopped:
         print(stopped)
+    timer.cancel()  # there may have been fewer steps than seconds
     model.save(options.out)
     (options.out / CHECKPOINT_FILE).unlink(missing_ok=True)
     lines = [json.loads(line) for line in (options.out / "metrics.jsonl").read_text().splitlines()]
