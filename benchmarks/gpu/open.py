@@ -6,9 +6,9 @@
     python benchmarks/gpu/open.py compile-sequences FOLDER dtg   the columns of a model, by many processes
     python benchmarks/gpu/open.py train-model FOLDER dtg --seconds 240 --out MODEL
 
-A lease ends at a minute, not at a step. So the learning rate follows the clock: it falls along the cosine of
-schedule.py, in which the share of the seconds stands for the share of the steps. When they are over, the step in
-progress is finished, and the weights are written at 8 bits a number.
+Time on a GPU may be limited in seconds, not in steps. So the learning rate follows the clock: it falls along the cosine
+of schedule.py, with the share of the seconds that have passed in place of the share of the steps. When they are over,
+the current step is finished, and the weights are written in 8 bits per number.
 """
 
 import argparse
