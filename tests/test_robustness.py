@@ -152,12 +152,13 @@ def on_a_read_only_disk(repository: Path) -> list[str]:
     return before
 
 
-def test_where_nothing_can_be_written_one_line_names_the_folder_and_the_way_out(repository):
+def test_where_nothing_can_be_written_the_error_names_the_folder_and_the_way_out(repository):
     write_notebook(repository, "00_first", PRINTS)
-    complaint = f"dtglib: {repository}/runs/smoke/.lock: Read-only file system"
     status, printed, said = run(repository, before=on_a_read_only_disk(repository))
     assert (status, printed, said.count("\n")) == (2, "", 1)
-    assert said.startswith(complaint)
+    # Systems differ in the part that they name: the folder that does not exist yet, or the file in it.
+    assert said.startswith(f"dtglib: {repository}/runs")
+    assert said.endswith(": Read-only file system; put that right, or choose another folder\n")
 
 
 def closed(repository: Path) -> Iterator[None]:

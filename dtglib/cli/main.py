@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 from dtglib import __version__
 from dtglib.basics.errors import UserError
+from dtglib.basics.files import OF_THE_DISK
 from dtglib.basics.papers import papers
 from dtglib.basics.progress import quiet
 from dtglib.cli import corpora, experiments, models, parsing, scoring, structure, syntax, training
@@ -52,7 +53,8 @@ def _run(arguments: Sequence[str] | None, complain: Callable[[str], None]) -> in
         return 141  # `dtglib stats ... | head`: the reader has enough
     except OSError as error:
         # Any other error of the disk or the operating system.
-        complaint = f"{error.filename or 'writing the results'}: {error.strerror}"
+        way_out = "; put that right, or choose another folder" if error.errno in OF_THE_DISK else ""
+        complaint = f"{error.filename or 'writing the results'}: {error.strerror}{way_out}"
         _forget_output()
     complain(f"dtglib: {complaint}")
     return 2
