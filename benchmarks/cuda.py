@@ -79,7 +79,6 @@ TINY = Sizes(
 
 CLASSES, WORDS = 8, 600  # kinds of words that agree, and how many words each has: of one piece each
 WARM_UP = 5  # steps
-COMPILING = 120.0  # seconds at most for a layer, and as many for the output: what takes longer is measured uncompiled
 
 # BLLIP-LG has 42 million words, a third of which has two pieces in a guess that errs on the slow side. The paper took
 # 35 hours for 4 epochs on an A6000.
@@ -199,7 +198,7 @@ def check(report: _common.Report, model: Transformer, examples: Examples, size: 
     batches = {form: batch_of(packed, form, device, examples.farthest) for form in (dense, flex)}
     exact = {form: found_by(model.log_probs, model, batches[form], torch.float32) for form in batches}
     coarse = {form: found_by(model.log_probs, model, batches[form], torch.bfloat16) for form in batches}
-    with compiled_layers(model, compiler(device), COMPILING) as compiling:
+    with compiled_layers(model, compiler(device)) as compiling:
         compiled = found_by(model.log_probs, model, batches[flex], torch.bfloat16)
     for what, one, other, tolerated in (
         ("flex against dense, float32", exact[flex], exact[dense], 1e-3),
@@ -208,7 +207,7 @@ def check(report: _common.Report, model: Transformer, examples: Examples, size: 
         ("bfloat16 against float32, flex", coarse[flex], exact[flex], 0.3),
     ):
         differences = {name: float((one[name] - other[name]).norm() / other[name].norm()) for name in other}
-        beside = compiling.told if one is compiled else {}
+        beside = compiling.for_metrics if one is compiled else {}
         report(f"{family_of(model).title}, check: {what}", 1, lambda: None, **differences, **beside)
         if not max(differences.values()) < tolerated:
             raise SystemExit(f"{what}: they differ too much, and nothing is measured")
@@ -282,7 +281,7 @@ def report_training(
             losses.append(loss.detach() / events)
             predicted += events
 
-    with compiled_layers(model, compiler(device), COMPILING, kind) as compiling:
+    with compiled_layers(model, compiler(device), kind) as compiling:
         take(plan[:WARM_UP])  # the first batch is that for which code is compiled
         graphs = compiled_graphs()
         if device.type == "cuda":
@@ -293,11 +292,11 @@ def report_training(
         words = sum(len(treebank.sentences[number].words) for numbers in plan for number in numbers)
         in_bllip = BLLIP_WORDS * (useful / words + MORE_PIECES)
         floor = _common.operations(model, predicted, useful) / rate
-        how = "training" if compiling.in_time else "training, uncompiled"
         report(
-            f"{family_of(model).title}, {how}: useful positions", useful, work, share=lambda seconds: floor / seconds,
+            f"{family_of(model).title}, training: useful positions", useful, work,
+            share=lambda seconds: floor / seconds,
             hours_for_bllip=lambda seconds: EPOCHS * in_bllip * seconds / useful / 3600,
-            **compiling.told, recompilations=compiled_graphs() - graphs,
+            **compiling.for_metrics, recompilations=compiled_graphs() - graphs,
             peak_gibibytes=torch.cuda.max_memory_allocated() / 2**30 if device.type == "cuda" else math.nan,
             first_loss=losses[0].item(), last_loss=losses[-1].item(),
         )  # fmt: skip

@@ -38,7 +38,7 @@ import torch
 from dtglib.data.corpora import load
 from dtglib.data.treebank import Sentence
 from dtglib.decode.beam import Widths
-from dtglib.decode.sampling import Taste, generate
+from dtglib.decode.sampling import generate
 from dtglib.decode.word_by_word import follow
 from dtglib.evaluate.blimp import read_pairs
 from dtglib.evaluate.suites import read_suites
@@ -317,7 +317,7 @@ parsing.assign(**{name: (100 * parsing[name]).round(1) for name in shares})
 
 # %%
 chance = torch.Generator().manual_seed(first.run.seed)
-drawn = list(generate(dtg.stepper(), dtg.vocabulary, 5, chance, 20, Taste(temperature=0.7)))
+drawn = list(generate(dtg.stepper(), dtg.vocabulary, 5, chance, 20, temperature=0.7))
 pd.DataFrame({"words": " ".join(one.words), "log p with its tree": round(one.log_prob, 2)} for one in drawn)
 
 # %%

@@ -1,7 +1,5 @@
 """Bracketed trees: what is kept, what is removed, and how broken files are reported."""
 
-from collections import Counter
-
 import pytest
 
 from dtglib.data.brackets import format_brackets, parse_brackets, plain_label, read_brackets
@@ -25,10 +23,10 @@ def plain(text: str) -> str:
 def read(tmp_path):
     """Read a text (or bytes) as if it stood in wsj.mrg."""
 
-    def read(text: str | bytes, **options) -> Treebank:
+    def read(text: str | bytes) -> Treebank:
         path = tmp_path / "wsj.mrg"
         path.write_bytes(text.encode() if isinstance(text, str) else text)
-        return read_brackets(path, **options)
+        return read_brackets(path)
 
     return read
 
@@ -102,14 +100,6 @@ def test_a_broken_tree_is_named_with_file_line_and_number(reason, read):
     assert f"wsj.mrg:7: {message}" in str(caught.value)
 
 
-@pytest.mark.parametrize("reason", BAD)
-def test_a_broken_tree_is_skipped_and_counted_on_request(reason, read):
-    text, _ = BAD[reason]
-    treebank = read(PENN + text + PLAIN + "\n", strict=False)
-    assert treebank.excluded == {reason: 1}
-    assert [sentence.brackets for sentence in treebank.sentences] == [PLAIN, PLAIN]
-
-
 def test_a_superfluous_closing_bracket_is_an_error(read):
     with pytest.raises(TreebankError, match=r"wsj\.mrg:1: before tree 2: a closing bracket without its opening one"):
         read(PLAIN + ")")
@@ -119,14 +109,12 @@ def test_a_superfluous_closing_bracket_is_an_error(read):
 def test_a_tree_without_words_is_an_error(text, read):
     with pytest.raises(TreebankError):
         read(text)
-    assert read(text, strict=False) == ([], Counter({"empty tree": 1}))
 
 
 def test_a_byte_that_is_not_utf_8_is_named_with_its_line(read):
     text = (PENN + "(NP (NNP\nCafé))\n" + PLAIN).encode("latin-1")
     with pytest.raises(TreebankError, match=r"wsj\.mrg:8: tree 2: byte 0xe9 is not UTF-8"):
         read(text)
-    assert read(text, strict=False).excluded == {"bad UTF-8": 1}
 
 
 def test_brackets_nested_beyond_reason_are_an_error_not_a_crash(read):

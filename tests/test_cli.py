@@ -48,12 +48,6 @@ def test_a_broken_treebank_is_one_line_and_status_2(treebank, capsys):
     assert "mine.conllu:4: sentence 'one'" in err
 
 
-def test_broken_sentences_can_be_skipped_and_are_counted(treebank, capsys):
-    treebank.write_text(DIFFERENCE + DIFFERENCE.replace("4\tdet", "9\tdet"))
-    assert main(["stats", str(treebank), "--skip-broken"]) == 0
-    assert "1 head out of range" in capsys.readouterr().out
-
-
 def test_an_unknown_corpus_names_the_known_ones(capsys):
     assert main(["stats", "minlang"]) == 2
     assert "minilang" in capsys.readouterr().err

@@ -98,13 +98,11 @@ def test_a_single_treebank_is_read_as_it_is(six_treebanks):
     assert load("UD_English-EWT", "train").excluded == Counter()
 
 
-def test_broken_sentences_are_counted_where_strict_is_false(six_treebanks):
+def test_a_broken_sentence_of_a_large_corpus_is_named(six_treebanks):
     path = six_treebanks / "ud/UD_English-GUM/en_gum-ud-train.conllu"
     path.write_text(conllu("There is a difference").replace("\t4\tdep", "\t9\tdep"))
     with pytest.raises(UserError, match=r"en_gum-ud-train\.conllu:3: .* head 9 is out of range"):
         load("ud-english", "train")
-    excluded = load("ud-english", "train", strict=False).excluded
-    assert excluded.total() == 4 and excluded["also in dev or test"] == 3
 
 
 def test_a_missing_treebank_is_named_with_the_way_to_get_it(six_treebanks):
@@ -228,12 +226,11 @@ def test_raw_text_is_one_sentence_per_line_without_trees(tmp_path):
     assert treebank.excluded == Counter({"empty line": 1})
 
 
-def test_a_line_of_raw_text_that_is_not_utf8_is_named_or_counted(tmp_path):
+def test_a_line_of_raw_text_that_is_not_utf8_is_named(tmp_path):
     path = tmp_path / "latin.txt"
     path.write_bytes(b"There is a difference\nna\xefve\n")
     with pytest.raises(UserError, match=r"latin\.txt:2: .*0xef is not UTF-8"):
         load(path)
-    assert load(path, strict=False).excluded == Counter({"bad UTF-8": 1})
 
 
 @pytest.mark.parametrize("suffix", [".mrg", ".ptb", ".brackets", ".MRG"])

@@ -12,7 +12,7 @@ from toys import SYSTEM_OF, in_every_model, small_model
 from dtglib.basics.errors import UserError
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode.beam import Widths, search
-from dtglib.decode.sampling import Taste, generate
+from dtglib.decode.sampling import generate
 from dtglib.evaluate.likelihood import score_words
 from dtglib.network.transformer import Transformer
 from dtglib.transitions.protocol import why_no_tree
@@ -32,9 +32,9 @@ def short_winded(name: str, speaks: Vocabulary | None = None) -> Transformer:
     return model
 
 
-def draw(model: Transformer, count: int, seed: int = 1, most_words: int = 12, taste: Taste = Taste()):  # noqa: B008
+def draw(model: Transformer, count: int, seed: int = 1, most_words: int = 12, temperature: float = 1.0):
     random = torch.Generator().manual_seed(seed)
-    return list(generate(model.stepper(), model.vocabulary, count, random, most_words, taste))
+    return list(generate(model.stepper(), model.vocabulary, count, random, most_words, temperature))
 
 
 @in_every_model
@@ -66,10 +66,10 @@ def test_sentences_come_as_often_as_their_probabilities_say(name):
     assert chisquare(counts, expected).pvalue > 1e-4
 
 
-@pytest.mark.parametrize("taste", [Taste(), Taste(temperature=0.5), Taste(top_k=2), Taste(top_p=0.8)])
-def test_its_log_probability_is_the_models_own_whatever_the_taste(taste):
+@pytest.mark.parametrize("temperature", [1.0, 0.5])
+def test_its_log_probability_is_the_models_own_at_any_temperature(temperature):
     model = short_winded("txl-tokens", A_OR_B)
-    drawn = draw(model, 20, taste=taste)
+    drawn = draw(model, 20, temperature=temperature)
     again = score_words(model, [one.words for one in drawn])
     assert [one.log_prob for one in drawn] == pytest.approx(again.tolist(), abs=1e-4)
 
@@ -92,32 +92,21 @@ def test_the_same_seed_draws_the_same_and_another_one_others(name):
     assert first == again != other
 
 
-def test_only_the_best_leaves_nothing_to_chance():
-    """With top_k = 1 all sentences are one, as with a top_p or a temperature next to nothing."""
+def test_a_temperature_next_to_nothing_leaves_nothing_to_chance():
     model = short_winded("dtg", A_OR_B)
-    tastes = (Taste(top_k=1), Taste(top_p=1e-9), Taste(temperature=1e-4))
-    found = {tuple(d.words) for taste in tastes for d in draw(model, 5, taste=taste, most_words=30)}
-    assert len(found) == 1
+    assert len({tuple(drawn.words) for drawn in draw(model, 5, temperature=1e-4, most_words=30)}) == 1
 
 
-def test_a_taste_that_keeps_everything_changes_nothing():
-    model = short_winded("dtg", A_OR_B)
-    plain = [drawn.words for drawn in draw(model, 20)]
-    assert plain == [drawn.words for drawn in draw(model, 20, taste=Taste(1.0, 10**6, 1.0))]
+def test_a_lower_temperature_draws_more_probable_sentences():
+    model = short_winded("txl-tokens", A_OR_B)
+    warm, cool = (np.mean([drawn.log_prob for drawn in draw(model, 200, temperature=t)]) for t in (1.0, 0.3))
+    assert cool > warm
 
 
-@pytest.mark.parametrize(
-    "taste, complaint",
-    [
-        (Taste(temperature=0), "temperature must be from 0.0001"),
-        (Taste(top_k=0), "top_k must be at least 1"),
-        (Taste(top_p=0), "top_p must be above 0"),
-        (Taste(top_p=1.5), "top_p must be above 0 and at most 1"),
-    ],
-)
-def test_a_taste_that_leaves_nothing_is_refused(taste, complaint):
-    with pytest.raises(UserError, match=complaint):
-        draw(short_winded("dtg", A_OR_B), 1, taste=taste)
+@pytest.mark.parametrize("temperature", [0.0, 1e5])
+def test_a_temperature_that_cannot_be_computed_with_is_refused(temperature):
+    with pytest.raises(UserError, match=r"temperature must be from 0\.0001"):
+        draw(short_winded("dtg", A_OR_B), 1, temperature=temperature)
 
 
 def test_a_model_that_never_ends_in_time_is_named():

@@ -164,10 +164,10 @@ def test_a_killed_build_leaves_no_half_shard(tmp_path):
 # ---- Files in pieces
 
 
-def conllu(folder: Path, text: bytes, strict: bool = True) -> Treebank:
+def conllu(folder: Path, text: bytes) -> Treebank:
     path = folder / "train.conllu"
     path.write_bytes(text)
-    return read_conllu(path, strict)
+    return read_conllu(path)
 
 
 @pytest.mark.parametrize("piece", [11, 100])
@@ -178,7 +178,7 @@ def test_a_file_in_pieces_is_the_file_as_a_whole(piece, tmp_path, monkeypatch):
     monkeypatch.setattr(treebank, "PIECE", piece)
     for other in (text, b"\xef\xbb\xbf" + text, text.replace(b"\n", b"\r\n"), b"\n" + text.replace(b"\n\n", b"\n\n\n")):
         assert conllu(tmp_path, other) == whole
-    assert len(list(treebank.conllu_blocks(tmp_path / "whole.conllu", True))) > 1
+    assert len(list(treebank.conllu_blocks(tmp_path / "whole.conllu"))) > 1
 
 
 @pytest.mark.parametrize("piece", [7, 2**20])
@@ -191,7 +191,6 @@ def test_errors_in_pieces_have_the_lines_of_the_file(piece, tmp_path, monkeypatc
         conllu(tmp_path, text + b"wrong\n\n")
     with pytest.raises(TreebankError, match=rf"train\.conllu:{line - 2}: .* the file ends here"):
         conllu(tmp_path, text[:-1])
-    assert conllu(tmp_path, text + b"wrong\n\n", strict=False).excluded == {"wrong column count": 1}
     for empty in (b"", b"\n\n", b"\xef\xbb\xbf", b" \n"):
         with pytest.raises(TreebankError, match=r"train\.conllu is empty"):
             conllu(tmp_path, empty)
@@ -199,17 +198,17 @@ def test_errors_in_pieces_have_the_lines_of_the_file(piece, tmp_path, monkeypatc
 
 def test_raw_text_in_pieces_is_the_text_as_a_whole(tmp_path, monkeypatch):
     path = tmp_path / "mine.txt"
-    path.write_bytes(b"There is a difference.\n\nThere is none\r\n\xff\nIs there")
-    whole = load(path, strict=False)
+    path.write_bytes(b"There is a difference.\n\nThere is none\r\n\nIs there")
+    whole = load(path)
     assert [sentence.id for sentence in whole.sentences] == ["mine-1", "mine-3", "mine-5"]
     for piece in (1, 9, 30):
         monkeypatch.setattr(treebank, "PIECE", piece)
-        assert load(path, strict=False) == whole
+        assert load(path) == whole
 
 
 def test_minilang_in_blocks_is_minilang(monkeypatch):
     monkeypatch.setattr(corpora, "SENTENCES_PER_BLOCK", 10)
-    blocks = [block().sentences for block in corpora.find("minilang", 27)["dev"](True)]
+    blocks = [block().sentences for block in corpora.find("minilang", 27)["dev"]()]
     assert [len(block) for block in blocks] == [10, 10, 7]
     assert [sentence for block in blocks for sentence in block] == minilang.split("dev", 27)
 

@@ -2,7 +2,6 @@
 
 import re
 import time
-from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -57,17 +56,17 @@ FUSED_AND_EMPTY = """\
 def read(tmp_path):
     """Read a text (or bytes) as if it stood in train.conllu."""
 
-    def read(text: str | bytes, **options) -> Treebank:
+    def read(text: str | bytes) -> Treebank:
         path = tmp_path / "train.conllu"
         path.write_bytes(text.encode() if isinstance(text, str) else text)
-        return read_conllu(path, **options)
+        return read_conllu(path)
 
     return read
 
 
 @pytest.fixture
 def complaint(read, tmp_path):
-    """The message of the strict reader about a text, without the folder."""
+    """The message of the reader about a text, without the folder."""
 
     def complaint(text: str | bytes) -> str:
         with pytest.raises(TreebankError) as caught:
@@ -248,21 +247,11 @@ def test_a_broken_sentence_is_named_with_file_line_and_id(reason, complaint):
     assert complaint(THERE_IS + text) == message
 
 
-@pytest.mark.parametrize("reason", BAD)
-def test_a_broken_sentence_is_skipped_and_counted_on_request(reason, read):
-    text, _ = BAD[reason]
-    after = "" if reason == "truncated" else THERE_IS
-    treebank = read(THERE_IS + text + after, strict=False)
-    assert treebank.excluded == {reason: 1}
-    assert treebank.sentences == read(THERE_IS + after).sentences
-
-
-def test_a_byte_that_is_not_utf_8_is_named_with_its_line(complaint, read):
+def test_a_byte_that_is_not_utf_8_is_named_with_its_line(complaint):
     latin = THERE_IS.encode() + conllu("1 Das 2 det", "2 Mädchen 0 root").encode("latin-1")
     assert complaint(latin) == (
         "train.conllu:9: sentence 'weblog-12': byte 0xe4 is not UTF-8; convert the file to UTF-8"
     )
-    assert read(latin, strict=False) == (read(THERE_IS).sentences, Counter({"bad UTF-8": 1}))
 
 
 def test_a_word_among_others_may_not_lack_its_head(complaint):
@@ -326,10 +315,9 @@ def test_missing_files_folders_and_empty_files_are_explained(tmp_path, complaint
 
 
 def test_sentences_without_one_projective_tree_are_left_out_and_counted(read):
-    broken = conllu("1 a 5 root")
-    treebank = trees_only(read(THERE_IS + CROSSING + TWO_ROOTS + RAW + broken, strict=False))
+    treebank = trees_only(read(THERE_IS + CROSSING + TWO_ROOTS + RAW))
     assert [sentence.id for sentence in treebank.sentences] == ["good"]
-    assert treebank.excluded == {"non-projective": 1, "multi-root": 1, "no tree": 1, "head out of range": 1}
+    assert treebank.excluded == {"non-projective": 1, "multi-root": 1, "no tree": 1}
 
 
 def test_another_tree_leaves_fused_tokens_and_empty_nodes_where_they_are(read):

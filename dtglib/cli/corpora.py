@@ -28,7 +28,6 @@ def corpora(options: argparse.Namespace) -> None:
 def _stats_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("corpora", nargs="+", metavar="CORPUS_OR_PATH", help="a corpus by name, a file or a folder")
     add_json(sub)
-    sub.add_argument("--skip-broken", action="store_true", help="leave broken sentences out and count them by reason")
 
 
 def stats(options: argparse.Namespace) -> None:
@@ -36,11 +35,7 @@ def stats(options: argparse.Namespace) -> None:
     from dtglib.data.corpora import blocks, splits
     from dtglib.data.statistics import row_of, stats_of_blocks
 
-    found = [
-        (name, split, stats_of_blocks(blocks(name, split, strict=not options.skip_broken)))
-        for name in options.corpora
-        for split in splits(name)
-    ]
+    found = [(name, split, stats_of_blocks(blocks(name, split))) for name in options.corpora for split in splits(name)]
     if options.json:
         print(json.dumps({"stats": [{"corpus": c, "split": s, **asdict(stats)} for c, s, stats in found]}, indent=2))
         return

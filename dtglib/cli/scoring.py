@@ -213,8 +213,6 @@ def _sample_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--seed", type=seed, default=1, metavar="N", help="of what is drawn (default: 1)")
     sub.add_argument("--words", type=count, default=40, metavar="N", help="the most in a sentence (default: 40)")
     sub.add_argument("--temperature", type=float, default=1.0, metavar="T", help="below 1: less surprise (default: 1)")
-    sub.add_argument("--top-k", type=count, metavar="K", help="draw each symbol from the K most probable ones only")
-    sub.add_argument("--top-p", type=float, metavar="P", help="draw each symbol from the best that sum to P only")
     add_json(sub)
 
 
@@ -222,7 +220,7 @@ def sample(options: argparse.Namespace) -> None:
     """Draw sentences, with their trees, from a model."""
     import torch
 
-    from dtglib.decode.sampling import Taste, generate
+    from dtglib.decode.sampling import generate
     from dtglib.families.base import family_of, load_model
     from dtglib.training.distributed import device_at_hand
 
@@ -230,9 +228,9 @@ def sample(options: argparse.Namespace) -> None:
     require_searched(folder)
     model = load_model(folder, device_at_hand())
     random = torch.Generator(model.embedding.weight.device).manual_seed(options.seed)
-    taste = Taste(options.temperature, options.top_k, options.top_p)
     shown = _as_shown(family_of(model), folder)
-    drawn = list(generate(model.stepper(), model.vocabulary, options.number, random, options.words, taste))
+    number, words, temperature = options.number, options.words, options.temperature
+    drawn = list(generate(model.stepper(), model.vocabulary, number, random, words, temperature))
     trees = [None if one.tree is None else shown(one.words, one.tree.tolist()) for one in drawn]
     name = family_of(model).trees.called
     pairs = list(zip(drawn, trees, strict=True))

@@ -30,25 +30,18 @@ _NOT_BLANK = re.compile(rb"\S")
 _DECORATED_LABEL = re.compile(r"([^-=|#]+)[-=|#].*")
 
 
-def read_brackets(path: str | Path, strict: bool = True) -> Treebank:
-    """All trees of a file. A broken tree is an error or, if not `strict`, is left out and counted by its reason."""
+def read_brackets(path: str | Path) -> Treebank:
+    """All trees of a file. A broken tree is an error with its line."""
     path = Path(path)
-    sentences: list[Sentence] = []
-    excluded: Counter[str] = Counter()
-    number = 0
-    for line, piece in progress(_pieces(read_bytes(path)), f"reading {path.name}", "tree"):
-        is_tree = piece.startswith(b"(")
-        number += is_tree
+    sentences = []
+    for number, (line, piece) in enumerate(progress(_pieces(read_bytes(path)), f"reading {path.name}", "tree"), 1):
         try:
             tree = parse_brackets(decode(piece))
         except TreebankError as error:
-            if strict:
-                raise error.at(path, line, f"tree {number}" if is_tree else f"before tree {number + 1}") from None
-            excluded[error.reason] += 1
-        else:
-            brackets = format_brackets(tree)
-            sentences.append(Sentence(tuple(tree.leaves()), id=f"{path.name}:{number}", brackets=brackets))
-    return Treebank(sentences, excluded)
+            before = "" if piece.startswith(b"(") else "before "
+            raise error.at(path, line, f"{before}tree {number}") from None
+        sentences.append(Sentence(tuple(tree.leaves()), id=f"{path.name}:{number}", brackets=format_brackets(tree)))
+    return Treebank(sentences, Counter())
 
 
 def _pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -71,8 +64,7 @@ def _end_of_piece(data: bytes, start: int) -> int:
         depth += 1 if bracket.group() == b"(" else -1
         if depth == 0:
             return bracket.end()
-    # The tree is never closed. If it is skipped, reading goes on at the next line that begins with a bracket: treebanks
-    # begin a tree like this, and indent all other lines.
+    # The tree is never closed. Treebanks begin a tree at the beginning of a line, and indent all other lines.
     following = data.find(b"\n(", start)
     return following if following >= 0 else len(data)
 
@@ -81,20 +73,20 @@ def parse_brackets(text: str) -> Tree:
     """Parse one tree, and keep only its constituents, tags and words."""
     text = text.strip()
     if text.startswith(")"):
-        raise TreebankError("a closing bracket without its opening one", "unbalanced brackets")
+        raise TreebankError("a closing bracket without its opening one")
     if not text.startswith("("):
-        raise TreebankError(f"{text[:40]!r} stands outside of all brackets", "text outside brackets")
+        raise TreebankError(f"{text[:40]!r} stands outside of all brackets")
     try:
         tree = Tree.fromstring(text, remove_empty_top_bracketing=True)
     except ValueError as error:
         reason = str(error).splitlines()[0].removeprefix("Tree.read(): ")
         if "MAX_TREE_DEPTH" in str(error):
-            raise TreebankError("nested deeper than any sentence is; is this a tree?", "nested too deep") from None
+            raise TreebankError("nested deeper than any sentence is; is this a tree?") from None
         what = f"not one whole tree ({reason}); is a bracket missing, or the file cut off?"
-        raise TreebankError(what, "unbalanced brackets") from None
+        raise TreebankError(what) from None
     plain = _plain(tree)
     if plain is None:
-        raise TreebankError("a tree without words", "empty tree")
+        raise TreebankError("a tree without words")
     while plain.label() in WRAPPERS and len(plain) == 1 and isinstance(child := plain[0], Tree):
         plain = child
     return plain
@@ -103,14 +95,14 @@ def parse_brackets(text: str) -> Tree:
 def _plain(tree: Tree) -> Tree | None:
     """The tree without empty nodes and decorated labels; None if no word is left."""
     if len(tree) == 0:
-        raise TreebankError(f"({tree.label()}) holds nothing; a word needs a tag, as in (NN dog)", "empty tree")
+        raise TreebankError(f"({tree.label()}) holds nothing; a word needs a tag, as in (NN dog)")
     if not tree.label():
-        raise TreebankError("a constituent without a label", "no label")
+        raise TreebankError("a constituent without a label")
     if len(tree) == 1 and isinstance(tree[0], str):
         return None if tree.label() == "-NONE-" else Tree(plain_label(tree.label()), list(tree))
     for child in tree:
         if isinstance(child, str):
-            raise TreebankError(f"{child!r} in {tree.label()} has no tag of its own, as in (NN dog)", "no tag")
+            raise TreebankError(f"{child!r} in {tree.label()} has no tag of its own, as in (NN dog)")
     children = list(filter(None, map(_plain, tree)))
     return Tree(plain_label(tree.label()), children) if children else None
 

@@ -33,7 +33,7 @@ class Edge(NamedTuple):
 
 
 class TreebankError(UserError):
-    """An error in a sentence; it is counted by its short name, `reason`."""
+    """An error in a sentence. A sentence that a model cannot use is left out, and counted by a short `reason`."""
 
     def __init__(self, what: str, reason: str = "", line: int = 0):
         super().__init__(what)
@@ -42,7 +42,7 @@ class TreebankError(UserError):
 
     def at(self, path: Path, line: int, who: str) -> "TreebankError":
         """The same error with its place; `line` is the number of the sentence's first line, counted from 1."""
-        return TreebankError(f"{path}:{line + self.line}: {who}: {self}", self.reason, line + self.line)
+        return TreebankError(f"{path}:{line + self.line}: {who}: {self}")
 
 
 # A treebank repeats its fields, and conllu's patterns are slow, so each different field is parsed once.
@@ -64,13 +64,13 @@ def check_columns(rows: Sequence[Fields], first: int) -> None:
     """Check that every row has ten columns, none of them empty."""
     for line, row in enumerate(rows, first):
         if row[0].startswith("#"):
-            raise TreebankError("a comment after the first word; comments come first", "comment among words", line)
+            raise TreebankError("a comment after the first word; comments come first", line=line)
         if len(row) != len(COLUMNS):
             count = "1 column" if len(row) == 1 else f"{len(row)} columns"
             hint = "one tab stands between two" if "".join(row).strip() else "an empty line must not hold blanks"
-            raise TreebankError(f"{count} instead of 10 ({hint})", "wrong column count", line)
+            raise TreebankError(f"{count} instead of 10 ({hint})", line=line)
         if "" in row:
-            raise TreebankError(f"column {COLUMNS[row.index('')]} is empty; write _ there", "empty column", line)
+            raise TreebankError(f"column {COLUMNS[row.index('')]} is empty; write _ there", line=line)
 
 
 def read_ids(rows: Sequence[Fields], first: int) -> list[int | tuple[int, str, int]]:
@@ -81,7 +81,7 @@ def read_ids(rows: Sequence[Fields], first: int) -> list[int | tuple[int, str, i
         try:
             id = _parsed(row[ID], "parse_id_value")
         except ValueError:  # also raised by Python's int() for thousands of digits
-            raise TreebankError(f"{row[ID]!r} is not a word id", "bad word id", line) from None
+            raise TreebankError(f"{row[ID]!r} is not a word id", line=line) from None
         match id:
             case int() if id == word + 1:
                 word, empty_node = id, 0
@@ -91,10 +91,10 @@ def read_ids(rows: Sequence[Fields], first: int) -> list[int | tuple[int, str, i
                 empty_node = number
             case _:
                 what = f"id {row[ID]} is out of place after word {word}; words count 1, 2, 3, ..."
-                raise TreebankError(what, "bad word id", line)
+                raise TreebankError(what, line=line)
         ids.append(id)
     if range_end > word:
-        raise TreebankError(f"a range ends at {range_end}, but the sentence has {word} words", "bad word id", first)
+        raise TreebankError(f"a range ends at {range_end}, but the sentence has {word} words", line=first)
     return ids
 
 
@@ -104,10 +104,10 @@ def read_heads(column: Sequence[str], lines: Sequence[int]) -> tuple[int, ...] |
         return None
     heads = tuple([_read_head(field, len(column), line) for field, line in zip(column, lines, strict=True)])
     if 0 not in heads:
-        raise TreebankError("no root: no word has the head 0", "no root", lines[0])
+        raise TreebankError("no root: no word has the head 0", line=lines[0])
     if cycle := find_cycle(heads):
         path = " -> ".join(map(str, [*cycle, cycle[0]]))
-        raise TreebankError(f"the heads run in a cycle: {path}", "cycle", lines[cycle[0] - 1])
+        raise TreebankError(f"the heads run in a cycle: {path}", line=lines[cycle[0] - 1])
     return heads
 
 
@@ -115,11 +115,11 @@ def _read_head(field: str, words: int, line: int) -> int:
     try:
         head = _parsed(field, "parse_int_value")
     except ValueError:  # also raised by Python's int() for thousands of digits
-        raise TreebankError(f"head {field!r} is not a number", "bad head", line) from None
+        raise TreebankError(f"head {field!r} is not a number", line=line) from None
     if head is None:
-        raise TreebankError("this word has no head, though others have one", "bad head", line)
+        raise TreebankError("this word has no head, though others have one", line=line)
     if not 0 <= head <= words:
-        raise TreebankError(f"head {head} is out of range (the sentence has {words} words)", "head out of range", line)
+        raise TreebankError(f"head {head} is out of range (the sentence has {words} words)", line=line)
     return head
 
 
@@ -152,7 +152,7 @@ def edges(deps: str) -> tuple[Edge, ...]:
 
     # conllu's parser returns a field that it cannot read unchanged, so its pattern is used here.
     if not MULTI_DEPS_PATTERN.fullmatch(deps):
-        raise TreebankError(f"DEPS {deps!r} is not a list head:label|head:label|...", "bad enhanced graph")
+        raise TreebankError(f"DEPS {deps!r} is not a list head:label|head:label|...")
     return tuple(Edge(*part.split(":", 1)) for part in deps.split("|"))
 
 
@@ -164,10 +164,10 @@ def read_edges(rows: Sequence[Fields], first: int) -> list[tuple[Edge, ...]]:
         try:
             incoming = edges(row[DEPS])
         except TreebankError as error:
-            raise TreebankError(str(error), error.reason, line) from None
+            raise TreebankError(str(error), line=line) from None
         for edge in incoming:
             if edge.head not in nodes:
                 what = f"enhanced head {edge.head} is out of range: the sentence has no such word or empty node"
-                raise TreebankError(what, "bad enhanced graph", line)
+                raise TreebankError(what, line=line)
         graph.append(incoming)
     return graph

@@ -60,9 +60,8 @@ UD_CORPORA = {
     "ud-english-enhanced": UD_ENGLISH[:2],
 }
 
-# Returns the blocks of one split. If its argument `strict` is true, a broken sentence is an error; otherwise it is left
-# out and counted.
-Reader = Callable[[bool], Iterator[Block]]
+# Returns the blocks of one split.
+Reader = Callable[[], Iterator[Block]]
 
 
 class ListedCorpus(NamedTuple):
@@ -75,10 +74,9 @@ class ListedCorpus(NamedTuple):
 
 
 class Readers(NamedTuple):
-    """The corpora and formats that a paper brings (`corpora` in basics/papers.py); `strict` is as for `Reader`."""
+    """The corpora and formats that a paper brings (`corpora` in basics/papers.py)."""
 
-    # Read a file, by its suffix; the second argument is `strict`.
-    suffixes: Mapping[str, Callable[[Path, bool], Treebank]] = {}
+    suffixes: Mapping[str, Callable[[Path], Treebank]] = {}  # read a file, by its suffix
     # The files of each split in a folder.
     in_folder: Callable[[Path], Mapping[str, list[Path]]] = lambda folder: {}
     # The splits of a corpus by its name; None if the name is unknown. The second argument is the number of sentences to
@@ -107,16 +105,16 @@ class CorpusConfig:
         require_positive(self, "train_sentences", "dev_sentences", "test_sentences")
 
 
-def load(name: str | Path, split: str | None = None, sentences: int | None = None, strict: bool = True) -> Treebank:
+def load(name: str | Path, split: str | None = None, sentences: int | None = None) -> Treebank:
     """One split of a corpus, or its first `sentences` sentences; `split` may be omitted if there is only one."""
-    treebank = joined(_reader(name, split, sentences)(strict))
+    treebank = joined(_reader(name, split, sentences)())
     # `excluded` still counts the whole split, because all of it was read.
     return treebank._replace(sentences=treebank.sentences[:sentences])
 
 
-def blocks(name: str | Path, split: str | None = None, strict: bool = True) -> Iterator[Block]:
+def blocks(name: str | Path, split: str | None = None) -> Iterator[Block]:
     """The sentences of a split in blocks, to be read one after the other."""
-    return _reader(name, split, None)(strict)
+    return _reader(name, split, None)()
 
 
 def stream(name: str, split: str, sentences: int | None = None) -> Treebank:
@@ -124,7 +122,7 @@ def stream(name: str, split: str, sentences: int | None = None) -> Treebank:
     if sentences is not None and sentences <= MOST_IN_MEMORY:
         return load(name, split, sentences)
     read = _reader(name, split, sentences)
-    again = partial(read, True) if sentences is None else lambda: first(sentences, read(True))
+    again = read if sentences is None else lambda: first(sentences, read())
     return as_many_as_fit(again()) or Treebank(Streamed(f"{name}, {split}", again), Counter())
 
 
@@ -182,10 +180,10 @@ def find(name: str | Path, sentences: int | None = None) -> dict[str, Reader]:
 
 
 def minilang_splits(sentences: int | None) -> dict[str, Reader]:
-    """The splits and hold-outs of the embedded corpus; none of its sentences is broken, so `strict` has no effect."""
+    """The splits and hold-outs of the embedded corpus."""
     from dtglib.data import minilang  # imported here, because it reads a grammar, which takes time
 
-    def blocks(split: str, strict: bool) -> Iterator[Block]:
+    def blocks(split: str) -> Iterator[Block]:
         drawn = minilang.split(split, sentences)
         firsts = range(0, len(drawn), SENTENCES_PER_BLOCK)
         return (partial(Treebank, drawn[first : first + SENTENCES_PER_BLOCK], Counter()) for first in firsts)
@@ -193,9 +191,9 @@ def minilang_splits(sentences: int | None) -> dict[str, Reader]:
     return {split: partial(blocks, split) for split in minilang.SPLITS}
 
 
-def in_one_block(read: Callable[[bool], Treebank]) -> Reader:
+def in_one_block(read: Block) -> Reader:
     """A reader of one block, which is the whole split."""
-    return lambda strict: iter([partial(read, strict)])
+    return lambda: iter([read])
 
 
 # --- Universal Dependencies --------------------------------------------------------------------------------------
@@ -216,20 +214,20 @@ def ud_treebanks() -> list[str]:
     return sorted(path.name for path in ud_folder().glob("UD_*") if path.is_dir())
 
 
-def ud_english_blocks(corpus: str, split: str, strict: bool) -> Iterator[Block]:
+def ud_english_blocks(corpus: str, split: str) -> Iterator[Block]:
     """A split of the treebanks of a corpus, one after the other."""
     for name in UD_CORPORA[corpus]:
         paths = files_of_split(ud_folder(name), split)
         if not paths:
             raise UserError(f"{corpus}: the {split} part of {name} is missing; {how_to_get_data()}")
-        yield from files_blocks(paths, strict)
+        yield from files_blocks(paths)
 
 
-def ud_english_train_blocks(corpus: str, strict: bool) -> Iterator[Block]:
+def ud_english_train_blocks(corpus: str) -> Iterator[Block]:
     """The training parts without sentences of any treebank's dev or test part, such as "Thank you ."."""
-    others = (joined(ud_english_blocks(corpus, split, strict)) for split in ("dev", "test"))
+    others = (joined(ud_english_blocks(corpus, split)) for split in ("dev", "test"))
     held_out = {sentence.words for other in others for sentence in other.sentences}
-    for block in ud_english_blocks(corpus, "train", strict):
+    for block in ud_english_blocks(corpus, "train"):
         yield partial(without, held_out, block, "also in dev or test")
 
 
@@ -269,32 +267,32 @@ def splits_of_folder(folder: Path) -> dict[str, Reader]:
     )
 
 
-def files_blocks(paths: Iterable[Path], strict: bool) -> Iterator[Block]:
+def files_blocks(paths: Iterable[Path]) -> Iterator[Block]:
     """The blocks of several files, one after the other."""
-    return (block for path in paths for block in file_blocks(path, strict))
+    return (block for path in paths for block in file_blocks(path))
 
 
-def file_blocks(path: Path, strict: bool) -> Iterator[Block]:
+def file_blocks(path: Path) -> Iterator[Block]:
     """The blocks of a file in the format that its suffix names; a file of some formats is one block."""
     suffix = path.suffix.lower()
     for readers in readers_of_papers():
         if suffix in readers.suffixes:
-            return iter([partial(readers.suffixes[suffix], path, strict)])
+            return iter([partial(readers.suffixes[suffix], path)])
     if suffix.startswith(".conll"):
-        return conllu_blocks(path, strict)
+        return conllu_blocks(path)
     if suffix in BRACKET_SUFFIXES:
-        return iter([partial(read_brackets, path, strict)])
-    return (partial(read_lines, path, strict, *piece) for piece in pieces(path, b"\n"))
+        return iter([partial(read_brackets, path)])
+    return (partial(read_lines, path, *piece) for piece in pieces(path, b"\n"))
 
 
-def read_brackets(path: Path, strict: bool) -> Treebank:
+def read_brackets(path: Path) -> Treebank:
     """All bracketed trees of a file."""
     from dtglib.data import brackets  # imported here, because NLTK takes a second to import
 
-    return brackets.read_brackets(path, strict)
+    return brackets.read_brackets(path)
 
 
-def read_lines(path: Path, strict: bool, first: int, data: bytes) -> Treebank:
+def read_lines(path: Path, first: int, data: bytes) -> Treebank:
     """Raw text, one sentence per line, from line `first` of a file on; the sentences have no trees."""
     sentences, excluded = [], Counter()
     for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), start=first):
@@ -302,10 +300,7 @@ def read_lines(path: Path, strict: bool, first: int, data: bytes) -> Treebank:
         try:
             text = decode(line).strip()
         except TreebankError as error:
-            if strict:
-                raise error.at(path, number, f"sentence {sent_id!r}") from None
-            excluded[error.reason] += 1
-            continue
+            raise error.at(path, number, f"sentence {sent_id!r}") from None
         if words := tuple(tokenize(text)):
             sentences.append(Sentence(words, id=sent_id, text=text))
         else:
@@ -340,14 +335,14 @@ def bllip_folder() -> Path:
     return Path(folder)
 
 
-def bllip_blocks(folder: Path, split: str, strict: bool = True) -> Iterator[Block]:
+def bllip_blocks(folder: Path, split: str) -> Iterator[Block]:
     """The sections of a split of BLLIP-LG in a copy of LDC2000T43: bracketed trees, heads None."""
     files = bllip_files(folder)
     if missing := [section for section in BLLIP_SECTIONS[split] if section not in files]:
         raise UserError(f"bllip: {folder} lacks {len(missing)} of the sections of {split}: {shortened(missing)}")
     limit = BLLIP_TREES_PER_SECTION[split]
     for section in progress(BLLIP_SECTIONS[split], f"BLLIP {split}", "section"):
-        yield partial(first_trees, files[section], limit, strict)
+        yield partial(first_trees, files[section], limit)
 
 
 def bllip_files(folder: Path) -> dict[str, list[Path]]:
@@ -366,17 +361,14 @@ def by_number(path: Path) -> list[str | int]:
     return [int(piece) if piece.isdecimal() else piece for piece in re.split(r"(\d+)", str(path))]
 
 
-def first_trees(paths: Iterable[Path], limit: int | None, strict: bool) -> Treebank:
+def first_trees(paths: Iterable[Path], limit: int | None) -> Treebank:
     """The first `limit` sentences of these files; files beyond them are not opened."""
     sentences: list[Sentence] = []
-    excluded: Counter[str] = Counter()
     for path in paths:
         if len(sentences) == limit:
             break
-        part = read_brackets(path, strict)
-        sentences.extend(part.sentences[: None if limit is None else limit - len(sentences)])
-        excluded.update(part.excluded)
-    return Treebank(sentences, excluded)
+        sentences += read_brackets(path).sentences[: None if limit is None else limit - len(sentences)]
+    return Treebank(sentences, Counter())
 
 
 # --- checksums ---------------------------------------------------------------------------------------------------

@@ -94,28 +94,25 @@ def joined(blocks: Iterable[Block]) -> Treebank:
     return Treebank(sentences, excluded)
 
 
-def read_conllu(path: str | Path, strict: bool = True) -> Treebank:
-    """All sentences of a file. A broken one is an error or, if not `strict`, left out and counted by its reason."""
-    return joined(conllu_blocks(Path(path), strict))
+def read_conllu(path: str | Path) -> Treebank:
+    """All sentences of a file. A broken one is an error with its line."""
+    return joined(conllu_blocks(Path(path)))
 
 
-def conllu_blocks(path: Path, strict: bool) -> Iterator[Block]:
+def conllu_blocks(path: Path) -> Iterator[Block]:
     """The sentences of a file in blocks, so that it need not fit into memory."""
-    return (partial(_read, path, strict, *piece) for piece in pieces(path, b"\n\n"))
+    return (partial(_read, path, *piece) for piece in pieces(path, b"\n\n"))
 
 
-def _read(path: Path, strict: bool, first: int, data: bytes) -> Treebank:
+def _read(path: Path, first: int, data: bytes) -> Treebank:
     """The sentences in a piece of a file; the piece begins with line `first`."""
-    sentences: list[Sentence] = []
-    excluded: Counter[str] = Counter()
+    sentences = []
     for line, block in _blocks(data, first):
         try:
             sentences.append(_sentence_from_block(block))
         except TreebankError as error:
-            if strict:
-                raise error.at(path, line, _name(block)) from None
-            excluded[error.reason] += 1
-    return Treebank(sentences, excluded)
+            raise error.at(path, line, _name(block)) from None
+    return Treebank(sentences, Counter())
 
 
 def read_bytes(path: Path) -> bytes:
@@ -170,7 +167,7 @@ def decode(data: bytes) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         what = f"byte 0x{data[error.start]:02x} is not UTF-8; convert the file to UTF-8"
-        raise TreebankError(what, "bad UTF-8", data.count(b"\n", 0, error.start)) from None
+        raise TreebankError(what, line=data.count(b"\n", 0, error.start)) from None
 
 
 def _blocks(data: bytes, line: int) -> Iterator[tuple[int, bytes]]:
@@ -195,7 +192,7 @@ def _sentence_from_block(block: bytes) -> Sentence:
             "the file ends here, without the empty line that ends every sentence, so it may be cut off; "
             "fetch it again or, if nothing is missing, add an empty line"
         )
-        raise TreebankError(what, "truncated", len(lines) - 1)
+        raise TreebankError(what, line=len(lines) - 1)
     return sentence_from_rows(rows, comments)
 
 
@@ -226,7 +223,7 @@ def sentence_from_rows(rows: Iterable[Fields], comments: Sequence[str] = ()) -> 
     check_columns(rows, first)
     words = [place for place, id in enumerate(read_ids(rows, first)) if isinstance(id, int)]
     if not words:
-        raise TreebankError("a sentence without words", "no words")
+        raise TreebankError("a sentence without words")
     graph = read_edges(rows, first)
     labels = tuple([rows[place][DEPREL] for place in words])
     return Sentence(

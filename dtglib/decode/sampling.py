@@ -12,9 +12,9 @@
     >>> all(1 <= len(sentence.words) <= 8 and sentence.log_prob < 0 for sentence in drawn)
     True
 
-Only legal symbols are drawn, so every sentence is whole and has a projective tree. `temperature`, `top_k` and `top_p`
-change the distribution of a step before a symbol is drawn from it; `log_prob` is the model's own log-probability. A
-sentence that grows beyond `most_words` is given up and drawn anew, so the distribution is p(sentence | not longer).
+Only legal symbols are drawn, so every sentence is whole and has a projective tree. A `temperature` below 1 makes
+probable symbols more probable; `log_prob` is the model's own log-probability. A sentence that grows beyond `most_words`
+is given up and drawn anew, so the distribution is p(sentence | not longer).
 """
 
 from collections.abc import Iterator
@@ -22,10 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from dtglib.basics.errors import require, require_probabilities
-from dtglib.basics.shapes import Float
 from dtglib.data.vocabulary import END, Vocabulary
 from dtglib.decode.stepper import Stepper
 from dtglib.transitions.protocol import OPEN
@@ -42,33 +40,19 @@ class Generated(NamedTuple):
     log_prob: float
 
 
-class Taste(NamedTuple):
-    """Changes to the distribution of a step; 1, None and None leave it as it is."""
-
-    temperature: float = 1.0
-    top_k: int | None = None
-    top_p: float | None = None
-
-
-AS_IT_IS = Taste()
-
-
 def generate(
     stepper: Stepper,
     vocabulary: Vocabulary,
     count: int,
     random: torch.Generator,
     most_words: int = 40,
-    taste: Taste = AS_IT_IS,
+    temperature: float = 1.0,
 ) -> Iterator[Generated]:
     """Draw `count` sentences, independent of one another."""
-    can_divide = 1e-4 <= taste.temperature <= 1e4
-    require(can_divide, f"temperature must be from 0.0001 to 10000, not {taste.temperature}")
-    require(taste.top_k is None or taste.top_k >= 1, f"top_k must be at least 1, not {taste.top_k}")
-    require(taste.top_p is None or 0 < taste.top_p <= 1, f"top_p must be above 0 and at most 1, not {taste.top_p}")
+    require(1e-4 <= temperature <= 1e4, f"temperature must be from 0.0001 to 10000, not {temperature}")
     left = count
     for _ in range(MOST_TRIES):
-        drawn = _draw(stepper, vocabulary, left, random, most_words, taste)
+        drawn = _draw(stepper, vocabulary, left, random, most_words, temperature)
         yield from drawn
         left -= len(drawn)
         if not left:
@@ -86,7 +70,7 @@ class _Growing(NamedTuple):
 
 
 def _draw(
-    stepper: Stepper, vocabulary: Vocabulary, count: int, random: torch.Generator, most_words: int, taste: Taste
+    stepper: Stepper, vocabulary: Vocabulary, count: int, random: torch.Generator, most_words: int, temperature: float
 ) -> list[Generated]:
     """Draw `count` sentences, and give up those that grow too long."""
     state = stepper.choose(stepper.init(most_words), np.zeros(count, np.int64))
@@ -94,7 +78,8 @@ def _draw(
     while sentences:
         log_probs = stepper.log_probs(state)
         require_probabilities(log_probs)
-        symbols = torch.multinomial(_tasted(log_probs, taste), 1, generator=random)[:, 0].cpu().numpy()
+        probabilities = (log_probs.double() / temperature).softmax(1)
+        symbols = torch.multinomial(probabilities, 1, generator=random)[:, 0].cpu().numpy()
         values = log_probs.double().cpu().numpy()[np.arange(len(symbols)), symbols]
         sentences = [
             _grown(sentence, symbol, log_prob, vocabulary)
@@ -127,18 +112,3 @@ def _grown(sentence: _Growing, symbol: int, log_prob: float, vocabulary: Vocabul
         0 if is_piece else sentence.silent + 1,
         sentence.log_prob + log_prob,
     )
-
-
-def _tasted(log_probs: Float[Tensor, "rows V"], taste: Taste) -> Float[Tensor, "rows V"]:
-    """The probabilities to draw from."""
-    log_probs = log_probs.double() / taste.temperature
-    if taste.top_k is not None:
-        least = log_probs.topk(min(taste.top_k, log_probs.shape[1]), 1).values[:, -1:]
-        log_probs = log_probs.masked_fill(log_probs < least, -torch.inf)
-    if taste.top_p is not None:
-        best_first = log_probs.softmax(1).sort(1, descending=True)
-        # An entry is kept if the entries before it sum to less than top_p, so the first one always is.
-        before = best_first.values.cumsum(1) - best_first.values
-        kept = torch.zeros_like(before, dtype=torch.bool).scatter(1, best_first.indices, before < taste.top_p)
-        log_probs = log_probs.masked_fill(~kept, -torch.inf)
-    return log_probs.softmax(1)

@@ -326,8 +326,8 @@ class _Training:
         number = self.standing.steps
         came_to = self.tally.line(self.ours)
         if run:
-            epoch, rate = self.steps[number - 1].epoch + 1, self._rate(number - 1)
-            run.metric(part="train", step=number, epoch=epoch, learning_rate=rate, **came_to, **self.compiling.told)
+            epoch, rate, compiled = self.steps[number - 1].epoch + 1, self._rate(number - 1), self.compiling.for_metrics
+            run.metric(part="train", step=number, epoch=epoch, learning_rate=rate, **came_to, **compiled)
         self.tally = Tally()  # only now, because its clock starts, and a GPU has just finished the steps above
         parts = {name: value for name, value in came_to.items() if name.startswith("nats_per_")}
         del parts["nats_per_sentence"]

@@ -72,8 +72,8 @@ def works_of(name: str) -> list[Work]:
     return [work for work in works if source in (None, work.source)]
 
 
-def blocks(name: str, split: str, strict: bool = True) -> Iterator[Block]:
-    """The sentences of a split in blocks, of which each is in memory alone; `strict` has no effect."""
+def blocks(name: str, split: str) -> Iterator[Block]:
+    """The sentences of a split in blocks, of which each is in memory alone."""
     if name in TAGGED:
         yield partial(_tagged, TAGGED[name], split)
         return

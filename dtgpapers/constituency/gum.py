@@ -37,7 +37,7 @@ def folder_of_trees() -> Path:
     return data_folder() / "gum_const"
 
 
-def read_gum(split: str, strict: bool) -> Treebank:
+def read_gum(split: str) -> Treebank:
     """A split of UD_English-GUM with the brackets of its sentences."""
     folder = folder_of_trees()
     if not folder.is_dir():
@@ -46,9 +46,9 @@ def read_gum(split: str, strict: bool) -> Treebank:
 
     @cache
     def trees(document: str) -> tuple[Sentence, ...]:
-        return tuple(read_brackets(folder / f"{document}.ptb", strict).sentences)
+        return tuple(read_brackets(folder / f"{document}.ptb").sentences)
 
-    treebank = load(DEPENDENCIES, split, strict=strict)
+    treebank = load(DEPENDENCIES, split)
     kept, others = [], []
     for sentence in treebank.sentences:
         document, _, number = sentence.id.rpartition("-")

@@ -27,11 +27,10 @@ TOP_LABEL = "top"
 HEADER = "#SDP"
 
 
-def read_sdp(path: str | Path, strict: bool = True) -> Treebank:
-    """All sentences of a file. A broken one is an error or, if not `strict`, left out and counted by its reason."""
+def read_sdp(path: str | Path) -> Treebank:
+    """All sentences of a file. A broken one is an error with its line."""
     path = Path(path)
-    sentences: list[Sentence] = []
-    excluded: Counter[str] = Counter()
+    sentences = []
     for line, block in progress(_blocks(read_bytes(path)), f"reading {path.name}", "sentence"):
         name = ""
         try:
@@ -39,10 +38,8 @@ def read_sdp(path: str | Path, strict: bool = True) -> Treebank:
             name = "".join(text[1:].strip() for text in lines[:1] if text.startswith("#"))
             sentences.append(_sentence(lines, name))
         except TreebankError as error:
-            if strict:
-                raise error.at(path, line, f"sentence {name!r}" if name else "sentence without a name") from None
-            excluded[error.reason] += 1
-    return Treebank(sentences, excluded)
+            raise error.at(path, line, f"sentence {name!r}" if name else "sentence without a name") from None
+    return Treebank(sentences, Counter())
 
 
 def _blocks(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -61,7 +58,7 @@ def _sentence(lines: Sequence[str], name: str) -> Sentence:
     first = sum(line.startswith("#") for line in lines)
     rows = [line.split("\t") for line in lines[first:]]
     if not rows:
-        raise TreebankError("a sentence without words", "no words")
+        raise TreebankError("a sentence without words")
     for line, row in enumerate(rows, first):
         _check(row, line, word=line - first + 1, predicates=sum(r[PREDICATE : PREDICATE + 1] == ["+"] for r in rows))
     predicates = [row[ID] for row in rows if row[PREDICATE] == "+"]
@@ -74,15 +71,15 @@ def _check(row: Sequence[str], line: int, word: int, predicates: int) -> None:
     expected = len(COLUMNS) + predicates
     if len(row) != expected:
         what = f"{len(row)} columns instead of {expected}: {len(COLUMNS)}, and one for each of {predicates} predicates"
-        raise TreebankError(f"{what}; one tab stands between two", "wrong column count", line)
+        raise TreebankError(f"{what}; one tab stands between two", line=line)
     if row[ID] != str(word):
-        raise TreebankError(f"id {row[ID]!r} is out of place; words count 1, 2, 3, ...", "bad word id", line)
+        raise TreebankError(f"id {row[ID]!r} is out of place; words count 1, 2, 3, ...", line=line)
     if "" in row:
-        raise TreebankError(f"column {row.index('') + 1} is empty; write _ there", "empty column", line)
+        raise TreebankError(f"column {row.index('') + 1} is empty; write _ there", line=line)
     for column in (TOP, PREDICATE):
         if row[column] not in ("+", "-"):
             what = f"{COLUMNS[column]} {row[column]!r} is neither + nor -; is this a file of SDP 2015?"
-            raise TreebankError(what, "bad flag", line)
+            raise TreebankError(what, line=line)
 
 
 def _edges(row: Sequence[str], predicates: Sequence[str]) -> tuple[Edge, ...]:

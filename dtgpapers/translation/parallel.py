@@ -31,8 +31,8 @@ from dtglib.data.registry import data_folder
 from dtglib.data.tokenize import tokenize
 from dtglib.data.treebank import Sentence, Treebank, TreebankError, Words, decode, read_bytes
 
-# A function that reads one split, as a whole. Its argument is `strict`, as in corpora.py.
-ReadSplit = Callable[[bool], Treebank]
+# A function that reads one split, as a whole.
+ReadSplit = Callable[[], Treebank]
 
 Decoded = Callable[[str], str]  # a line as it was before a tokeniser wrote some characters in another way
 Split = Callable[[str], list[str]]  # the words of a line
@@ -92,7 +92,7 @@ def minilang_pairs(target: str, sentences: int | None) -> dict[str, ReadSplit]:
     from dtglib.data.minilang import SPLITS  # imported here, because reading a grammar takes time
     from dtgpapers.translation.bilingual import sentence_pairs
 
-    def read(split: str, _: bool) -> Treebank:
+    def read(split: str) -> Treebank:
         pairs = sentence_pairs(split, sentences)
         return Treebank([pair.english if target == "en" else pair.german for pair in pairs.pairs], pairs.excluded)
 
@@ -131,25 +131,17 @@ def pairs_of_path(path: Path, source: str, target: str) -> dict[str, ReadSplit]:
     return {"all": partial(_read, path, source, target, str, tokenize)}
 
 
-def _read(path: Path, source: str, target: str, decoded: Decoded, split: Split, strict: bool) -> Treebank:
-    return read_pair(Path(f"{path}.{source}"), Path(f"{path}.{target}"), decoded, split, strict)
+def _read(path: Path, source: str, target: str, decoded: Decoded, split: Split) -> Treebank:
+    return read_pair(Path(f"{path}.{source}"), Path(f"{path}.{target}"), decoded, split)
 
 
-def read_pair(
-    source: Path, target: Path, decoded: Decoded = str, split: Split = tokenize, strict: bool = True
-) -> Treebank:
+def read_pair(source: Path, target: Path, decoded: Decoded = str, split: Split = tokenize) -> Treebank:
     """Two text files, line by line: the sentences of `target` with those of `source` as translations."""
     lines = [read_bytes(path).removesuffix(b"\n").split(b"\n") for path in (source, target)]
     _check_lengths((source, target), (len(lines[0]), len(lines[1])))
     sentences, excluded = [], Counter()
     for number, row in enumerate(zip(*lines, strict=True), start=1):
-        try:
-            texts = [decoded(_text(line, path, number)) for line, path in zip(row, (source, target), strict=True)]
-        except TreebankError as error:
-            if strict:
-                raise
-            excluded[error.reason] += 1
-            continue
+        texts = [decoded(_text(line, path, number)) for line, path in zip(row, (source, target), strict=True)]
         before, words = (tuple(split(text)) for text in texts)
         if before and words:
             sentences.append(Sentence(words, id=f"{target.stem}-{number}", text=texts[1], translation=before))

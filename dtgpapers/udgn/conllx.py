@@ -29,21 +29,18 @@ SUFFIXES = (".conllx", ".dep")
 SECTIONS = {"train": range(21), "dev": range(21, 23), "test": range(23, 25), "section-23": range(23, 24)}
 
 
-def read_conllx(path: str | Path, strict: bool = True) -> Treebank:
-    """All sentences of a file. A broken one is an error or, if not `strict`, left out and counted by its reason."""
+def read_conllx(path: str | Path) -> Treebank:
+    """All sentences of a file. A broken one is an error with its line."""
     path = Path(path)
-    sentences: list[Sentence] = []
-    excluded: Counter[str] = Counter()
+    sentences = []
     blocks = progress(_blocks(read_bytes(path)), f"reading {path.name}", "sentence")
     for number, (line, block) in enumerate(blocks, start=1):
         name = f"{path.stem}-{number}"
         try:
             sentences.append(_sentence(block, name))
         except TreebankError as error:
-            if strict:
-                raise error.at(path, line, f"sentence {name!r}") from None
-            excluded[error.reason] += 1
-    return Treebank(sentences, excluded)
+            raise error.at(path, line, f"sentence {name!r}") from None
+    return Treebank(sentences, Counter())
 
 
 def _blocks(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -66,7 +63,7 @@ def _as_conllu(row: list[str], line: int) -> Fields:
     """A row of CoNLL-U, which has an enhanced graph where CoNLL-X has another head, and no empty columns."""
     if len(row) != len(COLUMNS):
         what = f"{len(row)} columns instead of {len(COLUMNS)} (one tab stands between two)"
-        raise TreebankError(what, "wrong column count", line)
+        raise TreebankError(what, line=line)
     return (*(field or "_" for field in row[:DEPS]), "_", "_")
 
 
