@@ -78,10 +78,11 @@ from dtglib.cli.options import Command
 
 
 def vowels(options):
+    """Count the vowels of a word."""
     print(sum(letter in "aeiou" for letter in options.word), "vowels")
 
 
-COMMANDS = [Command("vowels", "count the vowels of a word", lambda sub: sub.add_argument("word"), vowels)]
+COMMANDS = [Command("vowels", lambda sub: sub.add_argument("word"), vowels)]
 """,
     "letters/tables.py": """
 from dtglib.evaluate.measures import MODELS, Measure

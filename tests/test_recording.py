@@ -1,6 +1,5 @@
 """A recorded evaluation: from two tiny models and two tiny parsers to every line that a table will ask for."""
 
-import json
 import math
 from collections import Counter
 from contextlib import suppress
@@ -14,7 +13,7 @@ from dtglib.basics.record import Record, Run, read_record
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.reports import perplexity_row
 from dtglib.runs.ablations import QUESTIONS, asked
-from dtglib.runs.recorded import benchmark, benchmark_in_parts
+from dtglib.runs.recorded import benchmark
 from dtglib.runs.recording import record_evaluation
 from dtglib.runs.sentence_scores import scores_of
 from dtglib.runs.sentence_scores import test_sentences as sentences_to_test
@@ -155,35 +154,6 @@ def test_the_newest_benchmark_that_came_to_its_end_is_found(repository):
             if day == 22:
                 raise KeyboardInterrupt
     assert benchmark("beam").config["day"] == 21
-
-
-def test_of_a_benchmark_in_parts_the_newest_line_of_each_figure_counts_and_a_cut_record_as_far_as_it_came(repository):
-    records = repository / "benchmarks" / "records"
-    assert benchmark_in_parts("parts") is None
-    figures_of_days = {
-        19: {"copy": 0, "rate": 0},
-        20: {"copy": 1, "trees": 1},
-        21: {"copy": 2, "beam": 2},
-        22: {"copy": 3},
-    }
-    for day, figures in figures_of_days.items():
-        with (
-            suppress(KeyboardInterrupt),
-            Run(records / f"2026-11-{day}-120000-parts", "How fast?", {"day": day}) as run,
-        ):
-            for what, seconds in figures.items():
-                run.metric(what=what, seconds_taken=seconds)
-            if day == 22:
-                raise KeyboardInterrupt
-    about = records / "2026-11-19-120000-parts" / "record.json"
-    changed = json.loads(about.read_text())
-    changed["hardware"]["gpus"] = ["another one"]
-    about.write_text(json.dumps(changed))
-    found = benchmark_in_parts("parts")
-    assert found.config["day"] == 22
-    seconds = {line["what"]: line["seconds_taken"] for line in found.metrics}
-    assert seconds == {"copy": 3, "rate": 0, "trees": 1, "beam": 2}
-    assert {line["what"] for line in found.metrics if line["gpu"] == "another one"} == {"rate"}
 
 
 def test_the_variants_with_labels_and_without_are_also_searched_and_judged_as_parsers(record, repository):

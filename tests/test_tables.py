@@ -9,7 +9,7 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.files import repository
 from dtglib.basics.record import Run
 from dtglib.evaluate.orders import in_words, orderings
-from dtglib.runs.tables import as_markdown, beside_the_paper, circuit_scores, measured_values, paper
+from dtglib.runs.tables import as_markdown, beside_the_paper, measured_values, paper
 
 SG, PAIRS = "mean of 6 circuits of 21 suites", "all pairs"
 
@@ -144,19 +144,6 @@ def test_what_has_no_spread_and_what_has_no_seed_in_common_is_not_tested(folder)
     write(folder, "2026-01-11-open", [pairs("txl-trans", 1, 0.5), pairs("txl-trans", 2, 0.6)], "ud-english", "open")
     (found,) = in_words(orderings(measured_values(folder)))
     assert found.endswith("on ud-english, open, by 10.0; no spread, so it is not tested.")
-
-
-def test_figure_3_is_of_the_newest_record_of_public_suites(folder):
-    def suite(name: str, circuit: str, score: float) -> dict:
-        return {"part": "suites", "model": "dtg", "seed": 1, "suite": name, "circuit": circuit, "score": score}
-
-    assert not len(circuit_scores(measured_values(folder), folder))
-    average = {"part": "averages of suites", "model": "dtg", "seed": 1, "average": "mean of 6 circuits of 33 suites"}
-    lines = [suite("a", "Licensing", 0.2), suite("b", "Licensing", 0.4), suite("c", "", 1.0), average | {"score": 0.3}]
-    write(folder, "2026-01-12-open", lines, "ud-english", "open")
-    write(folder, "2026-01-13-mini", [suite("a", "Licensing", 0.9), average | {"score": 0.9}])
-    (row,) = circuit_scores(measured_values(folder), folder).to_dict("records")
-    assert (row["circuit"], row["model"], row["score"]) == ("Licensing", "DTG", pytest.approx(30))
 
 
 def test_the_short_table_has_a_row_for_each_model_and_our_numbers_alone(folder):

@@ -5,10 +5,10 @@ later edits affect the next process only.
 
 The code of a result follows from the imports of the functions that compute it: their own modules, and from there every
 module of their own room, of the room that the result is made in, and of the rooms below. `basics` does not count,
-because it computes no numbers. Families are loaded by name (families/base.py), which no import shows: who computes
-something with a model names its family's module here. Of a package that brings papers, a module
-counts with those of the package that it imports. Data files count with the modules in their folder, and a user's own
-module with all modules beside it.
+because it computes no numbers. Families are loaded by name (families/base.py), which no import shows: a function that
+computes something with a model passes its family's module to `code_of`. Of a package that brings papers, a module
+counts with those of the package that it imports. Data files count with all modules in their folder and in the folders
+above it, and a user's own module with all modules beside it.
 
     >>> behind = modules_behind("dtglib/transitions/batch", "transitions")
     >>> sorted(name for name in behind if name.startswith("dtglib/transitions/r"))
@@ -22,10 +22,13 @@ import hashlib
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache, partial
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
-from dtglib.basics.package_files import SUFFIXES, package_files, packages
+PACKAGE = Path(__file__).parent.parent
+DATA = (".yaml", ".json", ".csv")  # the ends of the names of data files
 
 # The rooms in order, lowest first. A room imports only from earlier ones; tests/test_imports.py checks this.
 ROOMS = (
@@ -34,22 +37,39 @@ ROOMS = (
 )
 
 
-def _on_disk() -> dict[str, bytes]:
+@cache
+def packages() -> dict[str, Path]:
+    """The folder of each package by its name: dtglib, and those of entry points for papers (papers.py)."""
+    names = {point.module.partition(".")[0] for point in entry_points(group="dtglib.papers")} - {PACKAGE.name}
+    specs = {name: find_spec(name) for name in sorted(names)}
+    return {PACKAGE.name: PACKAGE} | {
+        name: Path(spec.origin).parent for name, spec in specs.items() if spec and spec.origin
+    }
+
+
+def _sources() -> dict[str, bytes]:
     """The content of each module, by a name such as "dtglib/parsing/biaffine", and of each data file, by its path."""
-    return {path.removesuffix(".py"): content for path, content in package_files().items()}
+    contents = {}
+    for name, folder in packages().items():
+        for path in sorted(folder.rglob("*")):
+            inside = path.relative_to(folder)
+            # Names that begin with a dot belong to an editor or to Jupyter.
+            if path.suffix in (".py", *DATA) and not any(part.startswith(".") for part in inside.parts):
+                contents[f"{name}/{inside.as_posix()}".removesuffix(".py")] = path.read_bytes()
+    return contents
 
 
 def _hashes(sources: dict[str, bytes]) -> dict[str, str]:
     return {name: hashlib.sha256(source).hexdigest() for name, source in sources.items()}
 
 
-_SOURCES = _on_disk()
+_SOURCES = _sources()
 RUNNING = _hashes(_SOURCES)  # of every file, as it was when this process imported the package
 
 
 def are_on_disk(modules: Iterable[str]) -> bool:
     """True if these modules are on the disk as this process runs them."""
-    now = _hashes(_on_disk())
+    now = _hashes(_sources())
     return all(now.get(module) == RUNNING[module] for module in modules)
 
 
@@ -66,7 +86,7 @@ def code_of(room: str, *made_by: Callable | ModuleType) -> str:
             for path in Path(str(sys.modules[name].__file__)).parent.glob("*.py"):
                 source = path.read_bytes()
                 others[path.name] = hashlib.sha256(source).hexdigest()
-                modules |= modules_of_source(source, room)
+                modules |= _modules_of_source(source, room)
     return _hash_of({**{module: RUNNING[module] for module in modules}, **others})
 
 
@@ -79,12 +99,12 @@ def hashes_behind(module: str) -> dict[str, str]:
 
 def code_behind_source(source: str, room: str) -> str:
     """A hash of all code that a source imports, such as a notebook's."""
-    return _hash_of({module: RUNNING[module] for module in modules_of_source(source, room)})
+    return _hash_of({module: RUNNING[module] for module in _modules_of_source(source, room)})
 
 
-def modules_of_source(source: bytes | str, room: str) -> set[str]:
+def _modules_of_source(source: bytes | str, room: str) -> set[str]:
     """The modules that a source imports, and everything that these import from this room and the rooms below."""
-    return {module for imported in imported_by(source) for module in modules_behind(imported, room)}
+    return {module for imported in _imported_by(source) for module in modules_behind(imported, room)}
 
 
 def _hash_of(hashes: dict[str, str]) -> str:
@@ -113,24 +133,15 @@ def modules_behind(module: str, room: str) -> frozenset[str]:
 
 @cache
 def _imports_of(module: str) -> frozenset[str]:
-    """The modules that a module imports, and the data files in its folder or in a folder there without modules."""
-    if module.endswith(SUFFIXES):
+    """The modules that a module imports, and the data files in its folder or below."""
+    if module.endswith(DATA):
         return frozenset()
     folder = module.rpartition("/")[0]
-    with_modules = {name.rpartition("/")[0] for name in RUNNING if not name.endswith(SUFFIXES)}
-    data = {name for name in RUNNING if name.endswith(SUFFIXES) and _nearest(name, with_modules) == folder}
-    return frozenset(imported_by(_SOURCES[module]) | data)
+    data = {name for name in RUNNING if name.endswith(DATA) and name.startswith(f"{folder}/")}
+    return frozenset(_imported_by(_SOURCES[module]) | data)
 
 
-def _nearest(name: str, folders: set[str]) -> str:
-    """The folder of a file or, if it is not among `folders`, the next one above it that is."""
-    folder = name.rpartition("/")[0]
-    while folder and folder not in folders:
-        folder = folder.rpartition("/")[0]
-    return folder
-
-
-def imported_by(source: bytes | str) -> set[str]:
+def _imported_by(source: bytes | str) -> set[str]:
     """The modules of our packages that a source imports, at its top or within its functions."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(source)):

@@ -58,7 +58,9 @@ def read_config(
     for key in settings:
         if key not in {*known, *unused}:
             places = [file for file in (path, *laid_over) if key in _settings_of_file(Path(file))] or ["--set"]
-            raise UserError(f"{places[-1]}: {_unknown(str(key), known)}")
+            closest = difflib.get_close_matches(str(key), known, n=1)
+            hint = f"did you mean {closest[0]}? " if closest else ""
+            raise UserError(f"{places[-1]}: unknown key {key}; {hint}The known keys are {', '.join(known)}")
     return tuple(_build(kind, settings, path) for kind in kinds)
 
 
@@ -122,12 +124,6 @@ def _parsed(text: str | bytes, where: object) -> Any:
         return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError) as error:
         raise UserError(f"{where}: not valid YAML: {' '.join(str(error).split())}") from error
-
-
-def _unknown(key: str, known: list[str]) -> str:
-    closest = difflib.get_close_matches(key, known, n=1)
-    hint = f"did you mean {closest[0]}? " if closest else ""
-    return f"unknown key {key}; {hint}The known keys are {', '.join(known)}"
 
 
 def _build(kind: type, settings: Mapping[str, Any], path: str | Path) -> Any:

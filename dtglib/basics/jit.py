@@ -21,7 +21,7 @@ import numba
 from numba.core.caching import FunctionCache
 
 from dtglib.basics.cache_folder import cache_folder, is_current
-from dtglib.basics.package_files import packages
+from dtglib.basics.code import packages
 
 
 def njit(function: Any = None, **options: Any) -> Any:

@@ -47,7 +47,7 @@ class Paper(NamedTuple):
         """The part of this name, imported now; an empty tuple if the paper has none."""
         reference = getattr(self, name)
         if isinstance(reference, tuple):
-            return tuple(value for one in reference for value in named(one))
+            return tuple(value for part in reference for value in named(part))
         return named(reference) if reference else ()
 
 

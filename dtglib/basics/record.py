@@ -65,10 +65,8 @@ class Run:
 
         A run that is resumed keeps the first `keep` lines of its metrics, and its clock goes on from there.
         """
-        self.folder = Path(folder)
+        self.folder, self.question, self.config = Path(folder), question, dict(config)
         self._keep = keep
-        self.question = question
-        self.config = dict(config)
         self._circumstances = {"seeds": list(seeds), "data": dict(data or {})}
 
     def __enter__(self) -> "Run":
@@ -77,7 +75,7 @@ class Run:
             raise UserError(f"{self.folder}: holds a finished run already; choose another folder, or delete this one")
         kept = self._kept_lines()
         self._begin = time.monotonic() - (json.loads(kept[-1])["seconds"] if kept else 0)
-        self._lines = len(kept)
+        self.lines = len(kept)  # of metrics
         started = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         self._circumstances |= {"started": started, "code": commit_of_package(), "versions": versions()}
         # The record comes first: from now on an old record no longer vouches for files that are being replaced.
@@ -93,11 +91,6 @@ class Run:
         """Force the metrics onto the disk, so that they survive a crash of the machine."""
         os.fsync(self._metrics.fileno())
 
-    @property
-    def lines(self) -> int:
-        """The number of lines of metrics."""
-        return self._lines
-
     def _kept_lines(self) -> list[bytes]:
         path = self.folder / METRICS_FILE
         lines = path.read_bytes().splitlines(keepends=True)[: self._keep] if self._keep and path.exists() else []
@@ -110,7 +103,7 @@ class Run:
         line = json.dumps({"seconds": self._seconds()} | plain(values), ensure_ascii=False)
         self._metrics.write(f"{line}\n".encode())
         self._metrics.flush()  # the measurements before a crash are the ones that explain it
-        self._lines += 1
+        self.lines += 1
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -124,9 +117,9 @@ class Run:
         else:
             self._write_record("failed", error=f"{type(error).__name__}: {error}")
 
-    def _write_record(self, status: str, **more: str) -> None:
-        about = {"question": self.question, "status": status, **more, **self._circumstances, "hardware": hardware()}
-        about |= {"wall_seconds": self._seconds(), "peak_memory_bytes": peak_memory(), "metrics": self._lines}
+    def _write_record(self, status: str, **error: str) -> None:
+        about = {"question": self.question, "status": status, **error, **self._circumstances, "hardware": hardware()}
+        about |= {"wall_seconds": self._seconds(), "peak_memory_bytes": peak_memory(), "metrics": self.lines}
         with write_atomically(self.folder / "record.json") as file:
             json.dump(plain(about), file, indent=2, ensure_ascii=False)
             file.write("\n")

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from dtglib.basics.code import PACKAGE
 from dtglib.basics.config import read_config
-from dtglib.basics.package_files import PACKAGE
 
 CARD_FILE = "card.yaml"
 RELEASED_FOR = {"strong_parser": "parser", "span_parser": "spans"}  # parsers in models/, by the setting that names one

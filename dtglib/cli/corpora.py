@@ -15,7 +15,7 @@ from dtglib.cli.options import Command, add_json, count, print_table
 
 
 def corpora(options: argparse.Namespace) -> None:
-    """List the corpora that have a name."""
+    """List the corpora that have a name, and where they are."""
     from dtglib.data.corpora import corpora
 
     rows = [corpus._asdict() for corpus in corpora()]
@@ -31,7 +31,7 @@ def _stats_options(sub: argparse.ArgumentParser) -> None:
 
 
 def stats(options: argparse.Namespace) -> None:
-    """Print statistics of corpora."""
+    """Count sentences, words, trees and lengths of corpora and files."""
     from dtglib.data.corpora import blocks, splits
     from dtglib.data.statistics import row_of, stats_of_blocks
 
@@ -49,7 +49,7 @@ def _minilang_options(sub: argparse.ArgumentParser) -> None:
 
 
 def minilang(options: argparse.Namespace) -> None:
-    """Write the embedded corpus."""
+    """Write the embedded corpus: treebank, brackets, minimal pairs and suites."""
     from dtglib.data.minilang import write
 
     for path, what in write(options.out, options.sentences, options.seed):
@@ -62,7 +62,7 @@ def _data_options(sub: argparse.ArgumentParser) -> None:
 
 
 def data(options: argparse.Namespace) -> int:
-    """Fetch the public data."""
+    """Fetch UD English, BLiMP, the SG suites and reading times into $DTG_DATA, and check them."""
     from dtglib.data.corpora import readers_of_papers
     from dtglib.data.downloads import COLLECTIONS, FAILED, fetch, summary
 
@@ -75,18 +75,8 @@ def data(options: argparse.Namespace) -> int:
 
 
 COMMANDS = [
-    Command("corpora", "list the corpora that have a name, and where they are", add_json, corpora),
-    Command("stats", "count sentences, words, trees and lengths of corpora and files", _stats_options, stats),
-    Command(
-        "minilang",
-        "write the embedded corpus: treebank, brackets, minimal pairs and suites",
-        _minilang_options,
-        minilang,
-    ),
-    Command(
-        "data",
-        "fetch UD English, BLiMP, the SG suites and reading times into $DTG_DATA, and check them",
-        _data_options,
-        data,
-    ),
+    Command("corpora", add_json, corpora),
+    Command("stats", _stats_options, stats),
+    Command("minilang", _minilang_options, minilang),
+    Command("data", _data_options, data),
 ]

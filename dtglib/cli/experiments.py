@@ -28,7 +28,7 @@ def _evaluate_options(sub: argparse.ArgumentParser) -> None:
 
 
 def evaluate(options: argparse.Namespace) -> None:
-    """Train and evaluate models, and write a record."""
+    """Train and evaluate models of a size, and record it for the tables."""
     from dtglib.families.base import titles
     from dtglib.runs.recording import record_evaluation
 
@@ -49,7 +49,7 @@ def _reproduce_options(sub: argparse.ArgumentParser) -> None:
 
 
 def reproduce(options: argparse.Namespace) -> None:
-    """Run the notebooks in their order."""
+    """Run the notebooks in order, and keep them in runs/SIZE."""
     from dtglib.runs.reproduce import reproduce
 
     if not find_spec("papermill"):
@@ -62,8 +62,6 @@ def reproduce(options: argparse.Namespace) -> None:
 
 
 COMMANDS = [
-    Command(
-        "evaluate", "train and evaluate models of a size, and record it for the tables", _evaluate_options, evaluate
-    ),
-    Command("reproduce", "run the notebooks in order, and keep them in runs/SIZE", _reproduce_options, reproduce),
+    Command("evaluate", _evaluate_options, evaluate),
+    Command("reproduce", _reproduce_options, reproduce),
 ]

@@ -72,8 +72,9 @@ def _parser() -> argparse.ArgumentParser:
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
     of_papers = (command for paper in papers() for command in paper.part("commands"))
     for command in (*(command for subject in SUBJECTS for command in subject.COMMANDS), *of_papers):
-        description = command.what[0].upper() + command.what[1:] + "."
-        sub = subparsers.add_parser(command.name, help=command.what, description=description)
+        description = str(command.run.__doc__).partition("\n")[0]
+        summary = description[0].lower() + description[1:].removesuffix(".")
+        sub = subparsers.add_parser(command.name, help=summary, description=description)
         sub.set_defaults(command=command.run)
         command.options(sub)
     return parser

@@ -18,7 +18,7 @@ def _models_options(sub: argparse.ArgumentParser) -> None:
 
 
 def models(options: argparse.Namespace) -> None:
-    """List the released models and parsers, or show the card of one."""
+    """List the models and parsers that come with the package."""
     from dtglib.basics.released import cards
 
     found = {**cards("model"), **cards("parser")}
@@ -43,4 +43,4 @@ def _shown(value: Any) -> str:
     return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-COMMANDS = [Command("models", "list the models and parsers that come with the package", _models_options, models)]
+COMMANDS = [Command("models", _models_options, models)]

@@ -1,6 +1,6 @@
 """The parts that commands share: the declaration of a command, common options, printed tables.
 
-    COMMANDS = [Command("corpora", "list the corpora that have a name", _options, run)]
+    COMMANDS = [Command("corpora", _options, corpora)]
 
 A module of commands imports nothing at its top that takes long: `dtglib --help` must not wait for NumPy or PyTorch.
 """
@@ -23,10 +23,12 @@ if TYPE_CHECKING:
 
 
 class Command(NamedTuple):
-    """A command of `dtglib`: its options are added to a parser, and `run` is called with their values."""
+    """A command of `dtglib`: its options are added to a parser, and `run` is called with their values.
+
+    The first line of the docstring of `run` is its description in `dtglib --help`.
+    """
 
     name: str
-    what: str  # what it does, in a line
     options: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int | None]
 

@@ -34,7 +34,7 @@ def _parse_options(sub: argparse.ArgumentParser) -> None:
 
 
 def parse(options: argparse.Namespace) -> None:
-    """Give sentences their best trees."""
+    """Give a sentence, or those of a file, their best trees."""
     from dtglib.basics.files import write_atomically
     from dtglib.evaluate.tree_forms import form_of
     from dtglib.parsing.parser import load_parser
@@ -89,6 +89,6 @@ def trees(options: argparse.Namespace) -> None:
 
 
 COMMANDS = [
-    Command("parse", "give a sentence, or those of a file, their best trees", _parse_options, parse),
-    Command("trees", "list the trees that a parser proposes", _trees_options, trees),
+    Command("parse", _parse_options, parse),
+    Command("trees", _trees_options, trees),
 ]

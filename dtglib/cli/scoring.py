@@ -125,7 +125,7 @@ def _surprisal_options(sub: argparse.ArgumentParser) -> None:
 
 
 def surprisal(options: argparse.Namespace) -> None:
-    """Print the surprisal of each word."""
+    """Tell how surprising each word of a sentence, or of a file, is."""
     from dtglib.evaluate.surprisal import piece_frame, surprisals, word_frame
     from dtglib.families.base import load_model
     from dtglib.training.distributed import device_at_hand
@@ -217,7 +217,7 @@ def _sample_options(sub: argparse.ArgumentParser) -> None:
 
 
 def sample(options: argparse.Namespace) -> None:
-    """Draw sentences, with their trees, from a model."""
+    """Draw sentences with their trees from a model."""
     import torch
 
     from dtglib.decode.sampling import generate
@@ -254,12 +254,7 @@ def _as_shown(kind: "Family", folder: Path) -> Callable[[Sequence[str], Sequence
 
 
 COMMANDS = [
-    Command("score", "score sentences: log p of each, perplexities of all", _score_options, score),
-    Command(
-        "surprisal",
-        "tell how surprising each word of a sentence, or of a file, is",
-        _surprisal_options,
-        surprisal,
-    ),
-    Command("sample", "draw sentences with their trees from a model", _sample_options, sample),
+    Command("score", _score_options, score),
+    Command("surprisal", _surprisal_options, surprisal),
+    Command("sample", _sample_options, sample),
 ]

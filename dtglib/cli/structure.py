@@ -37,7 +37,7 @@ def _options(sub: argparse.ArgumentParser) -> None:
 
 
 def structure(options: argparse.Namespace) -> None:
-    """Show which positions every position of a sentence sees."""
+    """Show what every position of a sentence sees, in a transition system."""
     from dtglib.sequences.describe import as_json, as_rows, numbers, show
 
     pieces = None if options.pieces is None else numbers(options.pieces, "pieces")
@@ -77,6 +77,4 @@ def _write_picture(seen: "Described", path: Path, title: str) -> None:
         file.write(picture._repr_svg_())
 
 
-COMMANDS = [
-    Command("structure", "show what every position of a sentence sees, in a transition system", _options, structure)
-]
+COMMANDS = [Command("structure", _options, structure)]

@@ -36,7 +36,7 @@ def _suites_options(sub: argparse.ArgumentParser) -> None:
 
 
 def suites(options: argparse.Namespace) -> None:
-    """Test a model on test suites."""
+    """Test a model on test suites in SyntaxGym's format."""
     from dtglib.data.vocabulary import Vocabulary
     from dtglib.evaluate.reports import suites_report
     from dtglib.evaluate.suites import as_tables, read_suites
@@ -80,7 +80,7 @@ def _blimp_options(sub: argparse.ArgumentParser) -> None:
 
 
 def blimp(options: argparse.Namespace) -> None:
-    """Test a model on minimal pairs."""
+    """Test a model on minimal pairs in BLiMP's format."""
     from dtglib.data.vocabulary import Vocabulary
     from dtglib.evaluate.blimp import read_pairs
     from dtglib.evaluate.reports import pairs_report
@@ -156,6 +156,6 @@ def _percent(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 COMMANDS = [
-    Command("suites", "test a model on test suites in SyntaxGym's format", _suites_options, suites),
-    Command("blimp", "test a model on minimal pairs in BLiMP's format", _blimp_options, blimp),
+    Command("suites", _suites_options, suites),
+    Command("blimp", _blimp_options, blimp),
 ]

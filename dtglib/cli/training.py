@@ -17,7 +17,7 @@ def _train_options(sub: argparse.ArgumentParser) -> None:
 
 
 def train(options: argparse.Namespace) -> None:
-    """Train a model, from its checkpoint if there is one."""
+    """Train a model, or go on with one whose training was stopped."""
     from dtglib.basics.config import parse_override
     from dtglib.runs.prepare import prepare, train_into
     from dtglib.runs.settings import read_settings
@@ -49,7 +49,7 @@ def _train_parser_options(sub: argparse.ArgumentParser) -> None:
 
 
 def train_parser(options: argparse.Namespace) -> None:
-    """Train a parser, from its checkpoint if there is one."""
+    """Train a parser, or go on with one whose training was stopped."""
     from dtglib.basics.config import parse_override
     from dtglib.runs.parsers import nats_per_word, prepare_parser, read_parser_settings, train_parser_into
 
@@ -62,11 +62,6 @@ def train_parser(options: argparse.Namespace) -> None:
 
 
 COMMANDS = [
-    Command("train", "train a model, or go on with one whose training was stopped", _train_options, train),
-    Command(
-        "train-parser",
-        "train a parser, or go on with one whose training was stopped",
-        _train_parser_options,
-        train_parser,
-    ),
+    Command("train", _train_options, train),
+    Command("train-parser", _train_parser_options, train_parser),
 ]

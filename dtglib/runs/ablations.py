@@ -2,10 +2,8 @@
 
     rows = ablations(read_size("mini"))          a row per variant: perplexity per word, minimal pairs, test suites
 
-A paper may measure its models otherwise (`variants` in basics/papers.py).
-
-The questions and the variants that answer them are those of the model's family (families/base.py); read_size has DTG
-unless another model is named.
+The questions, and the variants that answer them, are those of the model's family (families/base.py). Its paper may have
+its own function that measures a variant (`variants` in basics/papers.py).
 """
 
 from collections.abc import Sequence
@@ -14,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from dtglib.basics.errors import UserError
-from dtglib.basics.papers import Paper, papers
+from dtglib.basics.papers import papers
 from dtglib.basics.record import Row
 from dtglib.data.corpora import CorpusConfig, part_of
 from dtglib.evaluate.perplexity import SentenceScore
@@ -32,13 +30,13 @@ QUESTIONS = family("dtg").questions
 
 def asked(settings: Settings, some: Sequence[str] = ()) -> list[tuple[str, str, Variant]]:
     """Every question (or only some) with its variants; OWN is left out if the corpus has no trees."""
-    if odd := [question for question in some if question not in settings.family.questions]:
-        known = ", ".join(map(repr, settings.family.questions)) or "none"
-        raise UserError(f"{settings.family.title}: there is no question {odd[0]!r} about it; there is {known}")
-    has_trees = _has_trees(settings.corpus)
+    questions, has_trees = settings.family.questions, _has_trees(settings.corpus)
+    if unknown := [question for question in some if question not in questions]:
+        known = ", ".join(map(repr, questions)) or "none"
+        raise UserError(f"{settings.family.title}: there is no question {unknown[0]!r} about it; there is {known}")
     return [
         (question, name, variant)
-        for question, variants in settings.family.questions.items()
+        for question, variants in questions.items()
         for name, variant in variants.items()
         if (not some or question in some) and (has_trees or variant.parsed_by != OWN)
     ]
@@ -60,18 +58,13 @@ def ablations(settings: Settings, some: Sequence[str] = ()) -> list[Row]:
 
 def measure(settings: Settings, variant: Variant) -> Row:
     """Train a variant, or find it, and measure it as its paper does."""
-    return (named_paper(settings).part("variants") or measured)(settings, variant)
-
-
-def named_paper(settings: Settings) -> Paper:
-    """The paper of the model of some settings; that of DTG for a family of a user's own."""
-    known = {paper.name: paper for paper in papers()}
-    return known.get(settings.family.paper, known["dtg"])
+    of_paper = (paper.part("variants") for paper in papers() if paper.name == settings.family.paper)
+    return (next(of_paper, None) or measured)(settings, variant)
 
 
 def measured(settings: Settings, variant: Variant) -> Row:
     """Train a variant, or find it: how well it predicts sentences, and what it knows of syntax."""
-    chosen, folder = settings_of(variant, settings), trained_variant(settings, variant)
+    chosen, folder = trained_variant(settings, variant)
     (primary, *_) = suites_of(chosen, folder)["averages"].items()
     return {
         **predicted(settings, variant),
@@ -91,16 +84,17 @@ def _by_search(chosen: Settings, folder: Path) -> Row:
 
 def predicted(settings: Settings, variant: Variant) -> Row:
     """Train a variant, or find it: how well it predicts sentences."""
-    chosen, folder = settings_of(variant, settings), trained_variant(settings, variant)
+    chosen, folder = trained_variant(settings, variant)
     return {**of_training(folder), **perplexity_row(_scores(chosen, settings, variant, folder))}
 
 
 def of_training(folder: Path) -> Row:
+    """The name of a model's folder, and its loss on the dev part."""
     return {"folder": folder.name, "nats_per_sentence": best_on_dev(folder)["nats_per_sentence"]}
 
 
-def trained_variant(settings: Settings, variant: Variant) -> Path:
-    """The folder of a variant, trained now unless it is in the cache."""
+def trained_variant(settings: Settings, variant: Variant) -> tuple[Settings, Path]:
+    """The settings of a variant and its folder, trained now unless it is in the cache."""
     chosen = settings_of(variant, settings)
     # Neighbours in the list share the corpus, which depends on the family and the parser alone. They do not share the
     # data, which may depend on every setting of a model.
@@ -108,7 +102,7 @@ def trained_variant(settings: Settings, variant: Variant) -> Path:
     prepared = prepare(chosen, _corpus(settings._replace(model=reads, parsers=chosen.parsers), variant.share))
     folder = folder_for(chosen, prepared)
     train_into(chosen, prepared, folder)
-    return folder
+    return chosen, folder
 
 
 def _scores(chosen: Settings, settings: Settings, variant: Variant, folder: Path) -> list[SentenceScore]:

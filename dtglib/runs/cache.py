@@ -41,14 +41,16 @@ from dtglib.basics.progress import progress, quiet
 from dtglib.basics.record import Row
 from dtglib.training.distributed import Processes, processes
 
-KINDS = ("models", "parsers", "scores", "trees", "sequences")  # of results; a folder each in runs/
 CODE = "code"  # the key of the code's hash in an identity
 NUMBER = "#"  # the key of a row's number in a line
 CHECKSUM = "checksum"  # of the rest of a line, because a disk may lose a bit without an error
 
 
 def folder_of(kind: str, name: str, identity: Mapping[str, Any], code: str) -> Path:
-    """The folder of a result, below the repository or, outside of one, below the working folder."""
+    """The folder of a result, below the repository or, outside of one, below the working folder.
+
+    The kinds are models, parsers, scores, trees and sequences.
+    """
     key = digest_of({**identity, CODE: code})[:12]
     return (find_repository() or Path.cwd()) / "runs" / kind / f"{name}-{key}"
 
@@ -76,16 +78,17 @@ def kept_rows(path: Path, identity: Mapping[str, Any], computed: Computed) -> li
     """All rows; those that the file, and those of other processes beside it, do not contain yet are computed now."""
     head = json.dumps(dict(identity), sort_keys=True)
     count = len(computed.costs)
-    with processes() as ours:
+    with processes() as ours, contextlib.ExitStack() as locked:
         rows = ours.from_first(lambda: _read(path, head))
         if len(rows) < count:
-            with _locked_by_first(ours, path.parent):
-                rows = ours.from_first(lambda: _read(path, head))  # another command may have written some
-                with contextlib.nullcontext() if ours.is_first else quiet():
-                    file = path.with_stem(f"{path.stem}-{ours.rank}") if ours.rank else path
-                    _compute(file, head, computed, rows.keys(), ours)
-                ours.wait()
-                rows = ours.from_first(lambda: _read(path, head))
+            # The first process locks the folder for all of them.
+            ours.from_first(lambda: locked.enter_context(only_one_process(path.parent, "writes results there")))
+            rows = ours.from_first(lambda: _read(path, head))  # another command may have written some
+            with contextlib.nullcontext() if ours.is_first else quiet():
+                file = path.with_stem(f"{path.stem}-{ours.rank}") if ours.rank else path
+                _compute(file, head, computed, rows.keys(), ours)
+            ours.wait()
+            rows = ours.from_first(lambda: _read(path, head))
     if rows.keys() != set(range(count)):
         raise UserError(f"{path}: holds {len(rows)} rows, but there are {count}; delete it, and it is made again")
     return [rows[number] for number in range(count)]
@@ -101,14 +104,6 @@ def rows_now(computed: Computed) -> list[Row]:
 def digest_of(content: Any) -> str:
     """A checksum of anything that JSON can represent."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-@contextlib.contextmanager
-def _locked_by_first(ours: Processes, folder: Path) -> Iterator[None]:
-    """Lock a folder for all processes; the others wait until the first one has it."""
-    with contextlib.ExitStack() as held:
-        ours.from_first(lambda: held.enter_context(only_one_process(folder, "writes results there")))
-        yield
 
 
 def _compute(path: Path, head: str, computed: Computed, done: Iterable[int], ours: Processes) -> None:

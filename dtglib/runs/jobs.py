@@ -16,7 +16,7 @@ from typing import NamedTuple
 from dtglib.basics.papers import paper_named
 from dtglib.data.corpora import part_of
 from dtglib.data.treebank import trees_only
-from dtglib.families.base import Variant, compared, family
+from dtglib.families.base import compared, family
 from dtglib.runs.ablations import asked, measure
 from dtglib.runs.parsers import is_ours, parser_named
 from dtglib.runs.prepare import is_released, prepare, read_corpus, trained
@@ -41,21 +41,18 @@ def jobs_of(size: str, paper: str) -> list[Job]:
 def jobs_of_models(size: str, models: Sequence[str]) -> list[Job]:
     """The jobs that any paper needs: its models are trained, with the parsers that propose their trees, and scored."""
     settings, models = read_size(size, model=models[0]), judged_at(size, models)
-    kinds = {model: family(model) for model in models}
+    seed, kinds = settings.run.seed, {model: family(model) for model in models}
     parser_of = {
-        model: kind.trees.proposed_by.removesuffix("_parser") if kind.likelihood.sums_over_trees else None
+        model: kind.trees.proposed_by.removesuffix("_parser")
         for model, kind in kinds.items()
-        if not kind.likelihood.needs_search
+        if kind.likelihood.sums_over_trees
     }
-    parsers = sorted({parser for parser in parser_of.values() if parser})
-    jobs = _of_parsers(size, settings, parsers) + jobs_of_training(size, settings, models)
-    for parser in (*parsers, None):
-        jobs += _of_scores(
-            size, parser, [model for model in parser_of if parser_of[model] == parser], settings.run.seed
-        )
+    jobs = _of_parsers(size, settings, sorted(set(parser_of.values()))) + jobs_of_training(size, settings, models)
+    for model in sorted(models, key=lambda model: model not in parser_of):  # sums over trees take longest
+        if not kinds[model].likelihood.needs_search:
+            jobs += _of_scores(size, parser_of.get(model), [model], seed)
     searched = [model for model in models if kinds[model].likelihood.is_searched]
-    jobs += jobs_of_seed(size, "search by", _search, searched, settings.run.seed)
-    return jobs + _of_syntax(size, settings, models)
+    return jobs + jobs_of_seed(size, "search by", _search, searched, seed) + _of_syntax(size, settings, models)
 
 
 def judged_at(size: str, models: Sequence[str]) -> list[str]:
@@ -70,7 +67,7 @@ def jobs_of_dtg(size: str, models: Sequence[str]) -> list[Job]:
     seed = settings.run.seed
     jobs = _of_parsers(size, settings, parsers) + jobs_of_training(size, settings, models)
     jobs += [Job(f"parse the treebank, {name}", partial(_silver, size, name)) for name in parsers]
-    jobs += [] if settings.evaluation.released else jobs_of_ablations(size, settings)
+    jobs += [] if settings.evaluation.released else jobs_of_ablations(settings)
     summed = [model for model in models if family(model).likelihood.sums_over_trees]
     for parser in parsers:
         jobs += jobs_of_seed(size, f"tightness by {parser} of", partial(_tightness, size, parser), ["dtg"], seed)
@@ -99,20 +96,19 @@ def seeds_of(settings: Settings) -> list[int]:
     return [settings.run.seed + number for number in range(settings.evaluation.compared_seeds)]
 
 
-def jobs_of_ablations(size: str, settings: Settings, some: Sequence[str] = ()) -> list[Job]:
+def jobs_of_ablations(settings: Settings, some: Sequence[str] = ()) -> list[Job]:
     """A job for each variant of all questions, or of some; a model may be a variant of several."""
     different = {str(variant): (question, name, variant) for question, name, variant in asked(settings, some)}
     return [
-        Job(f"ablation, {question}: {name}", partial(_ablation, size, settings.model.model, variant))
+        Job(f"ablation, {question}: {name}", partial(measure, settings, variant))
         for question, name, variant in different.values()
     ]
 
 
 def _of_scores(size: str, parser: str | None, models: Sequence[str], seed: int) -> list[Job]:
     """The probabilities of the test sentences, by the trees of a parser if the models need them."""
-    return jobs_of_seed(
-        size, f"scores by {parser} of" if parser else "scores of", partial(_scores, size, parser), models, seed
-    )
+    what = f"scores by {parser} of" if parser else "scores of"
+    return jobs_of_seed(size, what, partial(_scores, size, parser), models, seed)
 
 
 # What is measured of the models of which families.
@@ -159,10 +155,6 @@ def _model(size: str, model: str, seed: int) -> Path:
 def _parser(size: str, name: str) -> Path | str:
     settings = read_size(size)
     return parser_named(getattr(settings.parsers, f"{name}_parser"), settings)
-
-
-def _ablation(size: str, model: str, variant: Variant) -> object:
-    return measure(read_size(size, model=model), variant)
 
 
 def _silver(size: str, name: str) -> None:

@@ -6,6 +6,7 @@
 The paper compares two proposals (its Table 5). Here two configs, `weak` and `strong`, take their places.
 """
 
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,11 +79,7 @@ def prepare_parser(settings: ParserSettings) -> PreparedParser:
 
 def train_parser_into(settings: ParserSettings, prepared: PreparedParser, folder: Path) -> None:
     """Train the parser into a folder, from its checkpoint if there is one."""
-
-    def build() -> Any:
-        network: Any = settings.kind.network
-        return network(folder.name, settings.parser, prepared.entries)
-
+    build = partial(settings.kind.network, folder.name, settings.parser, prepared.entries)
     identity = identity_of(settings, prepared)
     train_network(folder / WEIGHTS_FILE, build, prepared, settings.train, settings.run.seed, identity)
 

@@ -6,31 +6,38 @@
 
 The folder's name is a hash of everything that the model depends on: its settings, the sentences, and the code that
 trains it. So nothing is trained twice, and an outdated model is never found.
+
+A corpus that is too large for memory is read block by block in every pass (data/streamed.py), and a pass takes minutes.
+So its vocabulary and its compiled sequences (sequences/stored.py) are made once, and kept in runs/sequences:
+
+    runs/sequences/vocabulary-1a2b3c4d5e6f      the same for trainings with another seed, width or learning rate
+    runs/sequences/dtg-train-4d5e6f1a2b3c
 """
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from torch import nn
-
 from dtglib.basics.code import code_of
 from dtglib.basics.config import as_dict
 from dtglib.basics.errors import UserError
+from dtglib.basics.files import only_one_process
 from dtglib.basics.released import cards, folder_named
-from dtglib.data.corpora import load, part_of, stream
-from dtglib.data.streamed import by_blocks, in_memory
+from dtglib.data.corpora import corpus_checksum, load, part_of, stream
+from dtglib.data.streamed import Streamed, by_blocks, in_memory
 from dtglib.data.treebank import Treebank
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.families.base import module_of
 from dtglib.network.saved import WEIGHTS_FILE
 from dtglib.parsing.parser import known_as
-from dtglib.runs.cache import folder_of
-from dtglib.runs.large import vocabulary_of, with_folder
+from dtglib.runs.cache import CODE, folder_of
 from dtglib.runs.parsers import parser_named
 from dtglib.runs.sentence_scores import spread
 from dtglib.runs.settings import Settings
 from dtglib.runs.trees import parsed_by
+from dtglib.training.distributed import processes
+from dtglib.training.examples import Examples
 from dtglib.training.networks import train_network
 
 
@@ -49,7 +56,7 @@ def read_corpus(settings: Settings, share: float = 1.0) -> TrainingCorpus:
         train = in_memory(train)
         sentences = spread(train.sentences, max(1, round(share * len(train.sentences))))
         train = train._replace(sentences=sentences)
-    vocabulary = vocabulary_of(settings, train)  # words need no parser
+    vocabulary = _vocabulary_of(settings, train)  # words need no parser
     return TrainingCorpus(_with_trees(settings, train), _with_trees(settings, dev), vocabulary)
 
 
@@ -64,6 +71,44 @@ def _with_trees(settings: Settings, treebank: Treebank) -> Treebank:
         return treebank
     chosen = parser_named(parser, settings)
     return by_blocks(treebank, partial(parsed_by, chosen), {"parser": known_as(chosen)})
+
+
+def _vocabulary_of(settings: Settings, train: Treebank) -> Vocabulary:
+    """The vocabulary of a corpus's models, which is kept if the corpus is large."""
+    words = (sentence.words for sentence in train.sentences)
+    if not isinstance(train.sentences, Streamed):
+        return Vocabulary.configured(settings.vocabulary, words)
+    identity = _identity(settings, "train") | as_dict(settings.vocabulary)
+    folder = folder_of("sequences", "vocabulary", identity, code_of("data", stream, Vocabulary.configured))
+
+    def make() -> None:
+        with only_one_process(folder, "makes a vocabulary there"):
+            if not (folder / "vocabulary.json").exists():
+                Vocabulary.configured(settings.vocabulary, words).save(folder)
+
+    with processes() as ours:
+        ours.from_first(make)
+    return Vocabulary.load(folder)
+
+
+def _with_folder(settings: Settings, part: str, treebank: Treebank, vocabulary: Vocabulary) -> Treebank:
+    """The same treebank; if it is large, it has a folder for its sequences, which depend on the vocabulary alone."""
+    if not isinstance(treebank.sentences, Streamed):
+        return treebank
+    made_by = {"longest": settings.train.longest, "checksum_of_vocabulary": vocabulary.fingerprint}
+    made_by["model"] = settings.model.model  # the family: a module of a user's may have several
+    identity = _identity(settings, part) | made_by | dict(treebank.sentences.identity)
+    code = code_of("sequences", module_of(settings.model.model), settings.family.examples, Examples.of)
+    folder = folder_of("sequences", f"{settings.family.name}-{part}", identity, code)
+    sentences = replace(treebank.sentences, folder=folder, identity=identity | {CODE: code})
+    return treebank._replace(sentences=sentences)
+
+
+def _identity(settings: Settings, part: str) -> dict[str, Any]:
+    """The facts that identify the sentences, known without reading them."""
+    corpus = settings.corpus
+    sentences, checksum = getattr(corpus, f"{part}_sentences"), corpus_checksum(corpus.corpus)
+    return {"corpus": corpus.corpus, "part": part, "sentences": sentences, "checksum_of_corpus": checksum}
 
 
 class Prepared(NamedTuple):
@@ -83,8 +128,8 @@ def prepare(settings: Settings, corpus: TrainingCorpus | None = None) -> Prepare
     examples = []
     for part, sentences in (("train", corpus.train), ("dev", corpus.dev)):
         try:
-            known = with_folder(settings, part, sentences, vocabulary)
-            examples.append(settings.family.examples(settings.model, vocabulary, known, settings.train.longest))
+            with_folder = _with_folder(settings, part, sentences, vocabulary)
+            examples.append(settings.family.examples(settings.model, vocabulary, with_folder, settings.train.longest))
         except UserError as error:
             reads_own_trees = settings.family.trees.are_heads and settings.parsers.parsed_by is None
             way_out = "; where there are no trees, set parsed_by to a parser that draws them" if reads_own_trees else ""
@@ -94,10 +139,7 @@ def prepare(settings: Settings, corpus: TrainingCorpus | None = None) -> Prepare
 
 def train_into(settings: Settings, prepared: Prepared, folder: Path) -> None:
     """Train the model into a folder, from its checkpoint if there is one."""
-
-    def build() -> nn.Module:
-        return settings.family.build(settings.model, prepared.vocabulary)
-
+    build = partial(settings.family.build, settings.model, prepared.vocabulary)
     identity = identity_of(settings, prepared)
     train_network(folder / WEIGHTS_FILE, build, prepared, settings.train, settings.run.seed, identity)
 
@@ -115,15 +157,9 @@ def identity_of(settings: Settings, prepared: Prepared) -> dict[str, Any]:
 
 def folder_for(settings: Settings, prepared: Prepared) -> Path:
     """The folder of the trained model, such as runs/models/dtg-1a2b3c4d5e6f."""
-    return folder_of("models", settings.family.name, identity_of(settings, prepared), _code(settings))
-
-
-def _code(settings: Settings) -> str:
-    """A hash of the code that makes a model and its training data."""
-    family = settings.family
-    return code_of(
-        "training", train_network, module_of(settings.model.model), family.build, family.examples, family.training
-    )
+    kind = settings.family
+    makers = train_network, module_of(settings.model.model), kind.build, kind.examples, kind.training
+    return folder_of("models", kind.name, identity_of(settings, prepared), code_of("training", *makers))
 
 
 def is_released(settings: Settings) -> bool:

@@ -48,11 +48,9 @@ def record_evaluation(
 
     Of the ablations those that answer `questions` are trained, or all of them.
     """
-    for name in names:
-        family(name)  # an error if there is none
     known = [*parts_of_models(), ABLATIONS]
-    if odd := [name for name in about if name not in known]:
-        raise UserError(f"there is no evaluation {odd[0]!r}; there is {', '.join(known)}")
+    if unknown := [name for name in about if name not in known]:
+        raise UserError(f"there is no evaluation {unknown[0]!r}; there is {', '.join(known)}")
     settings, about = _shared(size, names), about or known
     for name in names if questions else ():
         asked(read_size(size, model=name), questions)  # an error if it has no such question
@@ -71,7 +69,7 @@ def record_evaluation(
 def _shared(size: str, names: Sequence[str], **more: Any) -> Settings:
     """The settings that the models share; those of one paper may have another corpus than those of another one."""
     first, *others = (read_size(size, model=name, **more) for name in names)
-    if any((one.corpus, one.evaluation) != (first.corpus, first.evaluation) for one in others):
+    if any((other.corpus, other.evaluation) != (first.corpus, first.evaluation) for other in others):
         raise UserError(f"{', '.join(names)}: at size {size} they are not compared on one corpus; record them apart")
     return first
 
@@ -100,21 +98,22 @@ def _of_seed(
 def _of_sentences(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
     """Perplexities, reranking, and how tight the bounds are."""
     sentences = sentence_scores.test_sentences(settings)
-    with_heads = {model: folder for model, folder in models.items() if _sums_over_heads(family(model))}
+    kinds = {model: family(model) for model in models}
+    with_heads = {
+        model: models[model]
+        for model, kind in kinds.items()
+        if kind.likelihood.sums_over_trees and kind.trees.are_heads
+    }
     for name, parser in proposers(settings).items() if with_heads else ():
         yield {"part": "parser", "parser": name, **_of_proposer(parser)}
         yield from _of_parser(settings, with_heads, name, parser, sentences)
     for model in [name for name in models if name not in with_heads]:
-        part, found = family(model).likelihood.perplexity, _of_others(settings, models[model], family(model), sentences)
-        yield {"part": part, "model": model, **found}
+        perplexities = _of_others(settings, models[model], kinds[model], sentences)
+        yield {"part": kinds[model].likelihood.perplexity, "model": model, **perplexities}
     for model, folder in models.items():
-        if family(model).likelihood.is_searched and not family(model).likelihood.is_exact:
+        if kinds[model].likelihood.is_searched and not kinds[model].likelihood.is_exact:
             by_beam = beam_scores(folder, sentences, widths_of(settings))
             yield {"part": "perplexity by beam", "model": model, **reports.perplexity_row(by_beam)}
-
-
-def _sums_over_heads(kind: Family) -> bool:
-    return kind.likelihood.sums_over_trees and kind.trees.are_heads
 
 
 def _of_others(settings: Settings, folder: Path, kind: Family, sentences: list[Sentence]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ changes only the last digits.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -94,7 +94,7 @@ def scores_of(
     is_searched = family(family_name_in(model_folder)).likelihood.needs_search
     at_once = (widths or DEFAULT_WIDTHS).at_once if is_searched else SENTENCES_PER_CALL
     computed = Computed(list(map(len, words)), load, at_once)
-    rows = cached_scores("scores", Inputs(model_folder, parser, about), computed) if is_kept else rows_now(computed)
+    rows = cached_scores("scores", model_folder, parser, about, computed) if is_kept else rows_now(computed)
     return [SentenceScore(**{**row, "best": row["best"] and tuple(row["best"])}) for row in rows]
 
 
@@ -111,39 +111,32 @@ def tightness_of(
 
         def rows_of(block: slice) -> Iterator[Row]:
             for number, arc_scores in enumerate(parser.arc_scores(words[block]), block.start):
-                found = tightness(model, words[number], arc_scores, trees, np.random.default_rng([seed, number]))
+                bounds = tightness(model, words[number], arc_scores, trees, np.random.default_rng([seed, number]))
                 yield {
                     "words": len(words[number]),
                     # If a sentence has fewer trees than `count`, its bound is that of all of them.
-                    "best": {count: float(found.best[:count][-1]) for count in counts},
-                    "sample": {count: float(found.sampled[:count][-1]) for count in counts},
-                    "trees": len(found.best),
-                    **{f"estimate_{name}": value for name, value in found.estimate._asdict().items()},
-                    **{name: getattr(found, name) for name in ("exact", "outside", "seen", "entropy", "unseen")},
+                    "best": {count: float(bounds.best[:count][-1]) for count in counts},
+                    "sample": {count: float(bounds.sampled[:count][-1]) for count in counts},
+                    "trees": len(bounds.best),
+                    **{f"estimate_{name}": value for name, value in bounds.estimate._asdict().items()},
+                    **{name: getattr(bounds, name) for name in ("exact", "outside", "seen", "entropy", "unseen")},
                 }
 
         return rows_of
 
-    about = {"what": "tightness", "trees": trees, "seed": seed}
-    inputs = Inputs(model_folder, parser_folder, about | {"sentences": digest_of(words)})
-    return cached_scores("tightness", inputs, Computed(list(map(len, words)), load))
+    about = {"what": "tightness", "trees": trees, "seed": seed, "sentences": digest_of(words)}
+    return cached_scores("tightness", model_folder, parser_folder, about, Computed(list(map(len, words)), load))
 
 
-class Inputs(NamedTuple):
-    """Everything that rows about a trained model depend on, except the code."""
+def cached_scores(
+    kind: str, model: Path, parser: Path | str | None, about: Mapping[str, Any], computed: Computed
+) -> list[Row]:
+    """Rows about the trained model in a folder, cached.
 
-    model: Path  # the folder of a trained one
-    parser: Path | str | None
-    about: Mapping[str, Any]  # everything else
-
-
-def cached_scores(kind: str, inputs: Inputs, computed: Computed) -> list[Row]:
-    """Rows about a trained model, cached; their key includes the code that computes them and that of the family."""
-    identity = {
-        **inputs.about,
-        "model": sha256(inputs.model / WEIGHTS_FILE),
-        "parser": inputs.parser and known_as(inputs.parser),
-    }
-    name = family_name_in(inputs.model)
+    Their key includes the weights, what identifies the parser, all other inputs (`about`), the code that computes them,
+    and that of the family.
+    """
+    identity = {**about, "model": sha256(model / WEIGHTS_FILE), "parser": parser and known_as(parser)}
+    name = family_name_in(model)
     code = code_of("evaluate", computed.load, module_of(name), family(name).build, family(name).likelihood.scores)
-    return cached_rows("scores", f"{kind}-{inputs.model.resolve().name}", identity, code, computed)
+    return cached_rows("scores", f"{kind}-{model.resolve().name}", identity, code, computed)

@@ -26,7 +26,7 @@ from dtglib.evaluate.surprisal import of_beginnings
 from dtglib.evaluate.ways import ByBeam, ByTrees
 from dtglib.families.base import Family, family, family_name_in, family_of, load_model
 from dtglib.runs.cache import Computed, digest_of
-from dtglib.runs.sentence_scores import Inputs, cached_scores, test_sentences
+from dtglib.runs.sentence_scores import cached_scores, test_sentences
 from dtglib.runs.settings import Settings, embedded_corpus
 from dtglib.sequences.labelled import labels_of
 from dtglib.training.distributed import device_at_hand
@@ -72,7 +72,7 @@ def pair_rows(folder: Path, paradigms: Sequence[blimp.Paradigm], way: ByBeam | B
     about = {"what": "pairs", "way": type(way).__name__, "pairs": digest_of(paradigms), **fields}
     costs = [len(pair.good) + len(pair.bad) for _, pair in asked]
     computed = Computed(costs, load, way.at_once // 2, unit="pair")
-    return cached_scores("pairs", Inputs(folder, way.parser, about), computed)
+    return cached_scores("pairs", folder, way.parser, about, computed)
 
 
 def suite_rows(folder: Path, tested: Sequence[suites.Suite], widths: Widths = DEFAULT_WIDTHS) -> list[Row]:
@@ -91,7 +91,7 @@ def suite_rows(folder: Path, tested: Sequence[suites.Suite], widths: Widths = DE
     about = {"what": "suites", "suites": digest_of(read), "widths": widths}
     costs = [sum(len(suite.words(item, name)) for name in item.conditions) for suite, item in asked]
     computed = Computed(costs, load, widths.at_once // 4, unit="item")
-    return cached_scores("suites", Inputs(folder, None, about), computed)
+    return cached_scores("suites", folder, None, about, computed)
 
 
 def parses(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT_WIDTHS) -> list[Row]:
@@ -111,7 +111,7 @@ def parses(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT
 
     about = {"what": "parses", "sentences": digest_of(words), "widths": widths}
     computed = Computed(list(map(len, words)), load, widths.at_once)
-    return cached_scores("parses", Inputs(folder, None, about), computed)
+    return cached_scores("parses", folder, None, about, computed)
 
 
 def beam_scores(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT_WIDTHS) -> list[SentenceScore]:

@@ -18,7 +18,7 @@ from typing import Any
 
 import pandas as pd
 
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import require
 from dtglib.basics.files import repository
 from dtglib.basics.record import Record, read_record
 from dtglib.evaluate.measures import MODELS, TUNED, Line, Measure, measures, questions_of_tables
@@ -31,10 +31,8 @@ KEYS = ["question", "measure", "corpus", "size", "system"]
 def measured_values(folder: Path | None = None) -> pd.DataFrame:
     """A row for each system, measure, corpus, size and seed, from the newest record that has it."""
     folder = folder or repository() / "results"
-    found = [row for record in sorted(folder.iterdir()) if (record / "record.json").exists() for row in _rows(record)]
-    if not found:
-        raise UserError(f"{folder}: there are no records yet; `dtglib evaluate` makes them")
-    rows = pd.DataFrame(found)
+    rows = pd.DataFrame([row for path in sorted(folder.glob("*/record.json")) for row in _rows(path.parent)])
+    require(len(rows), f"{folder}: there are no records yet; `dtglib evaluate` makes them")
     newest = rows["begun"] == rows.groupby(KEYS)["begun"].transform("max")
     rows = rows[newest].drop(columns="begun").reset_index(drop=True)
     return pd.concat([rows, *_unchanged(rows)], ignore_index=True)
@@ -111,18 +109,6 @@ def beside_the_paper(table: str, values: pd.DataFrame, folder: Path | None = Non
     return pd.DataFrame(
         {name: [column.get(system, "") for system in systems] for name, column in columns.items()}, systems
     )
-
-
-def circuit_scores(values: pd.DataFrame, folder: Path | None = None) -> pd.DataFrame:
-    """Figure 3: mean scores by circuit, model and seed, from the newest record with the public suites."""
-    public = values[(values["question"] == MODELS) & (values["measure"] == "SG") & (values["corpus"] != "minilang")]
-    records = [read_record((folder or repository() / "results") / name) for name in set(public["record"])]
-    newest = max(records, key=lambda record: record.about["started"], default=None)
-    lines = [line for line in newest.metrics if line["part"] == "suites" and line["circuit"]] if newest else []
-    suites = pd.DataFrame(lines, columns=["circuit", "model", "seed", "score"])
-    suites["score"] *= 100
-    suites["model"] = pd.Categorical(suites["model"].map(title_of), titles().values()).remove_unused_categories()
-    return suites.groupby(["circuit", "model", "seed"], as_index=False, observed=True)["score"].mean()
 
 
 # The columns of the README's table: a measure and its name there.

@@ -23,7 +23,7 @@ def _options(sub: argparse.ArgumentParser) -> None:
 
 
 def tape(options: argparse.Namespace) -> None:
-    """Show the features of a growing graph."""
+    """Show the features that GiLT reads of a dependency graph, word by word."""
     from dtgpapers.gilt.describe import as_json, as_rows, show
 
     shown = show(options.words, options.arcs, options.depth, options.root)
@@ -40,7 +40,7 @@ def _graphs_options(sub: argparse.ArgumentParser) -> None:
 
 
 def graphs(options: argparse.Namespace) -> None:
-    """Compare the arcs that a model predicts, word by word after the right ones, with those of a treebank."""
+    """Tell how well a model predicts the dependency graphs of a treebank."""
     from dtglib.families.base import family_of, load_model
     from dtglib.training.distributed import device_at_hand
     from dtgpapers.gilt.family import READ_BY
@@ -58,7 +58,7 @@ def graphs(options: argparse.Namespace) -> None:
 
 
 COMMANDS = [
-    Command("tape", "show the features that GiLT reads of a dependency graph, word by word", _options, tape),
-    Command("graphs", "tell how well a model predicts the dependency graphs of a treebank", _graphs_options, graphs),
+    Command("tape", _options, tape),
+    Command("graphs", _graphs_options, graphs),
     *TUNING,
 ]

@@ -18,7 +18,7 @@ from dtglib.families.base import Variant, load_model
 from dtglib.runs import ablations
 from dtglib.runs.cache import Computed, digest_of
 from dtglib.runs.jobs import Job, jobs_of_models, jobs_of_seed, judged_at, seeds_of
-from dtglib.runs.sentence_scores import Inputs, cached_scores, test_sentences
+from dtglib.runs.sentence_scores import cached_scores, test_sentences
 from dtglib.runs.settings import Settings, read_size
 from dtglib.training.distributed import device_at_hand
 from dtgpapers.gilt.examples import GraphExamples
@@ -43,8 +43,8 @@ def graphs_of(settings: Settings, folder: Path) -> Row:
         return lambda block: [graph_scores(model, sentences)]
 
     annotated = [(sentence.words, sentence.heads, sentence.enhanced) for sentence in sentences]
-    inputs = Inputs(folder, None, {"what": "graphs", "sentences": digest_of(annotated)})
-    (row,) = cached_scores("graphs", inputs, Computed([1], load, unit="model"))
+    about = {"what": "graphs", "sentences": digest_of(annotated)}
+    (row,) = cached_scores("graphs", folder, None, about, Computed([1], load, unit="model"))
     return row
 
 
@@ -54,7 +54,7 @@ def of_variant(settings: Settings, variant: Variant) -> Row:
 
 
 def _of_graphs(settings: Settings, variant: Variant) -> Row:
-    return graphs_of(ablations.settings_of(variant, settings), ablations.trained_variant(settings, variant))
+    return graphs_of(*ablations.trained_variant(settings, variant))
 
 
 # ---- Variants in the notebook: as in the paper's Table 3, they learn from fewer sentences

@@ -20,7 +20,7 @@ def _options(sub: argparse.ArgumentParser) -> None:
 
 
 def reading(options: argparse.Namespace) -> None:
-    """Print the gains of models for all measures of the reading corpus."""
+    """Show how well what models know predicts how people read."""
     from dtgpapers.reading.measured import gains_of_models, record_reading
 
     folders = {one: model_folder(argparse.Namespace(model=one)) for one in options.models}
@@ -34,4 +34,4 @@ def reading(options: argparse.Namespace) -> None:
         print_table(gains.round(5).to_dict("records"))
 
 
-COMMANDS = [Command("reading", "show how well what models know predicts how people read", _options, reading)]
+COMMANDS = [Command("reading", _options, reading)]

@@ -17,7 +17,7 @@ from dtglib.evaluate.surprisal import surprisals
 from dtglib.families.base import family_of, load_model
 from dtglib.runs.cache import Computed, digest_of
 from dtglib.runs.jobs import Job
-from dtglib.runs.sentence_scores import Inputs, cached_scores, spread
+from dtglib.runs.sentence_scores import cached_scores, spread
 from dtglib.training.distributed import device_at_hand
 from dtgpapers.reading.corpus import ReadingCorpus, read_reading, written_words
 from dtgpapers.reading.features import features
@@ -59,7 +59,7 @@ def reading_rows(folder: Path, texts: Sequence[str], widths: Widths) -> list[Row
 
     about = {"what": "reading", "sentences": digest_of(read), "widths": widths}
     computed = Computed([len(words) for words, _ in read], load, widths.at_once)
-    return cached_scores("reading", Inputs(folder, None, about), computed)
+    return cached_scores("reading", folder, None, about, computed)
 
 
 def some_sentences(corpus: ReadingCorpus, count: int | None) -> ReadingCorpus:

@@ -54,7 +54,7 @@ def _translate_options(sub: argparse.ArgumentParser) -> None:
 
 
 def translate(options: argparse.Namespace) -> None:
-    """Translate sentences; those of a corpus of pairs are also scored against their translations there."""
+    """Translate a sentence, or those of a file or corpus."""
     from dtgpapers.translation.family import require_languages
     from dtgpapers.translation.scores import signatures
     from dtgpapers.translation.translations import measured, translations_of, unknown_words
@@ -99,7 +99,7 @@ def _challenge_options(sub: argparse.ArgumentParser) -> None:
 
 
 def challenge(options: argparse.Namespace) -> None:
-    """Print minilang's challenge sets for translation, or how a model does on them."""
+    """Show minilang's challenge sets for translation, or how a translator does on them."""
     from dtgpapers.translation.german.challenge import challenge_sets
 
     sets = challenge_sets()
@@ -161,7 +161,7 @@ def _compare_options(sub: argparse.ArgumentParser) -> None:
 
 
 def compare(options: argparse.Namespace) -> None:
-    """Print the scores of several translators, relative to the first one, and sign tests against it."""
+    """Score translators side by side, with sign tests."""
     from dtglib.basics.released import folder_named
     from dtgpapers.translation.translations import compared
 
@@ -178,12 +178,7 @@ def compare(options: argparse.Namespace) -> None:
 
 COMMANDS = [
     *TARGET,
-    Command("translate", "translate a sentence, or those of a file or corpus", _translate_options, translate),
-    Command(
-        "challenge",
-        "show minilang's challenge sets for translation, or how a translator does on them",
-        _challenge_options,
-        challenge,
-    ),
-    Command("compare-translators", "score translators side by side, with sign tests", _compare_options, compare),
+    Command("translate", _translate_options, translate),
+    Command("challenge", _challenge_options, challenge),
+    Command("compare-translators", _compare_options, compare),
 ]

@@ -21,7 +21,7 @@ def _pairs_options(sub: argparse.ArgumentParser) -> None:
 
 
 def pairs(options: argparse.Namespace) -> None:
-    """Print sentences with their translations."""
+    """Show the sentences of a corpus in two languages, side by side."""
     from dtglib.data.corpora import find, load
 
     parts = find(options.corpus, options.sentences)
@@ -59,7 +59,7 @@ def _target_options(sub: argparse.ArgumentParser) -> None:
 
 
 def target(options: argparse.Namespace) -> None:
-    """Show a sentence with its tree as a decoder writes it, and the graph that it reads."""
+    """Show a translation's words, transitions and graph."""
     from dtglib.sequences.describe import numbers
     from dtgpapers.translation.describe import described
 
@@ -73,6 +73,6 @@ def target(options: argparse.Namespace) -> None:
 
 
 COMMANDS = [
-    Command("pairs", "show the sentences of a corpus in two languages, side by side", _pairs_options, pairs),
-    Command("target", "show a translation's words, transitions and graph", _target_options, target),
+    Command("pairs", _pairs_options, pairs),
+    Command("target", _target_options, target),
 ]

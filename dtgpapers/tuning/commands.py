@@ -26,7 +26,7 @@ def _options(sub: argparse.ArgumentParser) -> None:
 
 
 def tune(options: argparse.Namespace) -> None:
-    """Tune a model with several seeds, with and without graphs, and print what comes out on dev and test."""
+    """Tune a trained model for a task about sentences, with and without graphs."""
     from dtglib.basics.config import parse_override
     from dtglib.basics.released import folder_named
     from dtglib.families.base import family_of, load_model
@@ -59,4 +59,4 @@ def _in_short(line: dict[str, object]) -> dict[str, object]:
     return shown
 
 
-COMMANDS = [Command("tune", "tune a trained model for a task about sentences, with and without graphs", _options, tune)]
+COMMANDS = [Command("tune", _options, tune)]

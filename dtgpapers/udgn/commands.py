@@ -28,7 +28,7 @@ def _options(sub: argparse.ArgumentParser) -> None:
 
 
 def induce(options: argparse.Namespace) -> None:
-    """Show the trees of a model that was taught none, or compare them with those of a treebank."""
+    """Show the trees of a model that was taught none, and how well they agree."""
     from dtglib.basics.progress import progress
     from dtglib.data.treebank import format_conllu, with_tree
     from dtgpapers.udgn.beliefs import believed
@@ -110,5 +110,5 @@ def _percent(value: Any) -> Any:
 
 
 COMMANDS = [
-    Command("induce", "show the trees of a model that was taught none, and how well they agree", _options, induce),
+    Command("induce", _options, induce),
 ]

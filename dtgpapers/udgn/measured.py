@@ -22,7 +22,7 @@ from dtglib.families.base import Variant, load_model
 from dtglib.runs import ablations
 from dtglib.runs.cache import Computed, digest_of
 from dtglib.runs.jobs import Job, jobs_of_ablations, jobs_of_seed, jobs_of_training, seeds_of
-from dtglib.runs.sentence_scores import Inputs, cached_scores
+from dtglib.runs.sentence_scores import cached_scores
 from dtglib.runs.settings import Settings, read_size
 from dtglib.training.distributed import device_at_hand
 from dtgpapers.udgn.beliefs import believed
@@ -56,8 +56,8 @@ def induction_of(settings: Settings, folder: Path) -> Row:
         return lambda block: [of_model][block]
 
     read = [(sentence.words, sentence.heads, sentence.labels) for sentence in sentences]
-    inputs = Inputs(folder, None, {"what": "induction", "sentences": digest_of(read)})
-    (row,) = cached_scores("induction", inputs, Computed([1], load, unit="model"))
+    about = {"what": "induction", "sentences": digest_of(read)}
+    (row,) = cached_scores("induction", folder, None, about, Computed([1], load, unit="model"))
     return row
 
 
@@ -106,7 +106,7 @@ def of_induction(found: Row) -> dict[str, Any]:
 
 def of_variant(settings: Settings, variant: Variant) -> Row:
     """The numbers of a variant: its losses, and what it has found of trees."""
-    chosen, folder = ablations.settings_of(variant, settings), ablations.trained_variant(settings, variant)
+    chosen, folder = ablations.trained_variant(settings, variant)
     return {**ablations.of_training(folder), **of_induction(induction_of(chosen, folder))}
 
 
@@ -139,7 +139,7 @@ RECORDS = {"induction": _recorded}
 def jobs_of(size: str, models: Sequence[str]) -> list[Job]:
     """The jobs of the notebooks about UDGN: its models are trained, with variants, and asked for their trees."""
     settings = read_size(size, model="udgn")
-    jobs = jobs_of_training(size, settings, models) + jobs_of_ablations(size, settings, IN_NOTEBOOK)
+    jobs = jobs_of_training(size, settings, models) + jobs_of_ablations(settings, IN_NOTEBOOK)
     for seed in seeds_of(settings):
         jobs += jobs_of_seed(size, "trees of", induction_of, models, seed)
     return jobs + jobs_of_seed(
