@@ -36,7 +36,8 @@ from dtglib.basics.files import repository
 from dtglib.basics.record import peak_memory
 from dtglib.data import minilang
 from dtglib.data.treebank import write_conllu
-from dtglib.runs.prepare import Prepared, prepare, read_corpus
+from dtglib.runs.parsers import TrainingData
+from dtglib.runs.prepare import prepare, read_corpus
 from dtglib.runs.settings import Settings, read_settings
 from dtglib.sequences.batches import by_length
 from dtglib.training.schedule import all_steps
@@ -158,7 +159,7 @@ def stage(what: str, sentences: int, work: Callable[[], Any]) -> Any:
     return found
 
 
-def take_steps(prepared: Prepared, settings: Settings, count: int) -> None:
+def take_steps(prepared: TrainingData, settings: Settings, count: int) -> None:
     """Forwards, backwards and the optimiser."""
     torch.set_num_threads(1)
     model = settings.family.build(settings.model, prepared.vocabulary)

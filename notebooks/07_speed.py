@@ -39,7 +39,7 @@ import pandas as pd
 from dtglib.basics.files import repository
 from dtglib.basics.record import read_record
 from dtglib.pictures import plot
-from dtglib.runs.recorded import benchmark
+from dtglib.runs.tables import benchmark
 
 pd.set_option("display.width", 160)
 pd.set_option("display.max_colwidth", 60)

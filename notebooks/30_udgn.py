@@ -42,9 +42,8 @@ from dtglib.families.base import compared, load_model
 from dtglib.pictures import plot
 from dtglib.runs.ablations import ablations
 from dtglib.runs.prepare import prepare, read_corpus, trained
-from dtglib.runs.recorded import benchmark
 from dtglib.runs.settings import read_size
-from dtglib.runs.tables import beside_the_paper, measured_values
+from dtglib.runs.tables import benchmark, beside_the_paper, measured_values
 from dtgpapers.udgn.beliefs import BEFORE, believed
 from dtgpapers.udgn.induction import trivial_rows
 from dtgpapers.udgn.labels import correlations, values_at_arcs, without_subtypes

@@ -44,10 +44,9 @@ import torch
 from dtglib.evaluate.orders import in_words, orderings
 from dtglib.pictures import plot
 from dtglib.runs.prepare import prepare, read_corpus, trained
-from dtglib.runs.recorded import benchmark
 from dtglib.runs.sentence_scores import spread
 from dtglib.runs.settings import compared_at, read_size
-from dtglib.runs.tables import measured_values
+from dtglib.runs.tables import benchmark, measured_values
 from dtgpapers.translation.bilingual import sentence_pairs, was_lifted
 from dtgpapers.translation.config import TranslationConfig
 from dtgpapers.translation.describe import described

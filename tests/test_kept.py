@@ -4,7 +4,6 @@ import json
 import math
 import multiprocessing
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -62,7 +61,6 @@ def test_a_file_begins_with_what_its_rows_are_results_of_and_has_a_line_for_each
     head, *lines = path.read_text("utf-8").splitlines()
     assert head == HEAD
     written = [json.loads(line) for line in lines]
-    assert all(len(line.pop("checksum")) == 64 for line in written)
     assert [line.pop("#") for line in written] == [0, 1, 2, 3, 4]
     assert written == rows
 
@@ -169,14 +167,6 @@ def test_a_damaged_line_is_computed_again(damage, path):
     lines = path.read_bytes().split(b"\n")
     lines[2] = damage
     path.write_bytes(b"\n".join(lines))
-    after = Counted()
-    assert keep(path, after) == rows
-    assert after.computed == [1]
-
-
-def test_a_row_of_which_a_disk_has_changed_one_digit_is_computed_again(path):
-    rows = keep(path, Counted())
-    path.write_bytes(re.sub(rb'("number": )1\b', rb"\g<1>7", path.read_bytes()))
     after = Counted()
     assert keep(path, after) == rows
     assert after.computed == [1]

@@ -78,7 +78,7 @@ from dtglib.cli.options import Command
 
 
 def vowels(options):
-    """Count the vowels of a word."""
+    'Count the vowels of a word.'
     print(sum(letter in "aeiou" for letter in options.word), "vowels")
 
 

@@ -35,7 +35,7 @@ from dtglib.parsing.parser import load_parser
 from dtglib.parsing.projective import best_tree, log_partition
 from dtglib.parsing.propose import METHODS, propose
 from dtglib.parsing.trained import NOT_LABELLED, ParserConfig, Trained, TreebankExamples, entries_of
-from dtglib.runs.parsers import ParserSettings, PreparedParser, train_parser_into
+from dtglib.runs.parsers import ParserSettings, TrainingData, train_parser_into
 from dtglib.runs.settings import RunConfig
 from dtglib.training.schedule import TrainConfig
 from dtglib.training.stopping import Interrupted
@@ -76,9 +76,8 @@ def learn(
     """Train a parser on a treebank, or go on with it, and test it there, too."""
     known = known or minilang(8)
     entries = entries_of(known, config.rarest)
-    prepared = PreparedParser(
-        entries, examples(entries, known, how.longest), TreebankExamples(entries, known, how.longest)
-    )
+    train, dev = examples(entries, known, how.longest), TreebankExamples(entries, known, how.longest)
+    prepared = TrainingData(entries, train, dev)
     train_parser_into(ParserSettings(RunConfig(seed), CorpusConfig("minilang"), config, how), prepared, folder)
     return folder
 

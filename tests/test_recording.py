@@ -13,11 +13,11 @@ from dtglib.basics.record import Record, Run, read_record
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.reports import perplexity_row
 from dtglib.runs.ablations import QUESTIONS, asked
-from dtglib.runs.recorded import benchmark
 from dtglib.runs.recording import record_evaluation
 from dtglib.runs.sentence_scores import scores_of
 from dtglib.runs.sentence_scores import test_sentences as sentences_to_test
 from dtglib.runs.settings import read_size
+from dtglib.runs.tables import benchmark
 
 
 @pytest.fixture(scope="module")

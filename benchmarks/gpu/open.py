@@ -233,7 +233,7 @@ def train_parser(options: argparse.Namespace) -> None:
     prepared = prepare_parser(settings)
 
     def make() -> nn.Module:
-        return settings.kind.network(options.out.name, settings.parser, prepared.entries)
+        return settings.kind.network(options.out.name, settings.parser, prepared.vocabulary)
 
     by_the_clock(make, prepared.train, prepared.dev, settings, options)
 

@@ -81,7 +81,7 @@ def code_of(room: str, *made_by: Callable | ModuleType) -> str:
             maker = maker.func
         name = maker.__name__ if isinstance(maker, ModuleType) else maker.__module__
         if name.split(".")[0] in packages():
-            modules |= modules_behind(_file_of(name), room)
+            modules |= modules_behind(name.replace(".", "/"), room)
         else:  # a user's own, with the modules beside it
             for path in Path(str(sys.modules[name].__file__)).parent.glob("*.py"):
                 source = path.read_bytes()
@@ -93,7 +93,7 @@ def code_of(room: str, *made_by: Callable | ModuleType) -> str:
 def hashes_behind(module: str) -> dict[str, str]:
     """The hashes of the modules that decide the compiled kernels or the sentences of a module, by their names."""
     # No kernel takes anything from a room above `decode`.
-    behind = modules_behind(_file_of(module), "decode")
+    behind = modules_behind(module.replace(".", "/"), "decode")
     return {name: RUNNING[name] for name in (*behind, "dtglib/basics/jit")}
 
 
@@ -149,13 +149,8 @@ def _imported_by(source: bytes | str) -> set[str]:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
-    paths = {_file_of(name) for name in names}
+    paths = {name.replace(".", "/") for name in names}
     return (paths | {f"{path}/__init__" for path in paths}) & RUNNING.keys()
-
-
-def _file_of(module: str) -> str:
-    """The name that a module has in `RUNNING`."""
-    return module.replace(".", "/")
 
 
 def _room(module: str) -> str | None:

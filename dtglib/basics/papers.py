@@ -14,7 +14,6 @@ they are needed, so that `dtglib --help` need not wait for PyTorch.
     'TXL (tokens)'
 """
 
-from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -60,10 +59,7 @@ def named(reference: str) -> Any:
 @cache
 def papers() -> tuple[Paper, ...]:
     """The papers that are installed: that of DTG, then the others by name."""
-    return tuple(sorted(_installed(), key=lambda paper: (paper.name != "dtg", paper.name)))
-
-
-def _installed() -> Iterator[Paper]:
+    installed = []
     for point in entry_points(group="dtglib.papers"):
         if find_spec(point.module.partition(".")[0]):  # the metadata of a package may outlive its files
             paper = point.load()
@@ -71,7 +67,8 @@ def _installed() -> Iterator[Paper]:
                 raise UserError(
                     f"{point.value}: the entry point {point.name!r} names no Paper; correct or uninstall it"
                 )
-            yield paper
+            installed.append(paper)
+    return tuple(sorted(installed, key=lambda paper: (paper.name != "dtg", paper.name)))
 
 
 def papers_named(name: str) -> list[Paper]:

@@ -110,10 +110,8 @@ class Run:
     ) -> None:
         self.flush()
         self._metrics.close()
-        if error is None:
-            self._write_record("finished")
-        elif isinstance(error, KeyboardInterrupt):
-            self._write_record("interrupted")
+        if error is None or isinstance(error, KeyboardInterrupt):
+            self._write_record("finished" if error is None else "interrupted")
         else:
             self._write_record("failed", error=f"{type(error).__name__}: {error}")
 

@@ -18,8 +18,8 @@ from dtglib.data.corpora import CorpusConfig, part_of
 from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.evaluate.reports import perplexity_row
 from dtglib.families.base import OWN, Variant, family
-from dtglib.runs.parsers import parser_named
-from dtglib.runs.prepare import TrainingCorpus, folder_for, prepare, read_corpus, train_into
+from dtglib.runs.parsers import TrainingData, parser_named
+from dtglib.runs.prepare import folder_for, prepare, read_corpus, train_into
 from dtglib.runs.sentence_scores import scores_of, test_sentences
 from dtglib.runs.settings import Settings
 from dtglib.runs.syntax_scores import beam_scores, pairs_of, parsing_of, suites_of, widths_of
@@ -118,7 +118,7 @@ def _scores(chosen: Settings, settings: Settings, variant: Variant, folder: Path
 
 
 @lru_cache(maxsize=1)  # a corpus may be large
-def _corpus(settings: Settings, share: float) -> TrainingCorpus:
+def _corpus(settings: Settings, share: float) -> TrainingData:
     return read_corpus(settings, share)
 
 

@@ -6,7 +6,6 @@ sets the notebook's parameter `size`, writes the executed notebook into the fold
 outputs of its cells: tables and pictures, as text and SVG. The error of a failed cell names the cell.
 """
 
-import json
 import os
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,11 +22,6 @@ class Shown(NamedTuple):
 
     tags: list[str]
     data: dict[str, str]
-
-
-def cells_of(path: Path) -> list[str]:
-    """The sources of all cells of a notebook."""
-    return ["".join(cell["source"]) for cell in json.loads(path.read_text("utf-8"))["cells"]]
 
 
 def execute(notebook: Path, size: str, folder: Path, label: str) -> list[Shown]:

@@ -16,7 +16,6 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.files import repository
 from dtglib.data.corpora import CorpusConfig, part_of
 from dtglib.families.base import Family
-from dtglib.parsing.fields import Entries
 from dtglib.parsing.kept import WEIGHTS_FILE, EncoderConfig
 from dtglib.parsing.kinds import ParserKind, kind_of, kinds
 from dtglib.runs.cache import folder_of
@@ -54,15 +53,15 @@ def read_parser(name: str, settings: Settings, **overrides: Any) -> ParserSettin
     return read_parser_settings(_configs() / f"{name}.yaml", as_dict(settings.run, settings.corpus) | overrides)
 
 
-class PreparedParser(NamedTuple):
-    """The vocabularies of a parser, its training data and its held-out data."""
+class TrainingData(NamedTuple):
+    """The vocabulary of a network, its training data and its held-out data."""
 
-    entries: Entries
-    train: Any  # of the form that the kind of parser reads
+    vocabulary: Any  # a Vocabulary, or the Entries of a parser
+    train: Any  # a treebank, or what the network reads
     dev: Any
 
 
-def prepare_parser(settings: ParserSettings) -> PreparedParser:
+def prepare_parser(settings: ParserSettings) -> TrainingData:
     """Read the corpus and convert it into training data."""
     parts = {part: part_of(settings.corpus, part) for part in ("train", "dev")}
     entries, examples = settings.kind.entries(parts["train"], settings.parser.rarest), []
@@ -74,17 +73,17 @@ def prepare_parser(settings: ParserSettings) -> PreparedParser:
                 f"{settings.corpus.corpus}, {part}: {error}; where there are no trees, name a parser that is trained "
                 f"already: a folder, or one that supar publishes"
             ) from error
-    return PreparedParser(entries, *examples)
+    return TrainingData(entries, *examples)
 
 
-def train_parser_into(settings: ParserSettings, prepared: PreparedParser, folder: Path) -> None:
+def train_parser_into(settings: ParserSettings, prepared: TrainingData, folder: Path) -> None:
     """Train the parser into a folder, from its checkpoint if there is one."""
-    build = partial(settings.kind.network, folder.name, settings.parser, prepared.entries)
+    build = partial(settings.kind.network, folder.name, settings.parser, prepared.vocabulary)
     identity = identity_of(settings, prepared)
     train_network(folder / WEIGHTS_FILE, build, prepared, settings.train, settings.run.seed, identity)
 
 
-def identity_of(settings: ParserSettings, prepared: PreparedParser) -> dict[str, Any]:
+def identity_of(settings: ParserSettings, prepared: TrainingData) -> dict[str, Any]:
     """The inputs of a training: all settings but the number of test sentences, and checksums of the data."""
     fields = {key: value for key, value in as_dict(*settings).items() if key != "test_sentences"}
     return fields | {"checksum_of_train": prepared.train.checksum, "checksum_of_dev": prepared.dev.checksum}

@@ -80,7 +80,6 @@ def _all_done(workers: ProcessPoolExecutor, jobs: Sequence[Job], logs: Path) -> 
 
 def _begin(threads: int) -> None:
     """Prepare a process: only its parent ends it, and it ends with its parent."""
-
     parent = multiprocessing.parent_process()
     assert parent is not None
 

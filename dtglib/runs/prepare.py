@@ -17,7 +17,7 @@ So its vocabulary and its compiled sequences (sequences/stored.py) are made once
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from dtglib.basics.code import code_of
 from dtglib.basics.config import as_dict
@@ -32,7 +32,7 @@ from dtglib.families.base import module_of
 from dtglib.network.saved import WEIGHTS_FILE
 from dtglib.parsing.parser import known_as
 from dtglib.runs.cache import CODE, folder_of
-from dtglib.runs.parsers import parser_named
+from dtglib.runs.parsers import TrainingData, parser_named
 from dtglib.runs.sentence_scores import spread
 from dtglib.runs.settings import Settings
 from dtglib.runs.trees import parsed_by
@@ -41,23 +41,15 @@ from dtglib.training.examples import Examples
 from dtglib.training.networks import train_network
 
 
-class TrainingCorpus(NamedTuple):
-    """The data that all models of a comparison share."""
-
-    train: Treebank
-    dev: Treebank
-    vocabulary: Vocabulary
-
-
-def read_corpus(settings: Settings, share: float = 1.0) -> TrainingCorpus:
-    """Read the train and dev parts, and make the vocabulary from the train part, or from a share of it."""
+def read_corpus(settings: Settings, share: float = 1.0) -> TrainingData:
+    """What the models of a comparison share: a vocabulary, and the treebanks of train (or a share of it) and dev."""
     train, dev = (part_of(settings.corpus, part, stream) for part in ("train", "dev"))
     if share < 1:
         train = in_memory(train)
         sentences = spread(train.sentences, max(1, round(share * len(train.sentences))))
         train = train._replace(sentences=sentences)
     vocabulary = _vocabulary_of(settings, train)  # words need no parser
-    return TrainingCorpus(_with_trees(settings, train), _with_trees(settings, dev), vocabulary)
+    return TrainingData(vocabulary, _with_trees(settings, train), _with_trees(settings, dev))
 
 
 def read_part(settings: Settings, part: str) -> Treebank:
@@ -111,15 +103,7 @@ def _identity(settings: Settings, part: str) -> dict[str, Any]:
     return {"corpus": corpus.corpus, "part": part, "sentences": sentences, "checksum_of_corpus": checksum}
 
 
-class Prepared(NamedTuple):
-    """The vocabulary of a model, its training data and its held-out data."""
-
-    vocabulary: Vocabulary
-    train: Any  # of the form that the family's networks read
-    dev: Any
-
-
-def prepare(settings: Settings, corpus: TrainingCorpus | None = None) -> Prepared:
+def prepare(settings: Settings, corpus: TrainingData | None = None) -> TrainingData:
     """Convert the corpus into training data; it is read now if it is not given."""
     corpus = corpus or read_corpus(settings)
     if not settings.family.streams:
@@ -134,17 +118,17 @@ def prepare(settings: Settings, corpus: TrainingCorpus | None = None) -> Prepare
             reads_own_trees = settings.family.trees.are_heads and settings.parsers.parsed_by is None
             way_out = "; where there are no trees, set parsed_by to a parser that draws them" if reads_own_trees else ""
             raise UserError(f"{settings.corpus.corpus}, {part}: {error}{way_out}") from error
-    return Prepared(vocabulary, *examples)
+    return TrainingData(vocabulary, *examples)
 
 
-def train_into(settings: Settings, prepared: Prepared, folder: Path) -> None:
+def train_into(settings: Settings, prepared: TrainingData, folder: Path) -> None:
     """Train the model into a folder, from its checkpoint if there is one."""
     build = partial(settings.family.build, settings.model, prepared.vocabulary)
     identity = identity_of(settings, prepared)
     train_network(folder / WEIGHTS_FILE, build, prepared, settings.train, settings.run.seed, identity)
 
 
-def identity_of(settings: Settings, prepared: Prepared) -> dict[str, Any]:
+def identity_of(settings: Settings, prepared: TrainingData) -> dict[str, Any]:
     """The inputs of a training: its settings, and checksums of all data, the trees included."""
     fields = as_dict(settings.run, settings.corpus, settings.vocabulary, settings.model, settings.train)
     del fields["test_sentences"]
@@ -155,7 +139,7 @@ def identity_of(settings: Settings, prepared: Prepared) -> dict[str, Any]:
     }
 
 
-def folder_for(settings: Settings, prepared: Prepared) -> Path:
+def folder_for(settings: Settings, prepared: TrainingData) -> Path:
     """The folder of the trained model, such as runs/models/dtg-1a2b3c4d5e6f."""
     kind = settings.family
     makers = train_network, module_of(settings.model.model), kind.build, kind.examples, kind.training
@@ -171,7 +155,7 @@ def _released_name(settings: Settings) -> str:
     return f"{settings.family.name}-{settings.evaluation.released}"
 
 
-def trained(settings: Settings, prepared: Prepared | None = None) -> Path:
+def trained(settings: Settings, prepared: TrainingData | None = None) -> Path:
     """The folder of the trained model: the released one if that is asked for, or else trained now unless cached."""
     if is_released(settings):
         return folder_named(_released_name(settings))

@@ -19,7 +19,7 @@ import numpy as np
 from dtglib.basics.config import as_dict
 from dtglib.basics.errors import UserError
 from dtglib.basics.papers import papers
-from dtglib.basics.record import Run, read_record
+from dtglib.basics.record import Row, Run, read_record
 from dtglib.data.treebank import Sentence
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate import reports
@@ -76,7 +76,7 @@ def _shared(size: str, names: Sequence[str], **more: Any) -> Settings:
 
 def _of_seed(
     size: str, seed: int, names: Sequence[str], about: Sequence[str], questions: Sequence[str]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """The lines of one seed; it determines the models, the parsers and the sampled trees."""
     settings = _shared(size, names, seed=seed)
     sentence_scores.test_sentences(settings)  # first, because a corpus without a test part is an error
@@ -95,15 +95,12 @@ def _of_seed(
                 yield {"part": "ablation", "model": model, **row}
 
 
-def _of_sentences(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
+def _of_sentences(settings: Settings, models: Mapping[str, Path]) -> Iterator[Row]:
     """Perplexities, reranking, and how tight the bounds are."""
     sentences = sentence_scores.test_sentences(settings)
     kinds = {model: family(model) for model in models}
-    with_heads = {
-        model: models[model]
-        for model, kind in kinds.items()
-        if kind.likelihood.sums_over_trees and kind.trees.are_heads
-    }
+    summed = [model for model, kind in kinds.items() if kind.likelihood.sums_over_trees and kind.trees.are_heads]
+    with_heads = {model: models[model] for model in summed}
     for name, parser in proposers(settings).items() if with_heads else ():
         yield {"part": "parser", "parser": name, **_of_proposer(parser)}
         yield from _of_parser(settings, with_heads, name, parser, sentences)
@@ -116,7 +113,7 @@ def _of_sentences(settings: Settings, models: Mapping[str, Path]) -> Iterator[di
             yield {"part": "perplexity by beam", "model": model, **reports.perplexity_row(by_beam)}
 
 
-def _of_others(settings: Settings, folder: Path, kind: Family, sentences: list[Sentence]) -> dict[str, Any]:
+def _of_others(settings: Settings, folder: Path, kind: Family, sentences: list[Sentence]) -> Row:
     """The perplexity of a model that does not sum over heads: by the trees of its own kind of parser, or without."""
     if kind.likelihood.needs_search:
         return {"parser": None} | reports.perplexity_row(beam_scores(folder, sentences, widths_of(settings)))
@@ -128,7 +125,7 @@ def _of_others(settings: Settings, folder: Path, kind: Family, sentences: list[S
     return used | reports.perplexity_row(scores)
 
 
-def _of_syntax(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
+def _of_syntax(settings: Settings, models: Mapping[str, Path]) -> Iterator[Row]:
     """Test suites and minimal pairs, of models for which sentences alone have a probability."""
     for model, folder in models.items():
         if family(model).likelihood.is_conditional:
@@ -147,7 +144,7 @@ def _of_syntax(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[
         yield {"part": "all pairs", **about, **totals}
 
 
-def _of_parsing(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
+def _of_parsing(settings: Settings, models: Mapping[str, Path]) -> Iterator[Row]:
     """Attachment scores of the models as parsers."""
     for model, folder in models.items():
         if family(model).trees.are_parses:
@@ -159,19 +156,19 @@ OF_MODELS = {"sentences": _of_sentences, "syntax": _of_syntax, "parsing": _of_pa
 ABLATIONS = "ablations"
 
 
-def parts_of_models() -> dict[str, Callable[[Settings, Mapping[str, Path]], Iterator[dict[str, Any]]]]:
+def parts_of_models() -> dict[str, Callable[[Settings, Mapping[str, Path]], Iterator[Row]]]:
     """The parts of an evaluation of trained models: those above, and those that other papers bring."""
     return OF_MODELS | {name: part for paper in papers() for name, part in dict(paper.part("records")).items()}
 
 
-def _of_training(folder: Path) -> dict[str, Any]:
+def _of_training(folder: Path) -> Row:
     first, best = read_record(folder).metrics[0], best_on_dev(folder)
     losses = {name: value for name, value in best.items() if name.startswith("nats_per_")}
     about = {"parameters": first["parameters"], "steps": first["steps"], "best_at": best["step"]}
     return {"folder": folder.name, **about, **losses}
 
 
-def _of_proposer(parser: Path | str) -> dict[str, Any]:
+def _of_proposer(parser: Path | str) -> Row:
     """The name of a parser and its held-out loss, which only a parser that was trained here has."""
     loss = nats_per_word(Path(parser)) if Path(parser).is_dir() else None
     return {"folder": Path(parser).name, "nats_per_word": loss}
@@ -179,7 +176,7 @@ def _of_proposer(parser: Path | str) -> dict[str, Any]:
 
 def _of_parser(
     settings: Settings, models: Mapping[str, Path], name: str, parser: Path | str, sentences: list[Sentence]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Perplexity, reranking and tightness with the trees that one parser proposes."""
     trees, seed = settings.evaluation.trees, settings.run.seed
     words = [sentence.words for sentence in sentences]
@@ -203,6 +200,5 @@ def _of_parser(
             for count in map(int, rows[0][way] if rows else ()):
                 yield {**about, "way": way, "trees": count, **reports.missing(rows, way, count)._asdict()}
         if rows:
-            yield about | {
-                what: float(np.mean([row[what] for row in rows])) for what in ("entropy", "unseen", "outside")
-            }
+            means = {what: float(np.mean([row[what] for row in rows])) for what in ("entropy", "unseen", "outside")}
+            yield about | means

@@ -13,10 +13,12 @@ where it was. The record says "finished" only at the end, so an unfinished noteb
 """
 
 import contextlib
+import json
 import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
@@ -24,11 +26,11 @@ from dtglib.basics.code import code_behind_source, code_of
 from dtglib.basics.config import as_dict
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import only_one_process, repository, sha256, write_atomically
-from dtglib.basics.papers import Paper, papers_named
+from dtglib.basics.papers import papers_named
 from dtglib.basics.record import Run, read_record
 from dtglib.data.registry import checksums
 from dtglib.runs.cache import digest_of
-from dtglib.runs.execute import Shown, cells_of, execute
+from dtglib.runs.execute import Shown, execute
 from dtglib.runs.settings import checksums_of, read_size
 
 TABLES_FILE, FIGURES, STATE = "tables.txt", "figures", "up to date as"
@@ -39,7 +41,8 @@ def reproduce(size: str, paper: str = "dtg", again: bool = False) -> None:
     read_size(size)  # an error if there is no such size, before anything is written
     root = repository()
     runs, papers = root / "runs" / size, papers_named(paper)
-    notebooks = _notebooks(root / "notebooks", papers)
+    tens = "".join(paper.notebooks for paper in papers)
+    notebooks = [script.with_suffix(".ipynb") for script in sorted((root / "notebooks").glob(f"[{tens}]*.py"))]
     began = time.monotonic()
     with (
         only_one_process(runs, f"reproduces size {size}"),
@@ -60,12 +63,6 @@ def reproduce(size: str, paper: str = "dtg", again: bool = False) -> None:
     print(f"\n{took} in all; the notebooks, as they were run, are in runs/{size}/")
 
 
-def _notebooks(folder: Path, papers: Sequence[Paper]) -> list[Path]:
-    """The notebooks of some papers, in order."""
-    tens = "".join(paper.notebooks for paper in papers)
-    return [script.with_suffix(".ipynb") for script in sorted(folder.glob(f"[{tens}]*.py"))]
-
-
 def _do_jobs(size: str, paper: str, folder: Path) -> None:
     """Let several processes train and score everything that a paper's notebooks need, unless that is done."""
     # Imported here, because a run that finds everything up to date should not wait for these imports.
@@ -76,12 +73,7 @@ def _do_jobs(size: str, paper: str, folder: Path) -> None:
     state, noted = _state(size, code_of("runs", jobs_of)), folder / f"jobs-done-{paper}"
     if not is_possible() or (noted.exists() and noted.read_text("utf-8") == state):
         return
-    try:
-        jobs = jobs_of(size, paper)
-    except UserError as error:
-        print(f"no jobs can be listed ({error}); each notebook computes what it needs, or says what is missing")
-        return
-    if not work_through(jobs, folder):
+    if not work_through(jobs_of(size, paper), folder):
         with write_atomically(noted) as file:
             file.write(state)
 
@@ -104,22 +96,22 @@ def _run(notebook: Path, size: str, folder: Path, place: str) -> None:
 
 
 def _is_up_to_date(notebook: Path, size: str, folder: Path) -> bool:
-    if not all((folder / name).exists() for name in (notebook.name, TABLES_FILE, "record.json")):
-        return False
     try:
         record = read_record(folder)
     except UserError:
-        return False  # the record is damaged
+        return False  # there is no record, or it is damaged
+    if not all((folder / name).exists() for name in (notebook.name, TABLES_FILE)):
+        return False
     return record.about["status"] == "finished" and record.config.get(STATE) == _state_of(notebook, size)
 
 
 def _state_of(notebook: Path, size: str) -> str:
     """A hash of everything that a notebook's numbers depend on."""
     code = code_behind_source(notebook.with_suffix(".py").read_text("utf-8"), "runs")
-    return _state(size, code, *cells_of(notebook))
+    return _state(size, code, *(cell["source"] for cell in json.loads(notebook.read_text("utf-8"))["cells"]))
 
 
-def _state(size: str, *code: str) -> str:
+def _state(size: str, *code: Any) -> str:
     """A hash of code, of a size's config and data, and of all configs, released models and records."""
     settings, root = read_size(size), repository()
     timed = (root / "benchmarks" / "records").glob("*-*")

@@ -103,7 +103,6 @@ def tightness_of(
 ) -> list[Row]:
     """A row per sentence that shows how its bound grows with the number of trees; see evaluate/tightness.py."""
     words = [sentence.words for sentence in sentences]
-
     counts = sorted({max(1, trees // 10), trees, *(count for count in COUNTS if count < trees)})
 
     def load() -> Callable[[slice], Iterator[Row]]:

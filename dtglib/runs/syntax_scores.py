@@ -61,35 +61,33 @@ def named(kind: Family, way: ByBeam | ByTrees | Directly) -> str:
 
 def pair_rows(folder: Path, paradigms: Sequence[blimp.Paradigm], way: ByBeam | ByTrees | Directly) -> list[Row]:
     """A row per minimal pair: log p of both sentences."""
-
-    asked = blimp.all_pairs(paradigms)
+    pairs = blimp.all_pairs(paradigms)
 
     def load() -> Callable[[slice], list[Row]]:
         log_probs = way.log_probs(load_model(folder, device_at_hand()))
-        return lambda block: blimp.rows_of_batch(asked[block], log_probs)
+        return lambda block: blimp.rows_of_batch(pairs[block], log_probs)
 
     fields = {name: value for name, value in way._asdict().items() if name != "parser"}
     about = {"what": "pairs", "way": type(way).__name__, "pairs": digest_of(paradigms), **fields}
-    costs = [len(pair.good) + len(pair.bad) for _, pair in asked]
+    costs = [len(pair.good) + len(pair.bad) for _, pair in pairs]
     computed = Computed(costs, load, way.at_once // 2, unit="pair")
     return cached_scores("pairs", folder, way.parser, about, computed)
 
 
 def suite_rows(folder: Path, tested: Sequence[suites.Suite], widths: Widths = DEFAULT_WIDTHS) -> list[Row]:
     """A row per item of the test suites: surprisals, and which predictions hold."""
-
-    asked = suites.all_items(tested)
+    items = suites.all_items(tested)
 
     def load() -> Callable[[slice], Iterator[Row]]:
         surprise = of_beginnings(load_model(folder, device_at_hand()), widths)
-        return lambda block: suites.rows_of_batch(asked[block], surprise)
+        return lambda block: suites.rows_of_batch(items[block], surprise)
 
     read = [
         [suite.name, suite.region_names, [formula.text for formula in suite.predictions], suite.items]
         for suite in tested
     ]
     about = {"what": "suites", "suites": digest_of(read), "widths": widths}
-    costs = [sum(len(suite.words(item, name)) for name in item.conditions) for suite, item in asked]
+    costs = [sum(len(suite.words(item, name)) for name in item.conditions) for suite, item in items]
     computed = Computed(costs, load, widths.at_once // 4, unit="item")
     return cached_scores("suites", folder, None, about, computed)
 
@@ -102,10 +100,11 @@ def parses(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT
         model = load_model(folder, device_at_hand())
 
         def rows_of(block: slice) -> Iterator[Row]:
-            for one in search(model.stepper(), model.vocabulary, words[block], widths):
-                tree = None if one.tree is None else one.tree.tolist()
+            for result in search(model.stepper(), model.vocabulary, words[block], widths):
+                tree = None if result.tree is None else result.tree.tolist()
                 labels = None if tree is None else labels_of(model.vocabulary.symbols, tree)
-                yield {"log_prob": one.log_prob, "tree": tree, "labels": labels, "log_derivation": one.log_derivation}
+                row = {"log_prob": result.log_prob, "tree": tree, "labels": labels}
+                yield row | {"log_derivation": result.log_derivation}
 
         return rows_of
 
@@ -116,17 +115,11 @@ def parses(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT
 
 def beam_scores(folder: Path, sentences: Sequence[Sentence], widths: Widths = DEFAULT_WIDTHS) -> list[SentenceScore]:
     """The score of each sentence by beam search, and its best derivation's tree."""
-    vocabulary = Vocabulary.load(folder)
-    return [
-        SentenceScore(
-            len(sentence.words),
-            len(vocabulary.encode(sentence.words).ids),
-            0,
-            row["log_prob"],
-            row["tree"] and tuple(row["tree"]),
-        )
-        for sentence, row in zip(sentences, parses(folder, sentences, widths), strict=True)
-    ]
+    vocabulary, scores = Vocabulary.load(folder), []
+    for sentence, row in zip(sentences, parses(folder, sentences, widths), strict=True):
+        pieces, tree = len(vocabulary.encode(sentence.words).ids), row["tree"] and tuple(row["tree"])
+        scores.append(SentenceScore(len(sentence.words), pieces, 0, row["log_prob"], tree))
+    return scores
 
 
 def suites_of(settings: Settings, folder: Path) -> Report:

@@ -3,6 +3,7 @@
     values = measured_values()                   all records: a row per system, measure, corpus, size and seed
     beside_the_paper("table2", values)           the paper's number, then ours, a column for each corpus and size
     as_markdown(values)                          the README's table: a row for each model, a column for each measure
+    newest_lines(None, lambda line: line["part"] == "all pairs")        for other tables: a row for each such line
 
 Models are compared with models, and variants with the variants that answer the same question (ablations.py). A model
 whose variants are recorded without it stands beside them with the numbers of its own record.
@@ -12,7 +13,7 @@ same measurement counts. Numbers of different corpora cannot be compared, so the
 number that was not measured is blank.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ import pandas as pd
 from dtglib.basics.errors import require
 from dtglib.basics.files import repository
 from dtglib.basics.record import Record, read_record
-from dtglib.evaluate.measures import MODELS, TUNED, Line, Measure, measures, questions_of_tables
+from dtglib.evaluate.measures import MODELS, TUNED, Line, measures, questions_of_tables
 from dtglib.evaluate.orders import as_text
 from dtglib.families.base import BASE, families, title_of, titles
 
@@ -61,7 +62,8 @@ def _rows(folder: Path) -> Iterator[dict[str, Any]]:
     corpus, size = (about.get(name) for name in (("task", "model") if is_tuning else ("corpus", "size")))
     for line in record.metrics:
         for measure in known:
-            value = _value(measure, {"task": corpus, **line})
+            read = measure.of_variant if line["part"] == "ablation" else measure.of_model
+            value = read({"task": corpus, **line}) if read else None
             if value is not None:
                 name = line.get("variant") or line.get("model") or line.get("chosen by") or line["title"]
                 yield {
@@ -75,12 +77,6 @@ def _rows(folder: Path) -> Iterator[dict[str, Any]]:
                     "record": folder.name,
                     "begun": f"{record.about['started']} {folder.name}",
                 }
-
-
-def _value(measure: Measure, line: Line) -> float | None:
-    if line["part"] == "ablation":
-        return measure.of_variant and measure.of_variant(line)
-    return measure.of_model(line)
 
 
 def paper(table: str, folder: Path | None = None) -> pd.DataFrame:
@@ -97,14 +93,12 @@ def beside_the_paper(table: str, values: pd.DataFrame, folder: Path | None = Non
         if of_paper.empty:
             continue
         corpus, _, _ = of_paper["metric"].iloc[0].partition("/")
-        columns[measure.name, f"paper, {corpus}"] = dict(
-            zip(of_paper["system"], of_paper["value"].map(str), strict=True)
-        )
+        numbers = of_paper["value"].map(str)
+        columns[measure.name, f"paper, {corpus}"] = dict(zip(of_paper["system"], numbers, strict=True))
         ours = values[values["measure"] == measure.name]
         for (corpus, size), mine in ours.groupby(["corpus", "size"], sort=False):
-            columns[measure.name, ", ".join(filter(None, (corpus, size, measure.unit)))] = (
-                mine.groupby("system", sort=False)["value"].agg(as_text, measure.digits).to_dict()
-            )
+            means = mine.groupby("system", sort=False)["value"].agg(as_text, measure.digits)
+            columns[measure.name, ", ".join(filter(None, (corpus, size, measure.unit)))] = means.to_dict()
     systems = list(dict.fromkeys([*theirs["system"], *(name for column in columns.values() for name in column)]))
     return pd.DataFrame(
         {name: [column.get(system, "") for system in systems] for name, column in columns.items()}, systems
@@ -133,3 +127,41 @@ def as_markdown(values: pd.DataFrame, corpus: str = "minilang") -> str:
 def _in_short(values: pd.Series) -> str:
     """A mean, with its standard deviation if there are several seeds."""
     return f"{values.mean():.1f}" + (f" ± {values.std():.1f}" if len(values) > 1 else "")
+
+
+# ---- Lines of records
+
+
+def records(folder: Path, named: str = "*") -> Iterator[Record]:
+    """The finished records in folders that are so named, the newest first."""
+    every = [read_record(path.parent) for path in folder.glob(f"{named}/record.json")]
+    by_age = sorted(every, key=lambda record: record.about["started"], reverse=True)
+    return (record for record in by_age if record.about["status"] == "finished")
+
+
+def benchmark(name: str) -> Record | None:
+    """The newest record of a benchmark that came to its end, or None where there is none."""
+    moment = "????-??-??-??????"  # with which the name of a folder begins
+    return next(records(repository() / "benchmarks" / "records", f"{moment}-{name}"), None)
+
+
+def newest_lines(folder: Path | None, wanted: Callable[[Line], bool]) -> pd.DataFrame:
+    """The lines that are wanted; of each corpus, size and model those of the newest record that has them.
+
+    `corpus` and `size` are the record's, and `trained` is what it trained or tuned. A line without a model is of a way
+    to tune what the record names. So models of several records may stand side by side.
+    """
+    seen, rows = set(), []
+    for record in records(folder or repository() / "results"):
+        about = {"corpus": record.config.get("corpus"), "size": record.config.get("size")}
+        about["trained"] = str(record.config.get("model"))
+        lines = [line | about for line in record.metrics if wanted(line)]
+        new = set(map(_key, lines)) - seen
+        rows += [line for line in lines if _key(line) in new]
+        seen |= new
+    return pd.DataFrame(rows)
+
+
+def _key(line: Line) -> tuple:
+    what = (line["model"],) if "model" in line else (line["trained"], line["way"])
+    return line["corpus"], line["size"], *what

@@ -20,8 +20,7 @@ import pandas as pd
 from dtglib.evaluate.measures import MODELS, Line, Measure
 from dtglib.evaluate.orders import as_text
 from dtglib.families.base import title_of, titles
-from dtglib.runs.recorded import newest_lines
-from dtglib.runs.tables import paper
+from dtglib.runs.tables import newest_lines, paper
 from dtgpapers.translation.scores import sign_test
 
 METRICS = ("BLEU", "chrF+")

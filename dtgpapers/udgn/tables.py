@@ -14,8 +14,7 @@ import pandas as pd
 from dtglib.evaluate.measures import MODELS, TUNED, Line, Measure, percent
 from dtglib.evaluate.orders import as_text
 from dtglib.families.base import title_of
-from dtglib.runs.recorded import newest_lines
-from dtglib.runs.tables import paper
+from dtglib.runs.tables import newest_lines, paper
 
 # Labels of Universal Dependencies that stand for those of the paper, in its order.
 LABELS = {

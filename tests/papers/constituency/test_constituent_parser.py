@@ -24,7 +24,7 @@ from dtglib.families.base import build, family
 from dtglib.network.transformer import TransformerConfig
 from dtglib.parsing.kinds import load_trained
 from dtglib.parsing.propose import METHODS, favourites, propose
-from dtglib.runs.parsers import ParserSettings, PreparedParser, nats_per_word, train_parser_into
+from dtglib.runs.parsers import ParserSettings, TrainingData, nats_per_word, train_parser_into
 from dtglib.runs.settings import RunConfig
 from dtglib.training.schedule import TrainConfig
 from dtgpapers.constituency.bracketing import spans_of
@@ -62,7 +62,7 @@ def by_heart(tmp_path_factory) -> SpanParser:
     """The parser that knows two dozen sentences by heart."""
     folder, known = tmp_path_factory.mktemp("by-heart"), minilang()
     entries = constituent_entries(known, 1)
-    prepared = PreparedParser(entries, *(ConstituentExamples(entries, known) for _ in range(2)))
+    prepared = TrainingData(entries, *(ConstituentExamples(entries, known) for _ in range(2)))
     settings = ParserSettings(RunConfig(1), CorpusConfig("minilang"), SMALL, LEARNING)
     torch.set_num_threads(1)
     train_parser_into(settings, prepared, folder)
