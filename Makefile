@@ -77,9 +77,10 @@ test-all: test test-slow  ## what CI runs
 mutants: $(READY)  ## plant 200 small changes, one by one, and list those that no test notices: an hour or more
 	@$(BIN)/python tests/mutants.py
 
-lint: $(READY)  ## ruff: style and formatting
+lint: $(READY)  ## ruff: style and formatting; mypy: types
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
 
 bench: $(READY)  ## time what has a benchmark, and write the records into benchmarks/records/
 	@for file in $(filter-out benchmarks/reproduction.py,$(sort $(wildcard benchmarks/[a-z]*.py))); do $(BIN)/python $$file || exit 1; done
@@ -88,7 +89,7 @@ release: $(READY)  ## train the models that come with the package anew, into mod
 	@$(BIN)/python models/release.py --again
 
 clean:  ## remove runs/ and caches (the environment and data/ stay)
-	@rm -rf runs .pytest_cache .ruff_cache .hypothesis build *.egg-info
+	@rm -rf runs .mypy_cache .pytest_cache .ruff_cache .hypothesis build *.egg-info
 	@find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
 lock: | prerequisites  ## choose the newest versions of everything again: requirements.lock and environment.yml

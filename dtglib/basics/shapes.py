@@ -9,7 +9,7 @@ try:
 except ModuleNotFoundError:
     from torch import Tensor
 
-    class Bool:
+    class Bool:  # type: ignore[no-redef]
         def __class_getitem__(cls, shape: object) -> type:
             return Tensor
 

@@ -159,7 +159,7 @@ def find(name: str | Path, sentences: int | None = None) -> dict[str, Reader]:
         return minilang_splits(sentences)
     if name in UD_CORPORA:
         held_out = {split: partial(ud_english_blocks, str(name), split) for split in SPLITS[1:]}
-        return {"train": partial(ud_english_train_blocks, str(name))} | held_out
+        return {"train": partial(ud_english_train_blocks, str(name)), **held_out}
     if name == "bllip":
         return {split: partial(bllip_blocks, bllip_folder(), split) for split in SPLITS}
     if name in ud_treebanks():
@@ -258,7 +258,9 @@ def splits_of_folder(folder: Path) -> dict[str, Reader]:
         lambda folder: files_of_parts(folder, BRACKET_SUFFIXES, WSJ_SECTIONS),
     )
     for files_in in formats:
-        readers = {split: partial(files_blocks, paths) for split, paths in files_in(folder).items() if paths}
+        readers: dict[str, Reader] = {
+            split: partial(files_blocks, paths) for split, paths in files_in(folder).items() if paths
+        }
         if readers:
             return readers
     raise UserError(

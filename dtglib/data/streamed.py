@@ -69,7 +69,7 @@ def by_blocks(treebank: Treebank, begin: Beginning, how: Mapping[str, Any]) -> T
 
 def _changed(begin: Beginning, blocks: Callable[[], Iterator[Block]]) -> Iterator[Block]:
     change = begin()
-    return (lambda block=block: change(block()) for block in blocks())
+    return (lambda block=block: change(block()) for block in blocks())  # type: ignore[misc]
 
 
 def in_memory(treebank: Treebank) -> Treebank:

@@ -99,7 +99,8 @@ def search(
 ) -> list[SentenceResult]:
     """Search each sentence."""
     trie = beginnings_of([[*pieces, (END,)] for pieces in pieces_of(vocabulary, sentences)])
-    log_prefix, best = [[] for _ in sentences], [None] * len(sentences)
+    log_prefix: list[list[float]] = [[] for _ in sentences]
+    best: list[Any] = [None] * len(sentences)
     for number, taken, place in along(trie.paths, walk(stepper, trie, widths)):
         log_prefix[number] += taken.log_prefix[place]
         if taken.pieces[place] == (END,):

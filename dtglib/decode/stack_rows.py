@@ -40,7 +40,7 @@ class StackDerivations(NamedTuple):
     depth: np.ndarray
     front: np.ndarray
     heads: np.ndarray
-    count: np.ndarray
+    count: np.ndarray  # type: ignore[assignment]
     done: np.ndarray
     token: np.ndarray  # (rows, most_words + 1): the last piece of each word,
     label: np.ndarray  # and the number of its arc's label; 0 if it has no arc yet, or arcs have no labels
@@ -55,7 +55,7 @@ class Looks(NamedTuple):
     token: np.ndarray  # (positions,)
     arc: np.ndarray
     slot: np.ndarray
-    count: np.ndarray
+    count: np.ndarray  # type: ignore[assignment]
     seen: np.ndarray  # (positions, room): slots, the first `count` of them
     relpos: np.ndarray
     facts: np.ndarray  # (positions, room, facts): further integers about each position that is seen

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dtglib.basics.errors import require
+from dtglib.basics.errors import UserError, require
 from dtglib.data.treebank import Sentence
 from dtglib.evaluate.bootstrap import ratio_interval
 
@@ -54,7 +54,8 @@ class Attached(NamedTuple):
     @property
     def las(self) -> float:
         """The labelled attachment score: the share of words with the right head and the right label."""
-        require(self.labelled is not None, "without labels there is no labelled attachment score")
+        if self.labelled is None:
+            raise UserError("without labels there is no labelled attachment score")
         return self._share(self.labelled)
 
     def _share(self, right: np.ndarray) -> float:
@@ -70,18 +71,19 @@ def attached(
     sentences: Sequence[Sentence],
     trees: Sequence[HeadsOfWords],
     counts: Callable[[str], bool] = every_word,
-    labels: Sequence[Sequence[str]] | None = None,
+    labels: Sequence[Sequence[str] | None] | None = None,
 ) -> Attached:
     """Compare trees, and labels if given, with those of the treebank, on the words for which `counts` is true."""
     rows = []
     for sentence, heads, own_labels in zip(sentences, trees, labels or [None] * len(trees), strict=True):
-        require(sentence.heads is not None, f"sentence {sentence.id!r} has no tree in the treebank to compare with")
+        if sentence.heads is None:
+            raise UserError(f"sentence {sentence.id!r} has no tree in the treebank to compare with")
         counted = np.array([counts(word) for word in sentence.words], bool)
         right = _equal(sentence.heads, heads) & counted
         both = right
         if own_labels is not None:
-            has_labels = sentence.labels is not None
-            require(has_labels, f"sentence {sentence.id!r} has no labels in the treebank to compare with")
+            if sentence.labels is None:
+                raise UserError(f"sentence {sentence.id!r} has no labels in the treebank to compare with")
             both = right & _equal(sentence.labels, own_labels)
         rows.append((right.sum(), counted.sum(), both.sum()))
     right, words, both = np.array(rows, int).reshape(-1, 3).T

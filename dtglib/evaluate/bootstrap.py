@@ -32,5 +32,5 @@ def ratio_interval(
         chosen = random.integers(count, size=(min(1000, draws - first), count))
         ratios.append(numerators[chosen].sum(axis=1) / denominators[chosen].sum(axis=1))
     # The quantiles are drawn values, without interpolation, because a value may be infinite.
-    low, high = (np.quantile(np.concatenate(ratios), q, method=m) for q, m in ((0.025, "lower"), (0.975, "higher")))
-    return float(low), float(high)
+    drawn = np.concatenate(ratios)
+    return float(np.quantile(drawn, 0.025, method="lower")), float(np.quantile(drawn, 0.975, method="higher"))

@@ -67,7 +67,7 @@ def parse(text: str) -> Formula:
         _value(tree, lambda *surprisal: 0.0)  # a chain may be too long for this
     except RecursionError:
         raise UserError(f"the formula {text[:80]!r} is too long, or nested too deeply, to be read") from None
-    return Formula(text, tuple(dict.fromkeys(reader.surprisals)), lambda look: _value(tree, look))
+    return Formula(text, tuple(dict.fromkeys(reader.surprisals)), lambda look: bool(_value(tree, look)))
 
 
 def is_finite(formula: Formula, look: Look) -> bool:
@@ -89,7 +89,9 @@ class _FormulaReader:
 
     def __init__(self, text: str) -> None:
         self.text, self.surprisals = text.strip(), []
-        self.place, self.token, self.sign = 0, None, None
+        self.place = 0
+        self.token: re.Match[str] | None = None
+        self.sign: Any = None
 
     def formula(self) -> Tree:
         """Parse the whole text."""

@@ -37,7 +37,7 @@ from dtglib.evaluate.item_files import evenly, files_of, require_different
 from dtglib.evaluate.surprisal import sums_of_regions
 
 # A model: from beginnings of sentences to the surprisals of their words.
-Surprise = Callable[[Sequence[Sequence[str]]], Iterable[Sequence[float]]]
+Surprise = Callable[[Sequence[Sequence[str]]], Iterable[Sequence[float] | np.ndarray]]
 
 
 class SuiteItem(NamedTuple):

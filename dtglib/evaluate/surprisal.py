@@ -184,7 +184,7 @@ class Moment(NamedTuple):
     """The state of a search after some words of a sentence."""
 
     surprisal: float  # of the last of these words
-    heads: list[int] | None  # of the best tree so far, OPEN for a word without one; None if no derivation is left
+    heads: Sequence[int] | None  # of the best tree so far, OPEN for a word without one; None if no derivation is left
     visible: list[int]  # the words, counted from 1, from which the next symbol is predicted
 
 
@@ -195,7 +195,9 @@ def moments(model: Searchable, words: Sequence[str], widths: Widths = DEFAULT_WI
     surprisal = of_whole_words(_differences([state.log_prob for state in states]), over)
     symbols = model.vocabulary.symbols
     as_lists = (
-        (None, []) if state.tree is None else (heads_of(symbols, state.tree.tolist()), state.visible.tolist())
+        (None, [])
+        if state.tree is None or state.visible is None
+        else (heads_of(symbols, state.tree.tolist()), state.visible.tolist())
         for state in states
     )
     return [Moment(float(value), *lists) for value, lists in zip(surprisal, as_lists, strict=True)]

@@ -21,13 +21,13 @@ def _has_heads(sentence: Sentence) -> bool:
 
 def _agreement(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> Iterator[str]:
     for what, counts in (("with punctuation", every_word), ("without punctuation", is_no_punctuation)):
-        right = attached(gold, [sentence.heads for sentence in parsed], counts)
+        right = attached(gold, [sentence.heads or () for sentence in parsed], counts)
         if right.words.sum():
             yield f"UAS {what}: {100 * right.uas:.2f} ({right.right.sum()} of {right.words.sum()} words)"
 
 
 def _uas(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> float:
-    return attached(gold, [sentence.heads for sentence in parsed]).uas
+    return attached(gold, [sentence.heads or () for sentence in parsed]).uas
 
 
 HEADS = TreeForm(format_conllu, _has_heads, _agreement, "uas", _uas)

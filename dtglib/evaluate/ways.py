@@ -19,7 +19,10 @@ class ByBeam(NamedTuple):
     """The sum over the derivations that a beam search keeps, a lower bound."""
 
     widths: Widths = DEFAULT_WIDTHS
-    parser = None
+
+    @property
+    def parser(self) -> None:
+        """No parser is asked."""
 
     @property
     def at_once(self) -> int:
@@ -37,7 +40,11 @@ class ByTrees(NamedTuple):
     trees: int = 300
     method: str = "sample"
     seed: int = 1
-    at_once = 16
+
+    @property
+    def at_once(self) -> int:
+        """See ByBeam."""
+        return 16
 
     def log_probs(self, model: nn.Module) -> Callable[[Sequence[Words]], Iterable[float]]:
         parser = load_parser(self.parser)

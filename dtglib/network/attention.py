@@ -31,6 +31,7 @@ values that are seen:
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -149,7 +150,7 @@ def flex(qu: Heads, qw: Heads, k: Keys, v: Values, r: Table, structure: Flex, bi
 
     # Without compilation it would store all scores. Under autocast q + u is float32, but the keys are not.
     compiled = qu.is_cuda and not torch.compiler.is_compiling()
-    kernel = _compiled_flex_attention() if compiled else flex_attention
+    kernel: Any = _compiled_flex_attention() if compiled else flex_attention
     return kernel(qu.to(k.dtype), k, v, score_mod, block_mask=structure.block_mask)
 
 
@@ -158,4 +159,4 @@ def _compiled_flex_attention() -> Callable[..., Tensor]:
     return torch.compile(flex_attention)
 
 
-FORMS = {Structure: dense, Shared: shared, Pooled: pooled, Flex: flex}
+FORMS: dict[type, Callable[..., Tensor]] = {Structure: dense, Shared: shared, Pooled: pooled, Flex: flex}

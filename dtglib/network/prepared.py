@@ -87,8 +87,8 @@ class PreparedSingleOutput(PreparedOutput):
         logits = nn.functional.linear(x, self.weight[:columns], self.bias[:columns])
         others = logits[:, : self.others] + bars(legal, pairs, self.classes[: self.others])
         is_open = open_classes(legal, pairs)
-        of_words = [(logits[:, self.words :], CONTINUES), (logits[:, self.others : self.words], STARTS)]
-        of_words = [block.logsumexp(1).where(is_open[:, kind], -torch.inf) for block, kind in of_words]
+        blocks = [(logits[:, self.words :], CONTINUES), (logits[:, self.others : self.words], STARTS)]
+        of_words = [block.logsumexp(1).where(is_open[:, kind], -torch.inf) for block, kind in blocks]
         total = torch.cat([others, torch.stack(of_words, dim=1)], dim=1).logsumexp(1, keepdim=True)
         may = is_open.gather(1, self.output.classes[symbols])
         chosen = logits.gather(1, self.place[symbols].clamp(max=columns - 1)).where(may, -torch.inf)

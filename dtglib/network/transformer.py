@@ -104,11 +104,16 @@ class Batch(NamedTuple):
 class Readable(Protocol):
     """The fields that the body reads; a Batch has them, and so do the rows of a trie (decode/trie.py)."""
 
-    token: Int[Tensor, "B T"]
-    arc: Int[Tensor, "B T"]
-    structure: AnyStructure
-    farthest: int
-    bias: Any
+    @property
+    def token(self) -> Int[Tensor, "B T"]: ...
+    @property
+    def arc(self) -> Int[Tensor, "B T"]: ...
+    @property
+    def structure(self) -> AnyStructure: ...
+    @property
+    def farthest(self) -> int: ...
+    @property
+    def bias(self) -> Any: ...
 
 
 def batch_of(
@@ -241,7 +246,7 @@ class Transformer(Saved):
         self.u = nn.Parameter(torch.empty(config.heads, 1, per_head))
         self.w = nn.Parameter(torch.empty(config.heads, 1, per_head))
         self.blocks = nn.ModuleList(self.block_at(layer, config) for layer in range(config.layers))
-        self.output = OUTPUTS[config.output](width, vocabulary)
+        self.output: nn.Module = OUTPUTS[config.output](width, vocabulary)
         self.dropout = Dropout(config.dropout)
         self.represent = REPRESENTATIONS[config.arcs]
         self.initialise()

@@ -50,7 +50,7 @@ def save_weights(path: Path, network: nn.Module, made_for: Mapping[str, str]) ->
     _write(path, {name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()}, made_for)
 
 
-def _write(path: Path, tensors: Mapping[str, Tensor], made_for: Mapping[str, str]) -> None:
+def _write(path: Path, tensors: dict[str, Tensor], made_for: Mapping[str, str]) -> None:
     with write_atomically(path, binary=True) as file:
         file.write(safetensors.torch.save(tensors, {MADE_FOR: json.dumps({**made_for, CONTENT: checksum_of(tensors)})}))
 
@@ -93,7 +93,7 @@ def checksum_of(tensors: Mapping[str, Tensor]) -> str:
     digest = hashlib.sha256()
     for name in sorted(tensors):
         digest.update(name.encode())
-        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy())
+        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
 
 

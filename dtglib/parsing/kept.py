@@ -66,6 +66,7 @@ class KeptParser:
     """The files of a parser; a subclass of this and of `nn.Module` has these attributes."""
 
     config_class: ClassVar[type[EncoderConfig]]
+    fills: ClassVar[str]
     config: EncoderConfig
     entries: Entries
     network: torch.nn.Module
@@ -84,7 +85,7 @@ class KeptParser:
         """Read what `save` wrote."""
         folder = Path(folder)
         (config,) = read_config(folder / CONFIG_FILE, cls.config_class, unused=["parser"])
-        parser = cls(str(folder), config, _read_entries(folder / ENTRIES_FILE))
+        parser: Any = cls(str(folder), config, _read_entries(folder / ENTRIES_FILE))  # type: ignore[call-arg]
         parser.network.load_state_dict(read_weights(folder / WEIGHTS_FILE, parser.network, parser._meaning()))
         return parser.eval()
 

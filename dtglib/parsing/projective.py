@@ -48,7 +48,11 @@ class DependencyTrees(NamedTuple):
     log_probs: np.ndarray
     labels: np.ndarray | None = None  # (trees, words): the number of each arc's label
     names: Sequence[str] = ()  # of the labels
-    fills = "heads"  # the field of a sentence that such trees belong to
+
+    @property
+    def fills(self) -> str:
+        """The field of a sentence that such trees belong to."""
+        return "heads"
 
     def written(self, words: Sequence[str]) -> list[list[int]]:
         """The heads of each tree."""

@@ -104,7 +104,7 @@ class TreebankExamples(ParserExamples):
         """Heads and labels; 0 for ROOT, and -1 for a label that the parser does not know."""
         labels = sentence.labels or [NOT_LABELLED] * len(sentence.words)
         numbers = [self.number_of.get(label, -1) for label in labels]
-        return torch.tensor([0, *sentence.heads]), torch.tensor([0, *numbers])
+        return torch.tensor([0, *(sentence.heads or ())]), torch.tensor([0, *numbers])
 
     def batch(self, numbers: np.ndarray, positions: int, device: torch.device) -> Gold:
         """A batch of these sentences, on a device."""

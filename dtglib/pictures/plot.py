@@ -11,6 +11,7 @@ A picture is returned, not shown: a notebook shows the last value of a cell.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,7 @@ from dtglib.pictures.picture import BLUE, GREY, ORANGE, Picture, save, single  #
 from dtglib.pictures.trees import draw_arc, draw_reading, draw_root, draw_tree, stacked, word_places  # noqa: F401
 
 Number = int | float
-Numbers = Sequence[Number] | np.ndarray | pd.Series | pd.Index
+Numbers: TypeAlias = Sequence[Number] | np.ndarray | pd.Series | pd.Index
 # The x and y values of each named curve.
 Curves = Mapping[str, tuple[Numbers, Numbers]]
 

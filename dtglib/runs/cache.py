@@ -166,3 +166,4 @@ def _whole(line: str) -> Row | None:
     with contextlib.suppress(ValueError):
         row = json.loads(line)
         return row if isinstance(row, dict) and NUMBER in row else None
+    return None

@@ -78,7 +78,7 @@ def prepare_parser(settings: ParserSettings) -> TrainingData:
 
 def train_parser_into(settings: ParserSettings, prepared: TrainingData, folder: Path) -> None:
     """Train the parser into a folder, from its checkpoint if there is one."""
-    build = partial(settings.kind.network, folder.name, settings.parser, prepared.vocabulary)
+    build = partial(settings.kind.network, folder.name, settings.parser, prepared.vocabulary)  # type: ignore[call-arg]
     identity = identity_of(settings, prepared)
     train_network(folder / WEIGHTS_FILE, build, prepared, settings.train, settings.run.seed, identity)
 

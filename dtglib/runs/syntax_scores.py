@@ -38,8 +38,14 @@ class Directly(NamedTuple):
     A sentence has none if the model gives one of its words no probability: without it the others would score better.
     """
 
-    parser = None
-    at_once = 256
+    @property
+    def parser(self) -> None:
+        """No parser is asked."""
+
+    @property
+    def at_once(self) -> int:
+        """See ByBeam."""
+        return 256
 
     def log_probs(self, model: nn.Module) -> Callable[[Sequence[Words]], Iterable[float]]:
         scores = family_of(model).likelihood.scores

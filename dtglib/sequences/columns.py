@@ -79,9 +79,9 @@ class Sequences:
     @property
     def checksum(self) -> str:
         """A checksum of all columns."""
-        digest = hashlib.sha256(self.starts)
+        digest = hashlib.sha256(self.starts.tobytes())
         for column in self.vectors:
-            digest.update(np.ascontiguousarray(column))
+            digest.update(column.tobytes())
         return digest.hexdigest()[:12]
 
     def chosen(self, numbers: np.ndarray) -> "Sequences":

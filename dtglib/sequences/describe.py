@@ -114,7 +114,7 @@ def _input_name(vectors: Compiled, names: Mapping[int, str] | Sequence[str], i: 
         return names[token]
     if token == NOTHING:
         return names[arc]
-    direction, rest = re.fullmatch("([A-Z]+)(.*)", names[arc]).groups()  # [2] and a label
+    ((direction, rest),) = re.findall("^([A-Z]+)(.*)$", names[arc])  # [2] and a label
     copy = "2" if vectors.kind[i] == STACK else ""  # the paper calls the second copy of LEFTARC LEFTARC2
     return f"{direction}{copy}{rest} + {names[token]}"
 

@@ -95,7 +95,8 @@ def causal(sequences: Sequences) -> Sequences:
 class Reading(Protocol):
     """The way in which sentences become the input of a model."""
 
-    compile: Compile
+    @property
+    def compile(self) -> Compile: ...
 
     @property
     def has_trees(self) -> bool:
@@ -126,7 +127,7 @@ class StackReading(NamedTuple):
     def tree_of(self, vocabulary: Vocabulary, sentence: Sentence) -> Sequence[int] | None:
         """The heads of a sentence, and the labels if the vocabulary's arcs have any."""
         if self.has_trees and sentence.heads is None:
-            raise TreebankError(f"sentence {sentence.id!r} has no heads", why_no_projective_tree(sentence))
+            raise TreebankError(f"sentence {sentence.id!r} has no heads", why_no_projective_tree(sentence) or "")
         if not self.has_trees or not vocabulary.symbols.labels:
             return sentence.heads
         if sentence.labels is None:
@@ -134,7 +135,7 @@ class StackReading(NamedTuple):
         if odd := set(sentence.labels).difference(vocabulary.symbols.labels):
             what = f"sentence {sentence.id!r} has the label {min(odd)!r}, which is not in the training part"
             raise TreebankError(what, "a label that is not in the training part")
-        return with_labels(vocabulary.symbols, sentence.heads, sentence.labels)
+        return with_labels(vocabulary.symbols, sentence.heads or (), sentence.labels)
 
     def trees_of(self, vocabulary: Vocabulary, proposed: Any) -> np.ndarray:
         """The heads, and, if the vocabulary's arcs have labels, the parser's best label of each arc.

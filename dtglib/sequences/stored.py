@@ -97,7 +97,7 @@ def _write_shard(folder: Path, file: str, part: CompiledPart) -> Shard:
     sequences, names = part.sequences, "\n".join(part.names).encode()
     content = safetensors.numpy.save(
         {
-            "rows": np.ascontiguousarray(np.array(sequences.vectors, np.int32).T),
+            "rows": np.ascontiguousarray(np.array(sequences.vectors, np.int32).T),  # type: ignore[union-attr]
             "lengths": sequences.lengths.astype(np.int32),
             "names": np.frombuffer(names, np.uint8),
         }

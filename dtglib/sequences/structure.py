@@ -58,7 +58,7 @@ class Pooled(NamedTuple):
 
     keys: Int[Tensor, "B S"]
     relpos: Int[Tensor, "B S"]
-    count: Int[Tensor, " B"]
+    count: Int[Tensor, " B"]  # type: ignore[assignment]
 
     @property
     def shared(self) -> Shared:

@@ -15,31 +15,26 @@ is. In dependency systems the two are equal.
     -1
 """
 
-from typing import TYPE_CHECKING
+from typing import Any
 
-# Not imported at run time, where PyTorch may not be wanted; annotations that name these are therefore not checked.
-if TYPE_CHECKING:
-    import numpy as np
-    from torch import Tensor
-
-    Numbers = Tensor | np.ndarray | int  # integers, or truth values
+Numbers = Any  # Tensor, np.ndarray or int: integers, or truth values
 
 
-def sees(i: "Numbers", j: "Numbers", last_j: "Numbers", height_j: "Numbers", floor_i: "Numbers") -> "Numbers":
+def sees(i: Numbers, j: Numbers, last_j: Numbers, height_j: Numbers, floor_i: Numbers) -> Numbers:
     """Return true if position i sees position j."""
     return (j <= i) & (i <= last_j) & ((height_j >= floor_i) | (j == i))
 
 
 def distance(
-    i: "Numbers",
-    j: "Numbers",
-    kind_i: "Numbers",
-    top_i: "Numbers",
-    level_j: "Numbers",
-    settled_j: "Numbers",
-    head_first_i: "Numbers",
-    head_last_i: "Numbers",
-) -> "Numbers":
+    i: Numbers,
+    j: Numbers,
+    kind_i: Numbers,
+    top_i: Numbers,
+    level_j: Numbers,
+    settled_j: Numbers,
+    head_first_i: Numbers,
+    head_last_i: Numbers,
+) -> Numbers:
     """Return the relative position of j as seen from i."""
     on_stack = (top_i - level_j) * ((j != i) & (i >= settled_j))
     is_no_head = (j != i) & ((j < head_first_i) | (head_last_i < j))

@@ -101,7 +101,7 @@ def restore(checkpoint: Checkpoint, model: nn.Module, optimizer: torch.optim.Opt
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
-def _names(model: nn.Module) -> dict[nn.Parameter, str]:
+def _names(model: nn.Module) -> dict[torch.Tensor, str]:
     return {parameter: name for name, parameter in model.named_parameters()}
 
 

@@ -75,8 +75,8 @@ def compiled_layers(model: nn.Module, backend: str | Compiler = "inductor", form
             changed.append((module, "forward", layers[function]))
         elif isinstance(module, Transformer):
             changed.append((module, "read_off", compiling.compiled(type(module).read_off, dynamic=True)))
-    for module, name, function in changed:
-        setattr(module, name, partial(function, module))
+    for module, name, computed in changed:
+        setattr(module, name, partial(computed, module))
     try:
         yield compiling
     finally:

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import distributed, nn
@@ -37,7 +37,7 @@ class Processes(NamedTuple):
     """The rank of this process, the number of processes, and the device of this one."""
 
     rank: int
-    count: int
+    count: int  # type: ignore[assignment]
     device: torch.device
 
     @property
@@ -67,7 +67,7 @@ class Processes(NamedTuple):
         """
         if self.count == 1:
             return compute()
-        result = [None, ""]
+        result: list[Any] = [None, ""]
         if self.is_first:
             try:
                 result[0] = compute()

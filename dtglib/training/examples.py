@@ -117,7 +117,7 @@ class Examples:
     @property
     def symbols(self) -> np.ndarray:
         """All symbols that are predicted, one after another; only of sentences in memory."""
-        targets = self.sequences.vectors.target
+        targets = self.sequences.vectors.target  # type: ignore[union-attr]
         return targets[targets != NOTHING]
 
     @cached_property

@@ -60,8 +60,10 @@ class Trainable(Protocol):
 class Data(Protocol):
     """Training data: numbered sentences that can be put into batches, from another thread if there is a GPU."""
 
-    names: Sequence[str]
-    lengths: np.ndarray
+    @property
+    def names(self) -> Sequence[str]: ...
+    @property
+    def lengths(self) -> np.ndarray: ...
 
     def plan(self, positions: int, random: np.random.Generator, device: torch.device) -> list[np.ndarray]: ...
     def batch(self, numbers: np.ndarray, positions: int, device: torch.device) -> Any: ...
@@ -213,7 +215,7 @@ class _Training:
 
     def __init__(
         self,
-        model: Trainable,
+        model: nn.Module,
         course: Course,
         folder: Path,
         identity: Mapping[str, Any],
@@ -362,7 +364,8 @@ class _Training:
 
     def _told(self) -> dict[str, Any]:
         """The values that the model tells of itself, if it does."""
-        if not isinstance(self.model, Telling):
+        is_telling = isinstance(self.model, Telling)
+        if not is_telling:
             return {}
         self.model.eval()
         told = self.model.told(self.course.held_out)
@@ -389,7 +392,8 @@ class _Training:
         numbers = {**per_event(of_batches, ours), "nats_per_sentence": nats / len(data.lengths)}
         if answers is None or not math.isfinite(nats):
             return numbers["nats_per_sentence"], numbers
-        scores = data.judged(np.array(ours.total(answers.tolist())))  # each process has computed some of the answers
+        # Each process has computed some of the answers.
+        scores = data.judged(np.array(ours.total(answers.tolist())))  # type: ignore[attr-defined]
         return -next(iter(scores.values())), numbers | scores
 
     def _save(self, run: Run | None) -> None:

@@ -10,7 +10,7 @@ second thread beside PyTorch's own, training took half as long again.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -22,7 +22,7 @@ MOST_WAITING = 2  # items that are ready, at most
 NO_MORE = object()
 
 
-def ahead(items: Iterable[Item], device: torch.device) -> Iterator[Item]:
+def ahead(items: Iterable[Item], device: torch.device) -> Generator[Item, None, None]:
     """The items in their order, prefetched if the device is a GPU; an error is raised in the place of its item."""
     yield from in_a_thread(items) if device.type == "cuda" else items
 

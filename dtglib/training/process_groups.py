@@ -14,10 +14,10 @@ import atexit
 
 from torch import distributed
 
-_KEPT: list[distributed.ProcessGroup] = []
+_KEPT: list[distributed.ProcessGroup | None] = []
 
 
-def keep(group: distributed.ProcessGroup) -> None:
+def keep(group: distributed.ProcessGroup | None) -> None:
     """Keep a group until the process is about to end."""
     _KEPT.append(group)
 

@@ -29,7 +29,7 @@ def asked_to_stop() -> Iterator[Asked]:
     """
     asked = Asked()
     signals = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
-    before = {number: signal.getsignal(number) for number in signals}
+    before: dict[int, Any] = {number: signal.getsignal(number) for number in signals}
 
     def stop(number: int, frame: Any) -> None:
         asked.stop = number

@@ -27,7 +27,7 @@ class States(NamedTuple):
     depth: np.ndarray  # (batch,)
     front: np.ndarray
     heads: np.ndarray  # (batch, most_words + 1)
-    count: np.ndarray
+    count: np.ndarray  # type: ignore[assignment]
     done: np.ndarray
 
 

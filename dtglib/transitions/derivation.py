@@ -70,11 +70,11 @@ def as_state(states: States, row: int) -> State:
 
 def oracle(system: ModuleType, heads: Sequence[int], labels: Sequence[str] | None = None) -> list[Action]:
     """Return the actions that write a tree, with the preference LEFTARC/RIGHTARC > GEN > POP (paper, section 2)."""
-    tree = Tree(*(np.array(column, np.int32) for column in as_tree(heads)))
+    tree = Tree(*(np.array(column, np.int32) for column in as_tree(heads)))  # type: ignore[arg-type]
     actions = [Action(Kind.END)]
     for kind, reach, dependent in _oracle(number_of(system), tree).tolist()[::-1]:
-        is_labelled = labels is not None and dependent > 0
-        actions.append(Action(Kind(kind), reach, labels[dependent - 1] if is_labelled else None))
+        label = labels[dependent - 1] if labels is not None and dependent > 0 else None
+        actions.append(Action(Kind(kind), reach, label))
     return actions[::-1]
 
 

@@ -33,7 +33,7 @@ class StateRow(NamedTuple):
     front: int  # the word in the buffer, 0 if there is none
     heads: np.ndarray  # of each word from 1; OPEN if it has none yet. In arc-eager and arc-swift entry 0 is the word
     # that hangs on ROOT.
-    count: int  # the number of words generated so far
+    count: int  # type: ignore[assignment]  # the number of words generated so far
 
 
 @njit

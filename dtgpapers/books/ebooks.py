@@ -28,7 +28,7 @@ def paragraphs(files: Mapping[str, bytes]) -> Iterator[str]:
     """The paragraphs of a book; `files` maps the paths in the repository to their contents."""
     package = "src/epub/content.opf"
     root = ElementTree.fromstring(files[package])
-    paths = {item.get("id"): item.get("href") for item in root.iter(f"{OPF}item")}
+    paths = {item.get("id"): item.get("href", "") for item in root.iter(f"{OPF}item")}
     for reference in root.iter(f"{OPF}itemref"):
         path = posixpath.join(posixpath.dirname(package), paths[reference.get("idref")])
         body = next(child for child in ElementTree.fromstring(files[path]) if name(child) == "body")

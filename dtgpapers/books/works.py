@@ -70,7 +70,7 @@ def files_of(work: Work, folder: Path | None = None) -> dict[str, bytes]:
     if not path.is_file():
         raise UserError(f"{path}: {work.title} is missing; run `dtglib data books`, or set DTG_DATA")
     with tarfile.open(path) as archive:
-        return {member.name: archive.extractfile(member).read() for member in archive if member.isfile()}
+        return {member.name: archive.extractfile(member).read() for member in archive if member.isfile()}  # type: ignore[union-attr]
 
 
 def digest(files: Mapping[str, bytes]) -> str:

@@ -26,6 +26,7 @@ predicted.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -65,7 +66,7 @@ def composed(
 ) -> Sequences:
     """Each closing bracket twice, first as the constituent that it composes: what a Transformer Grammar reads."""
     rules, brackets = rules_of(vocabulary, most_in_a_row), brackets_of(vocabulary)
-    columns = [
+    columns: list[Any] = [
         _compiled(vocabulary, rules, brackets, f"sentence {number}", *one)
         for number, one in enumerate(sentences, start=1)
     ]

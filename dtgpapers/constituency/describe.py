@@ -31,4 +31,4 @@ def show(tree: str, pieces: Sequence[int] | None = None) -> Described:
     rules = rules_of(vocabulary, MOST_IN_A_ROW)
     columns = columns_of(np.array(symbols, np.int64), ids, pieces, brackets_of(vocabulary), rules)
     actions = ["GEN" if s == GEN else "CLOSE" if s == CLOSE else f"OPEN[{labels[s - FIRST]}]" for s in symbols]
-    return described(actions, Compiled(*columns), names)
+    return described(actions, Compiled(*columns), names)  # type: ignore[misc]

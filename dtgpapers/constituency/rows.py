@@ -28,7 +28,7 @@ class Brackets(NamedTuple):
     place: np.ndarray  # and where the opening bracket of each stands among what is visible
     depth: np.ndarray  # (rows,): how many are open
     in_a_row: np.ndarray  # how many were opened since the last word or closing bracket
-    count: np.ndarray  # words
+    count: np.ndarray  # type: ignore[assignment]  # words
 
 
 def start(most_words: int, rules: Rules) -> Brackets:

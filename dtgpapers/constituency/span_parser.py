@@ -72,7 +72,11 @@ class LabelledTrees(NamedTuple):
     spans: np.ndarray  # (trees, most, 3): first, last and label of each constituent, outer ones first; -1 for none
     log_probs: np.ndarray
     labels: Sequence[str]
-    fills = "brackets"  # the field of a sentence that such trees are for
+
+    @property
+    def fills(self) -> str:
+        """The field of a sentence that such trees are for."""
+        return "brackets"
 
     def chains(self) -> list[list[tuple[int, int, list[str]]]]:
         """The constituents of each tree: the words before the first one, those up to the last one, and the labels."""
@@ -240,7 +244,7 @@ class ConstituentExamples(ParserExamples):
 
     def tree_of(self, sentence: Sentence) -> tuple[Tensor]:
         """The spans of the binarised tree."""
-        spans = [(first, last, self.number_of[label]) for first, last, label in spans_of(sentence.brackets)]
+        spans = [(first, last, self.number_of[label]) for first, last, label in spans_of(sentence.brackets or "")]
         return (torch.tensor(binarised(spans, len(sentence.words))),)
 
     def batch(self, numbers: np.ndarray, positions: int, device: torch.device) -> GoldTrees:
@@ -258,7 +262,7 @@ def _has_tree(sentence: Sentence) -> bool:
 
 
 def _counted(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> Constituents:
-    return counted(*([sentence.brackets for sentence in sentences] for sentences in (gold, parsed)))
+    return counted(*([sentence.brackets or "" for sentence in sentences] for sentences in (gold, parsed)))
 
 
 def _agreement(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> Iterator[str]:

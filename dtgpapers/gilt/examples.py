@@ -67,7 +67,7 @@ class GraphBatch(NamedTuple):
     cells: Cells
     farthest: int  # no cell has a larger distance
     is_arc: Float[Tensor, " C"]  # 1 where the graph has the arc
-    count: Int[Tensor, " W"]  # of arcs
+    count: Int[Tensor, " W"]  # type: ignore[assignment]  # of arcs
 
     @property
     def positions(self) -> int:
@@ -138,7 +138,7 @@ class GraphExamples:
         return len(self.examples)
 
     @property
-    def names(self) -> list[str]:
+    def names(self) -> Sequence[str]:
         """The names of the sentences."""
         return self.examples.names
 
@@ -175,7 +175,7 @@ class GraphExamples:
         of_tape = self.config.word, self.config.depth
         digest = hashlib.sha256(f"{self.examples.checksum} {of_tape}".encode())
         for graph in self.graphs:
-            digest.update(np.ascontiguousarray(graph.arcs))
+            digest.update(graph.arcs.tobytes())
             digest.update(b"|")
         return digest.hexdigest()[:12]
 
@@ -202,8 +202,8 @@ def batch_with(
     row_of = ROWS[config.word](column, begins)
     features = torch.from_numpy(of_positions(tape, row_of, column)).to(device)
     columns, sides = cells_of(tape, graphs, config.root_arcs)
-    head, dependent, step, distance, is_arc = sent(columns, device)
-    of_head, of_dependent = sent(sides, device)
+    head, dependent, step, distance, is_arc = sent([*columns], device)
+    of_head, of_dependent = sent([*sides], device)
     (first,) = np.nonzero(begins.reshape(-1))
     (position,) = np.nonzero(column.reshape(-1))
     count = np.concatenate([graph.counts for graph in graphs])

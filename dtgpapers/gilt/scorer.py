@@ -27,7 +27,7 @@ initialised as the code's: random on the diagonal, and 0 elsewhere.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -94,7 +94,8 @@ class DiagonalProduct(Diagonal):
         return (p * c) @ self.weight[:-1] + self.weight[-1]
 
 
-MAPS, PRODUCTS = {"full": Matrix, "diagonal": Diagonal}, {"full": Product, "diagonal": DiagonalProduct}
+MAPS: dict[str, type[nn.Module]] = {"full": Matrix, "diagonal": Diagonal}
+PRODUCTS: dict[str, type[nn.Module]] = {"full": Product, "diagonal": DiagonalProduct}
 WIDTHS = {"ra": 3, "ftr": 2, "ctr": 2}  # of a word's vector, in widths of the Transformer: see model.py
 
 
@@ -176,7 +177,7 @@ class ArcScorer(nn.Module):
         parts = [slice(first, first + size) for first in range(0, len(cells.head), size)]
         is_held = len(cells.head) * 2 * self.width <= HELD
         for part in parts:
-            given = *((rows, which[part]) for rows, which in sides), cells.step[part], steps
+            given: tuple[Any, ...] = *((rows, which[part]) for rows, which in sides), cells.step[part], steps
             logit, mixed = self._part(*given) if is_held else checkpoint(self._part, *given, use_reentrant=False)
             logits.append(logit)
             s = s + mixed

@@ -49,7 +49,7 @@ class Growth(NamedTuple):
     arc: np.ndarray
     following: np.ndarray
     latest: np.ndarray
-    count: np.ndarray
+    count: np.ndarray  # type: ignore[assignment]
     degree: np.ndarray
     has_head: np.ndarray
 

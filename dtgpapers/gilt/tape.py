@@ -46,7 +46,7 @@ class Growing(NamedTuple):
     arc: Int[np.ndarray, "B A 2"]  # head and dependent
     following: Int[np.ndarray, "B H"]  # the half-arc that left the same node before this one
     latest: Int[np.ndarray, "B N"]  # the last half-arc that leaves each node
-    count: Int[np.ndarray, " B"]  # of arcs
+    count: Int[np.ndarray, " B"]  # type: ignore[assignment]  # of arcs
     degree: Int[np.ndarray, "B N"]
     has_head: Bool[np.ndarray, "B N"]
 

@@ -8,13 +8,14 @@ from dtglib.data.vocabulary import Vocabulary
 from dtglib.families.base import Family, Trees, with_symbols
 from dtglib.families.sequence_model import BY_BEAM
 from dtglib.network.transformer import TransformerConfig
+from dtglib.training.examples import Examples
 from dtgpapers.pushdown.network import PushdownModel
 from dtgpapers.pushdown.paper import PaperModel
 from dtgpapers.pushdown.reading import READING, SYMBOLS, TapedExamples
 from dtgpapers.pushdown.trees import written
 
 
-def _examples(config: Any, vocabulary: Vocabulary, treebank: Treebank, longest: int | None) -> TapedExamples:
+def _examples(config: Any, vocabulary: Vocabulary, treebank: Treebank, longest: int | None) -> Examples:
     return TapedExamples.of(config.model, READING, vocabulary, treebank, longest)
 
 

@@ -35,7 +35,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from dtglib.basics.errors import require
+from dtglib.basics.errors import UserError
 from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.network.attention import Bias, Heads
@@ -57,7 +57,8 @@ class PushdownBlock(Block):
     def bias(self, qu: Heads, given: Int[Tensor, "B 1 T S"] | None) -> Bias:
         """The term of each pair of positions, given the depth of each position on the tape of each position."""
         way_out = "make batches by taped_batch, and score trees by joint_log_probs"
-        require(given is not None, f"these layers want a tape, and the batch has none; {way_out}")
+        if given is None:
+            raise UserError(f"these layers want a tape, and the batch has none; {way_out}")
         by_depth = qu @ (self.depths.weight * qu.shape[3] ** -0.5).T.to(qu.dtype)  # B H T DEPTHS
         return by_depth.gather(3, given.clamp(max=DEPTHS - 1).expand(-1, qu.shape[1], -1, -1))
 

@@ -137,11 +137,11 @@ def taped_batch(compiled: Compiled, device: torch.device | str = "cpu") -> Taped
     row = np.arange(B)[:, None]
     depth = found.depth[row, found.first, found.first]
     first, last = found.first + row * T, found.last + row * T
-    tape, *numbers, may = (
+    tape, first, last, depth, to, may = (
         torch.from_numpy(x).to(device) for x in (found.depth, first, last, depth, found.to, found.may)
     )
     batch = batch_of(compiled, dense, device, bias=tape[:, None])
-    return TapedBatch(batch, Attachments(*numbers, may, int(found.asked.sum())))
+    return TapedBatch(batch, Attachments(first, last, depth, to, may, int(found.asked.sum())))
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class Derivations(NamedTuple):
     begin: np.ndarray  # (rows, MOST_BESIDE): the first position of each constituent; see tape.py
     items: np.ndarray  # (rows,): how many constituents
     reduces: np.ndarray  # (rows, room): with how many of them each word was merged
-    count: np.ndarray  # words
+    count: np.ndarray  # type: ignore[assignment]  # words
     waiting: np.ndarray  # the first piece of a word whose attachment is not decided; NOTHING if there is none
 
 

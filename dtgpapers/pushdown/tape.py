@@ -142,7 +142,8 @@ def taped(compiled: Compiled) -> Taped:
     words = np.tile(np.arange(W), (B, 1))
     # Where there is no word, something is attached to itself with probability 1.
     may = np.tile(np.eye(W, dtype=bool), (B, 1, 1))
-    tape = Taped(np.zeros((B, T, T), np.int64), *np.ones((2, B, W), np.int64), words, may, np.zeros((B, W), bool))
+    depth, first, last = np.zeros((B, T, T), np.int64), np.ones((B, W), np.int64), np.ones((B, W), np.int64)
+    tape = Taped(depth, first, last, words, may, np.zeros((B, W), bool))
     if wrong := _replay(compiled.word, compiled.head_last, np.zeros(MOST_BESIDE, np.int64), tape):
         raise ValueError(f"sentence {wrong} of the batch attaches a word to none of at most {MOST_BESIDE} constituents")
     return tape

@@ -44,6 +44,8 @@ def sets_apart(sentences: Iterable[Sentence], language: str) -> dict[str, Challe
 
 def _between(sentence: Sentence, belongs: Callable[[str, str], bool]) -> Iterator[int]:
     """The number of words between each such word and its head."""
-    for place, (head, label, word) in enumerate(zip(sentence.heads, sentence.labels, sentence.words, strict=True), 1):
+    for place, (head, label, word) in enumerate(
+        zip(sentence.heads or (), sentence.labels or (), sentence.words, strict=True), 1
+    ):
         if head and belongs(label, word.lower()):
             yield abs(place - head) - 1

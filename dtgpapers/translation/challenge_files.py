@@ -53,7 +53,7 @@ def _file(name: str, suffix: str) -> Path:
 
 def _read(name: str, source: str, target: str) -> ChallengeSet:
     """A set with the largest distance whose file names each sentence; sets of news have no such files."""
-    items = read_pair(_file(name, source), _file(name, target), strict=False).sentences
+    items = read_pair(_file(name, source), _file(name, target)).sentences
     numbers = _numbers(name)
     at_least = dict.fromkeys(numbers, 1)
     for distance in range(2, FARTHEST + 1):
@@ -61,7 +61,7 @@ def _read(name: str, source: str, target: str) -> ChallengeSet:
             at_least |= dict.fromkeys(_numbers(f"{name}{distance}"), distance)
     # A sentence's id ends in its line, counted from 1.
     lines = [int(item.id.rpartition("-")[2]) for item in items]
-    return ChallengeSet(items, [at_least[numbers[line - 1]] for line in lines])
+    return ChallengeSet(list(items), [at_least[numbers[line - 1]] for line in lines])
 
 
 def _numbers(name: str) -> list[int]:

@@ -63,7 +63,7 @@ def translate(options: argparse.Namespace) -> None:
     require_languages(folder, options.text)
     sentences = sentences_of(options)
     has_references = all(sentence.translation is not None for sentence in sentences)
-    sources = [sentence.translation if has_references else sentence.words for sentence in sentences]
+    sources = [s.translation if has_references and s.translation is not None else s.words for s in sentences]
     translations = translations_of(folder, sources, beam_from(options))
     if unknown := unknown_words(folder, sources):
         print(f"dtglib: {folder.name} does not know {shortened(unknown)}", file=sys.stderr)
@@ -86,7 +86,7 @@ def _tree(found: "Translation") -> str:
     """Heads and labels in two lines."""
     if found.heads is None:
         return "this model writes no trees"
-    return f"{in_a_line(list(found.heads))}\n{' '.join(found.labels)}" if found.heads else "no whole tree"
+    return f"{in_a_line(list(found.heads))}\n{' '.join(found.labels or ())}" if found.heads else "no whole tree"
 
 
 def _challenge_options(sub: argparse.ArgumentParser) -> None:

@@ -38,7 +38,7 @@ from dtglib.training.examples import left_out
 from dtgpapers.translation.config import TranslationConfig
 from dtgpapers.translation.parallel import source_of
 from dtgpapers.translation.systems import SYSTEMS
-from dtgpapers.translation.target import Does, Symbol, edges_of, named, read
+from dtgpapers.translation.target import Does, Symbol, TargetEdge, edges_of, named, read
 
 # ---- Vocabularies
 
@@ -98,7 +98,7 @@ class Meanings:
         mask[[self.vocabulary.transition(name) for name in self.transitions]] = True
         return mask
 
-    def rows(self, edges: Sequence[tuple]) -> np.ndarray:
+    def rows(self, edges: Sequence[TargetEdge]) -> np.ndarray:
         """Edges as rows of numbers: when it is made, its origin and goal, its label."""
         rows = [(edge.made_at, edge.origin, edge.goal, self.labels[edge.label]) for edge in edges]
         return np.array(rows, np.int64).reshape(-1, 4)
@@ -121,7 +121,7 @@ def target_of(meanings: Meanings, sentence: Sentence) -> Target:
     if not meanings.transitions:
         return Target(np.array([*encoded.ids, END]), np.empty((0, 4), np.int64))
     pieces = iter(encoded.ids)
-    written = read([stop - start for start, stop in encoded.spans], sentence.heads, sentence.labels)
+    written = read([stop - start for start, stop in encoded.spans], sentence.heads or (), sentence.labels or ())
     is_arc = [symbol.does in (Does.LEFT, Does.RIGHT) for symbol in written]
     ids = [
         vocabulary.transition(symbol.name) if arc else next(pieces) for symbol, arc in zip(written, is_arc, strict=True)
@@ -205,7 +205,7 @@ class TranslationExamples:
         digest = hashlib.sha256()
         for source, target in zip(self.sources, self.targets, strict=True):
             for row in (source, target.ids, target.edges):
-                digest.update(row.astype(np.int64))
+                digest.update(row.astype(np.int64).tobytes())
                 digest.update(b"|")
         return digest.hexdigest()[:12]
 

@@ -13,6 +13,8 @@ PARENT has no weights of its own: in every layer of the decoder the head 0 of a 
 the origins of its edges, on whichever side they stand.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -33,7 +35,7 @@ class GraphLayer(nn.Module):
         width = config.width
         self.weights = nn.Linear(width, DIRECTIONS * width, bias=False)
         self.gates = nn.Linear(width, DIRECTIONS, bias=False) if reads.gates else None
-        self.label = nn.Parameter(torch.zeros(labels, width)) if reads.labels else None
+        self.label: Any = nn.Parameter(torch.zeros(labels, width)) if reads.labels else None
         self.label_gate = nn.Parameter(torch.zeros(labels)) if reads.labels and reads.gates else None
         self.dropout = Dropout(config.dropout)
 

@@ -16,6 +16,7 @@ have one of the nouns under another name it says nothing ("other").
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from dtglib.basics.errors import UserError
 from dtglib.data.treebank import Words
@@ -36,30 +37,30 @@ def roles(words: Words, actor: Collection[str], undergoer: Collection[str]) -> s
     return "right" if (first < second) != is_passive else "reversed"
 
 
-def keeps_roles(words: Words, truth: Mapping[str, str | int]) -> bool:
+def keeps_roles(words: Words, truth: Mapping[str, Any]) -> bool:
     """True if subject and object of a challenge item are as they should be."""
     return roles(words, {str(truth["subject"])}, {str(truth["object"])}) == "right"
 
 
-def keeps_particle(words: Words, truth: Mapping[str, str | int]) -> bool:
+def keeps_particle(words: Words, truth: Mapping[str, Any]) -> bool:
     """True if the verb is there, and its particle somewhere behind it."""
     verb, particle = truth["english verb"], truth["english particle"]
     return verb in words and particle in words[list(words).index(verb) + 1 :]
 
 
-def keeps_reflexive(words: Words, truth: Mapping[str, str | int]) -> bool:
+def keeps_reflexive(words: Words, truth: Mapping[str, Any]) -> bool:
     """True if the subject is there, and the reflexive somewhere behind it."""
     subject, reflexive = truth["subject"], truth["english reflexive"]
     return subject in words and reflexive in words[list(words).index(subject) + 1 :]
 
 
-def keeps_preposition(words: Words, truth: Mapping[str, str | int]) -> bool:
+def keeps_preposition(words: Words, truth: Mapping[str, Any]) -> bool:
     """True if the object stands close behind the preposition that the verb demands."""
     near = (words[i + 1 : i + 1 + NEAR] for i, word in enumerate(words) if word == truth["english preposition"])
     return any(truth["object"] in some for some in near)
 
 
-JUDGES: dict[str, Callable[[Words, Mapping[str, str | int]], bool]] = {
+JUDGES: dict[str, Callable[[Words, Mapping[str, Any]], bool]] = {
     "particle": keeps_particle,
     "reflexive": keeps_reflexive,
     "preposition": keeps_preposition,
@@ -67,7 +68,7 @@ JUDGES: dict[str, Callable[[Words, Mapping[str, str | int]], bool]] = {
 }
 
 
-def kept(name: str, found: Sequence[Words], truths: Sequence[Mapping[str, str | int]]) -> list[bool]:
+def kept(name: str, found: Sequence[Words], truths: Sequence[Mapping[str, Any]]) -> list[bool]:
     """For each translation of a challenge set whether it keeps what the set is about."""
     judge = next((judge for start, judge in JUDGES.items() if name.startswith(start)), None)
     if judge is None:

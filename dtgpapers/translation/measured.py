@@ -29,7 +29,7 @@ from dtglib.runs.trees import parsed
 from dtgpapers.translation.apart import sets_apart
 from dtgpapers.translation.challenge_files import ChallengeSet, lowered, public_sets
 from dtgpapers.translation.challenges import by_distance, by_least, challenged, turned_round, with_distances
-from dtgpapers.translation.parallel import direction_of, source_of
+from dtgpapers.translation.parallel import pair_of, source_of
 from dtgpapers.translation.systems import SYSTEMS
 from dtgpapers.translation.translation import Translation, TranslationBeam
 from dtgpapers.translation.translations import measured, translations_of
@@ -76,7 +76,7 @@ def translation_of(settings: Settings, folder: Path) -> dict[str, list[Row]]:
 def _of_challenges(settings: Settings, folder: Path) -> dict[str, list[Row]]:
     """The challenge sets that have the languages and the words of a run's corpus."""
     name, share, beam = settings.corpus.corpus, settings.evaluation.items, beam_of(settings)
-    text, *languages = direction_of(name)
+    text, *languages = pair_of(name)
     is_german, vocabulary = languages == ["de", "en"], Vocabulary.load(folder)
     case = str.lower if vocabulary.is_lower_cased else str
     scores = {"object first": turned_round(folder, beam, share, case)} if is_german else {}
@@ -92,7 +92,7 @@ def _of_challenges(settings: Settings, folder: Path) -> dict[str, list[Row]]:
 
 def public_for(corpus: str, vocabulary: Vocabulary) -> dict[str, ChallengeSet]:
     """The public sets in the languages of a corpus, in lower case if its vocabulary is."""
-    _, *languages = direction_of(corpus)
+    _, *languages = pair_of(corpus)
     sets = public_sets(*languages) if set(languages) == {"de", "en"} else {}
     if not vocabulary.is_lower_cased:
         return sets
@@ -104,7 +104,7 @@ def own_of(settings: Settings) -> dict[str, ChallengeSet]:
     tests, parser = _tests_of(settings).values(), settings.parsers.parsed_by
     if parser:
         tests = [parsed(treebank, parser_named(parser, settings)) for treebank in tests]
-    target = direction_of(settings.corpus.corpus).target
+    target = pair_of(settings.corpus.corpus).target
     return sets_apart((sentence for treebank in tests for sentence in treebank.sentences), target)
 
 

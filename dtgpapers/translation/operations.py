@@ -66,7 +66,8 @@ def shapes_of_step(config: TranslationConfig, batch: TranslationBatch) -> Shapes
     """The shapes of a training step with this batch; of prefixes, the share that the config says is drawn."""
     cut, _ = cut_for(SYSTEMS[config.model], batch.targets, config.prefixes)
     rows = rows_of(batch.targets, cut, np.arange(len(batch.targets)))
-    return Shapes(*batch.source.shape, rows.groups, len(rows.graph.origin))
+    sources, length = batch.source.shape
+    return Shapes(sources, length, rows.groups, len(rows.graph.origin))
 
 
 def operations(config: TranslationConfig, entries: int, labels: int, shapes: Shapes) -> Operations:

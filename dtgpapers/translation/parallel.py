@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from dtglib.basics.errors import UserError, require
+from dtglib.basics.errors import UserError
 from dtglib.data.corpora import ListedCorpus, Reader, Readers, corpus_files, in_one_block
 from dtglib.data.registry import data_folder
 from dtglib.data.tokenize import tokenize
@@ -66,8 +66,17 @@ def direction_of(corpus: str) -> Direction | None:
 
 def source_of(sentence: Sentence) -> Words:
     """The words of a sentence's source."""
-    require(sentence.translation, f"sentence {sentence.id!r} has no source; name a corpus of pairs, such as NAME:de-en")
+    if not sentence.translation:
+        raise UserError(f"sentence {sentence.id!r} has no source; name a corpus of pairs, such as NAME:de-en")
     return sentence.translation
+
+
+def pair_of(corpus: str) -> Direction:
+    """The texts and languages of a corpus that must be one of pairs."""
+    found = direction_of(corpus)
+    if found is None:
+        raise UserError(f"{corpus}: is no corpus of pairs, such as NAME:de-en; name one")
+    return found
 
 
 def find_pairs(name: str, sentences: int | None = None) -> dict[str, Reader] | None:

@@ -13,7 +13,7 @@ precision and recall over all orders and then F; the mean of F over the orders d
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dtglib.basics.errors import require
 
@@ -55,7 +55,7 @@ class SignTest(NamedTuple):
     p: float  # two-sided
 
 
-def sign_test(one: Mapping[object, float], other: Mapping[object, float]) -> SignTest:
+def sign_test(one: Mapping[Any, float], other: Mapping[Any, float]) -> SignTest:
     """Compare the scores of two systems cell by cell.
 
     >>> sign_test(dict(enumerate([1.0, 2.0, 3.0, 3.0])), dict(enumerate([0.0, 0.0, 1.0, 3.0])))

@@ -63,7 +63,7 @@ def transitions_after(heads: Sequence[int], labels: Sequence[str]) -> list[list[
         if action.kind is Kind.GEN:
             after.append([])
         else:
-            after[-1].append(Symbol(Does.LEFT if action.kind is Kind.LEFTARC else Does.RIGHT, action.label))
+            after[-1].append(Symbol(Does.LEFT if action.kind is Kind.LEFTARC else Does.RIGHT, action.label or ""))
     return after
 
 

@@ -55,7 +55,8 @@ def translations_of(folder: Path, sources: Sequence[Words], beam: TranslationBea
 
 def _from_row(row: Row) -> Translation:
     """A translation from its row, in which tuples have become lists."""
-    return Translation(**{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()})
+    fields: Row = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    return Translation(**fields)
 
 
 def unknown_words(folder: Path, sources: Sequence[Words]) -> list[str]:

@@ -8,6 +8,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from dtglib.basics.record import Row
 from dtglib.cli.options import Command, add_settings, print_table, seed
 
 
@@ -49,7 +50,7 @@ def tune(options: argparse.Namespace) -> None:
     print(f"{options.out}: recorded")
 
 
-def _in_short(line: dict[str, object]) -> dict[str, object]:
+def _in_short(line: Row) -> Row:
     """A line of means as it is printed: scores in percent, with their standard deviations."""
     shown = {"tuned": line["title"], "on": line["on"], "items": line["items"], "seeds": line["seeds"]}
     for key, value in line.items():

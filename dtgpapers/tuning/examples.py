@@ -40,4 +40,4 @@ def divided(
     fits = np.asarray(lengths) <= (longest or np.inf)
     require(fits.any(), f"{task.name}: no item has at most {longest} {unit}; set longest higher")
     kept = np.flatnonzero(fits)
-    return kept, [items[number] for number in kept], [items[number].judged.id for number in np.flatnonzero(~fits)]
+    return kept, [items[n] for n in kept.tolist()], [items[n].judged.id for n in np.flatnonzero(~fits).tolist()]

@@ -75,7 +75,7 @@ class Line(NamedTuple):
         return UserError(f"{self.path}:{self.number}: {what}; correct the line, or fetch the file again")
 
 
-def table(path: Path, header: Mapping[int, str], columns: int | None = None) -> Iterator[Line]:
+def table(path: Path, header: Mapping[int, str], columns: int = 0) -> Iterator[Line]:
     """The lines under the header of a table, all of which have its number of columns.
 
     `header` says which names stand over some of the columns. A table without one has `columns` of them, or more.

@@ -35,11 +35,10 @@ from dtglib.network.saved import WEIGHTS_FILE
 from dtglib.runs.cache import Computed, cached_rows, folder_of
 from dtglib.runs.syntax_scores import parses
 from dtglib.training.distributed import device_at_hand
-from dtglib.training.loop import Data
 from dtglib.training.networks import best_on_dev, train_network
 from dtglib.training.schedule import TrainConfig
 from dtgpapers.tuning.tasks import Task
-from dtgpapers.tuning.ways import TaskItem, Tuning, tunings
+from dtgpapers.tuning.ways import TaskData, TaskItem, Tuning, tunings
 
 AT_ONCE = 64  # items that are answered together
 PARTS = ("train", "dev", "test")
@@ -113,9 +112,9 @@ def read_tuning(asked: TuningRequest, way: Tuning) -> TuningSettings:
 class TunedData(NamedTuple):
     """The data of a way of tuning: train and dev, and all parts on which scores are reported."""
 
-    train: Data
-    dev: Data
-    reported: Mapping[str, Data]
+    train: TaskData
+    dev: TaskData
+    reported: Mapping[str, TaskData]
 
 
 def read_data(asked: TuningRequest, way: Tuning, settings: TuningSettings) -> TunedData:
@@ -142,7 +141,8 @@ def items_of(asked: TuningRequest, way: Tuning, config: ItemsConfig, part: str) 
     items = [TaskItem(one, tuple(tuple(tokenize(text)) for text in one.texts)) for one in judged]
     if way.reads is None:
         return items
-    trees = found_trees(asked.trees_by, [words for item in items for words in item.words], config.widths)
+    words_of_all = [words for item in items for words in item.words]
+    trees = found_trees(asked.trees_by, words_of_all, config.widths)  # type: ignore[arg-type]  # see ways_of
     return [item._replace(trees=tuple(trees[words] for words in item.words)) for item in items]
 
 
@@ -178,7 +178,7 @@ def _code(way: Tuning) -> str:
     return code_of("evaluate", *made_by)
 
 
-def answers_of(folder: Path, way: Tuning, name: str, data: Data) -> np.ndarray:
+def answers_of(folder: Path, way: Tuning, name: str, data: TaskData) -> np.ndarray:
     """The answers of a tuned network to all items, cached."""
 
     def load() -> Callable[[slice], list[Row]]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import nn
@@ -12,7 +12,7 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.papers import papers
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.families.base import title_of
-from dtglib.training.loop import Data
+from dtglib.training.loop import Data, Judge
 from dtglib.training.schedule import TrainConfig
 from dtgpapers.tuning.judged import Judged
 from dtgpapers.tuning.tasks import Task
@@ -27,6 +27,15 @@ class TaskItem(NamedTuple):
     judged: Judged
     words: tuple[tuple[str, ...], ...]
     trees: tuple[tuple[int, ...], ...] = ()
+
+
+class TaskData(Data, Judge, Protocol):
+    """The items of a task as data for training, with a checksum and a summary in words."""
+
+    @property
+    def checksum(self) -> str: ...
+    @property
+    def summary(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -44,7 +53,7 @@ class Tuning:
     build: Callable[[Any, nn.Module], nn.Module]  # from a config and a trained model
     load: Callable[[Path, torch.device | str], nn.Module]  # a network that was saved in a folder
     # Makes data from a config, a vocabulary, a task, some of its items, and `longest`, the most positions of an item.
-    examples: Callable[[Any, Vocabulary, Task, Sequence[TaskItem], int | None], Data]
+    examples: Callable[[Any, Vocabulary, Task, Sequence[TaskItem], int | None], TaskData]
     training: type[TrainConfig] = TrainConfig
     fixed: Callable[[Task], Mapping[str, Any]] = lambda task: {}  # settings that it does not leave open
     reads: str | None = None  # the kind of tree (`Trees.called`) that another model finds for each sentence, if any

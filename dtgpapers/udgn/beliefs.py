@@ -48,8 +48,8 @@ def told(model: MaskedModel, held_out: MaskedExamples) -> dict[str, Any]:
         return {}
     device = model.embedding.weight.device
     batch = held_out.batch(known, 0, device)
-    heads = [q[:n, :n] for q, n in zip(model.heads(batch).double().cpu().numpy(), batch.length.tolist(), strict=True)]
-    gold = [held_out.sentences[number].heads for number in known]
+    heads = [q[:n, :n] for q, n in zip(model.heads(batch).double().cpu().numpy(), batch.length.tolist(), strict=True)]  # type: ignore[union-attr]
+    gold = [held_out.sentences[number].heads or () for number in known]
     scored = agreement(gold, [most_probable_heads(q) for q in heads])
     followed = next((place for place, q in enumerate(heads) if len(q) in FEW), 0)
     return {

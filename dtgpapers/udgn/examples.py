@@ -91,7 +91,7 @@ class MaskedExamples:
         """A checksum of all sentences, with their heads."""
         digest = hashlib.sha256()
         for sentence, ids in zip(self.sentences, self.ids, strict=True):
-            digest.update(ids.astype(np.int64))
+            digest.update(ids.astype(np.int64).tobytes())
             digest.update(f"|{sentence.heads}|".encode())
         return digest.hexdigest()[:12]
 

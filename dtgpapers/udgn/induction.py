@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dtglib.basics.errors import require
+from dtglib.basics.errors import UserError, require
 from dtglib.basics.shapes import Float
 from dtglib.data.treebank import Sentence
 from dtglib.evaluate.attachment import HeadsOfWords
@@ -84,15 +84,16 @@ class Induced(NamedTuple):
 def induced(beliefs: Iterable[Belief], decoders: Mapping[str, Decoder]) -> Iterator[Induced]:
     """The trees of each sentence, such as by parsing.selection.DECODERS."""
     for belief in beliefs:
-        require(belief.heads is not None, "this model has no parser, and no trees; its heads of attention: --labels")
-        yield Induced(belief.sentence, {name: decode(belief.heads) for name, decode in decoders.items()})
+        if (heads := belief.heads) is None:
+            raise UserError("this model has no parser, and no trees; its heads of attention: --labels")
+        yield Induced(belief.sentence, {name: decode(heads) for name, decode in decoders.items()})
 
 
 def agreement_rows(found: Sequence[Induced]) -> list[dict[str, Any]]:
     """A row for each way of decoding, over the sentences that have a tree in the treebank, which there must be."""
     known = [one for one in found if one.sentence.heads is not None]
     require(known, "no sentence has a tree in the treebank to compare with")
-    gold, rows = [one.sentence.heads for one in known], []
+    gold, rows = [one.sentence.heads or () for one in known], []
     for name in known[0].trees:
         scored = agreement(gold, [one.trees[name] for one in known])
         rows.append({"trees": name, "DDA": scored.dda, "UDA": scored.uda})

@@ -12,7 +12,7 @@ nats of all its words, if each was hidden at that rate.
 """
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -98,6 +98,6 @@ class MaskedModel(Saved, ABC):
         maskings = 1 if self.training else MASKINGS
         # All are drawn before anything is computed: dropout draws from the same generator on a CPU.
         asked = [self.drawn(batch) for _ in range(maskings)]
-        nats = -sum(self.log_probs(batch, one).sum() for one in asked)
+        nats: Any = -sum(self.log_probs(batch, one).sum() for one in asked)
         part = LossPart(nats.detach(), sum(int(one.sum()) for one in asked))
         return nats / (maskings * self.config.mask_rate), {"mask": part}

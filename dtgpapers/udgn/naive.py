@@ -27,7 +27,7 @@ def vectors_by_definition(network: Udgn, batch: MaskedBatch) -> list[Float[Tenso
     vectors = []
     for row, length in enumerate(batch.length.tolist()):
         words = batch.token[row, :length]
-        gold = None if batch.heads is None else batch.heads[row, :length].tolist()
+        gold = [] if batch.heads is None else batch.heads[row, :length].tolist()
         m = edges(network, words, gold)
         h = [network.embedding.weight[word] for word in words]
         if network.config.positions:
@@ -38,7 +38,7 @@ def vectors_by_definition(network: Udgn, batch: MaskedBatch) -> list[Float[Tenso
     return vectors
 
 
-def edges(network: Udgn, words: Int[Tensor, " n"], gold: list[int] | None) -> list[list[Tensor]]:
+def edges(network: Udgn, words: Int[Tensor, " n"], gold: list[int]) -> list[list[Tensor]]:
     """m of one sentence."""
     n, config = len(words), network.config
     e = scores(network.parser, words)

@@ -60,7 +60,7 @@ class Layer(nn.Module):
         self.vectors = nn.Linear(config.width, (3 + config.gates) * config.heads_width)
         self.out = nn.Linear(config.heads_width, config.width)
         self.controller, self.nonlinearity = CONTROLLERS[config.controller], NONLINEARITIES[config.nonlinearity]
-        self.bias = None if config.bias == "none" else nn.Parameter(torch.empty(2, config.heads))
+        self.bias: Any = None if config.bias == "none" else nn.Parameter(torch.empty(2, config.heads))
         self.scaled = 0.0 if self.bias is None else BIASES[config.bias](self.head_width)
         self.attention_dropout, self.dropout = Dropout(config.attention_dropout), Dropout(config.dropout)
         self.initialise()
@@ -113,7 +113,7 @@ class Udgn(MaskedModel):
     def __init__(self, config: UdgnConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
         self.parser = Parser(len(vocabulary), config)
-        self.positions = Positions(config.width) if config.positions else None
+        self.positions: Any = Positions(config.width) if config.positions else None
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
         self.edges = EDGES[config.edges]
 

@@ -21,7 +21,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from dtglib.basics.errors import require
+from dtglib.basics.errors import UserError
 from dtglib.basics.shapes import Bool, Float, Int
 from dtglib.network.dropout import Dropout
 from dtgpapers.udgn.config import UdgnConfig
@@ -104,7 +104,8 @@ def detached(e: Scores, there: Bool[Tensor, "B T"], heads: Heads) -> Probabiliti
 
 def gold(e: Scores, there: Bool[Tensor, "B T"], heads: Heads) -> Probabilities:
     """The heads of the treebank, as probabilities of 1; a root has none."""
-    require(heads is not None, "the edges are those of the treebank, and these sentences have no heads; take others")
+    if heads is None:
+        raise UserError("the edges are those of the treebank, and these sentences have no heads; take others")
     columns = torch.arange(e.shape[1], device=e.device)
     return (heads[:, :, None] == columns).to(torch.float32)
 

@@ -23,7 +23,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dtglib.basics.errors import UserError, require
 from dtglib.data.minilang.derivation import spell
@@ -209,7 +209,7 @@ class _Filler:
         for entry in self._matching(included):
             if entry.lemma not in barred:
                 by_lemma[entry.lemma].append(entry)
-        choices = {}
+        choices: dict[str, dict[str, Any]] = {}
         for lemma, entries in by_lemma.items():
             spelled = {form: next((e.word for e in entries if _fits(e, _features(form))), None) for form in forms}
             if None not in spelled.values():

@@ -75,9 +75,9 @@ class PromptExamples(TaskExamples):
             sequences, choices = _with_labels(vocabulary, prompt.labels, filled, items)
         else:
             sequences, choices = tokens(vocabulary, ((one.words, None) for one in filled)), ()
-        kept, *items_and_others = divided(task, items, np.diff(sequences.starts), longest, "positions")
+        kept, chosen, too_long = divided(task, items, np.diff(sequences.starts), longest, "positions")
         asked, first = _asked_at_the_end(sequences.chosen(kept)), [filled[number].first for number in kept]
-        return cls(task, *items_and_others, config, asked, first, choices)
+        return cls(task, chosen, too_long, config, asked, first, choices)
 
     @property
     def lengths(self) -> np.ndarray:
@@ -93,7 +93,7 @@ class PromptExamples(TaskExamples):
     @property
     def checksum(self) -> str:
         """A checksum of all prompts, graphs and judgements."""
-        digest = hashlib.sha256(np.ascontiguousarray(self.sequences.vectors.token))
+        digest = hashlib.sha256(self.sequences.vectors.token.tobytes())
         digest.update(self.golds.tobytes())
         digest.update(repr([(item.trees, first) for item, first in zip(self.items, self.first, strict=True)]).encode())
         return digest.hexdigest()[:12]

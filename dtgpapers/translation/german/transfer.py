@@ -124,7 +124,8 @@ def rules() -> dict[str, Expression]:
 
 def _parse(words: list[str], labels: list[str], where: str) -> Expression:
     """Read `tensed + (negated ^)`; a label stands for the number of its child."""
-    name, arguments = words.pop(0), []
+    name = words.pop(0)
+    arguments: list[Any] = []
     operation = next((getattr(module, name) for module in MODULES if hasattr(module, name)), None)
     if operation is None:
         raise UserError(f"grammar.yaml: {where}: there is no German operation {name!r}")

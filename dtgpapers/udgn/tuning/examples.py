@@ -55,8 +55,8 @@ class PairExamples(TaskExamples):
     ) -> "PairExamples":
         """All items; those with a sentence of more than `longest` words are left out."""
         ids = [tuple(_ids(vocabulary, words) for words in item.words) for item in items]
-        kept, *items_and_others = divided(task, items, [max(map(len, pair)) for pair in ids], longest, "words")
-        return cls(task, *items_and_others, [ids[number] for number in kept])
+        kept, chosen, too_long = divided(task, items, [max(map(len, pair)) for pair in ids], longest, "words")
+        return cls(task, chosen, too_long, [ids[number] for number in kept])
 
     @property
     def lengths(self) -> np.ndarray:

@@ -11,8 +11,8 @@ from dtglib.cli.main import main
 from dtglib.data.corpora import corpora, corpus_checksum, load, splits
 from dtglib.data.treebank import Sentence, TreebankError
 from dtgpapers.translation.apart import sets_apart
-from dtgpapers.translation.challenge_files import ChallengeSet
-from dtgpapers.translation.parallel import read_pair
+from dtgpapers.translation.challenge_files import ChallengeSet, public_sets
+from dtgpapers.translation.parallel import pair_of, read_pair
 
 
 @pytest.fixture
@@ -167,3 +167,21 @@ def test_a_corpus_has_challenge_sets_of_its_own_sentences():
         "en_reflexive_own": ChallengeSet(5 * [bought], 5 * [1]),
     }
     assert sets_apart([*4 * [far], washed], "en") == {}
+
+
+def test_the_name_of_a_corpus_of_pairs_is_asked_for():
+    assert pair_of("mine:de-en").target == "en"
+    with pytest.raises(UserError, match=r"minilang: is no corpus of pairs"):
+        pair_of("minilang")
+
+
+def test_public_challenge_sets_are_read_with_their_distances(tmp_path, monkeypatch):
+    monkeypatch.setenv("DTG_DATA", str(tmp_path))
+    folder = tmp_path / "challenge"
+    folder.mkdir()
+    for suffix, lines in {"de": ["Er sieht ab ."] * 5, "en": ["He refrains ."] * 5, "ids": [1, 2, 3, 4, 5]}.items():
+        (folder / f"de_particle.{suffix}").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    (folder / "de_particle3.ids").write_text("2\n5\n", "utf-8")
+    found = public_sets("de", "en")["de_particle"]
+    assert found.distances == [1, 3, 1, 1, 3]
+    assert found.items[0].translation == ("Er", "sieht", "ab", ".")
