@@ -40,7 +40,6 @@ from dtglib.runs.settings import read_size
 from dtglib.runs.syntax_scores import pairs_of, parsing_of, suites_of
 from dtglib.training.loop import Data
 from dtglib.training.networks import best_on_dev
-from dtgpapers.translation.measured import scores_by
 
 
 @dataclass(frozen=True)
@@ -152,6 +151,8 @@ def _scores_of_model(folder: Path, release: Release) -> Iterator[tuple[str, Call
         sentences, trees = test_sentences(settings), settings.evaluation.trees
         yield "perplexity", lambda: perplexity(scores_of(folder, sentences, proposer, trees)).per_word
     if kind.likelihood.is_conditional:
+        from dtgpapers.translation.measured import scores_by  # here, because dtgpapers need not be installed
+
         yield "bleu", lambda: scores_by(settings, folder)["test"]["BLEU"]
         return
     if kind.likelihood.is_searched:

@@ -70,10 +70,7 @@ beside_the_paper("table2", values)
 # has the numbers of PLM and Pushdown from Murty et al. (2023), with other tokenisers, and PLM's row mixes models of
 # several papers. No two published rows share tokeniser, part of BLiMP and average of the test suites, but those of
 # the GiLT paper, which trained Pushdown and a Transformer-XL again with one tokeniser, and judged them by a tenth of
-# BLiMP:
-
-# %% tags=["table"]
-beside_the_paper("gilt_table1", values)
+# BLiMP ([20_gilt](20_gilt.ipynb)).
 
 # %% [markdown]
 # ## Table 3: parse reranking

@@ -21,6 +21,7 @@ from dtglib.basics.record import read_record
 
 ROOT = Path(__file__).parent.parent
 PACKAGE, CONFIGS = ROOT / "dtglib", ROOT / "configs"
+PACKAGES = [name for name in ("dtglib", "dtgpapers") if (ROOT / name).is_dir()]
 
 WEIGHTS_FILE = "model.safetensors"
 TIMES = {"seconds", "positions_per_second"}

@@ -12,6 +12,7 @@ from test_imports import ROOMS as ROOMS_IN_ORDER
 
 import dtglib.basics.code
 from dtglib.basics.code import RUNNING, code_behind_source, code_of, modules_behind
+from dtglib.basics.papers import papers
 from dtglib.decode.beam import search
 from dtglib.families.base import module_of
 from dtglib.families.dtg import FAMILIES
@@ -97,6 +98,11 @@ def test_the_code_of_a_training_is_that_of_its_family_and_of_the_rooms_up_to_tra
         before = after
 
 
+# Of each other paper that is installed, the module with its models.
+OTHERS = [paper for paper in papers() if paper.name != "dtg" and paper.families]
+OF_OTHER_PAPERS = [paper.families[0].partition(":")[0].replace(".", "/") for paper in OTHERS]
+
+
 @pytest.mark.parametrize(
     "changed",
     [
@@ -105,7 +111,7 @@ def test_the_code_of_a_training_is_that_of_its_family_and_of_the_rooms_up_to_tra
         "dtglib/training/examples",
         "dtglib/data/minilang/english/pairs.yaml",
         "dtglib/evaluate/circuits.csv",
-        "dtgpapers/gilt/model",
+        *OF_OTHER_PAPERS,
     ],
 )
 def test_a_notebook_that_trains_depends_on_all_families_and_on_data_files(changed, monkeypatch):

@@ -2,19 +2,23 @@
 
 import pytest
 
+from dtglib.basics.released import cards
 from dtglib.data.corpora import load
 from dtglib.decode.beam import Widths, in_parts, search
 from dtglib.evaluate.likelihood import score_words
-from dtglib.families.base import family_of, load_model
+from dtglib.families.base import family, family_of, load_model, titles
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS, propose
 
 pytestmark = pytest.mark.cuda
 SENTENCES = load("minilang", "test", 6).sentences
 WORDS = [sentence.words for sentence in SENTENCES]
+# The released models of all papers that are installed.
+RELEASED = [name for name in titles() if f"{name}-minilang" in cards("model")]
+SEARCHED = [name for name in RELEASED if family(name).likelihood.is_searched]
 
 
-@pytest.mark.parametrize("name", ["dtg", "txl-trans", "txl-tokens", "tg", "pushdown", "gilt"])
+@pytest.mark.parametrize("name", SEARCHED)
 def test_a_search_on_a_gpu_finds_what_it_finds_on_a_cpu(name):
     def found(device: str) -> list[float]:
         network = load_model(f"{name}-minilang", device)

@@ -1,7 +1,6 @@
 """Data flows one way: which room of dtglib may import from which, read from the sources."""
 
 import ast
-import re
 from pathlib import Path
 
 import pytest
@@ -58,23 +57,9 @@ def test_the_modules_of_a_room_do_not_import_one_another_in_a_circle(room):
     assert left == {}
 
 
-# The other folders of dtgpapers that a paper imports. Pushdown Layers read the same brackets; `decisions` and `tuning`
-# are shared parts, not papers.
-SHARED = {"pushdown": {"constituency", "decisions"}, "gilt": {"decisions", "tuning"}, "udgn": {"tuning"}}
-PAPERS = sorted(path.name for path in (PACKAGE.parent / "dtgpapers").iterdir() if (path / "__init__.py").exists())
-
-
 def test_dtglib_imports_nothing_of_the_other_papers():
     wrong = [module_of(path) for path in PACKAGE.rglob("*.py") if "dtgpapers" in _top_packages(path)]
     assert wrong == []
-
-
-@pytest.mark.parametrize("name", PAPERS)
-def test_a_paper_imports_dtglib_and_no_other_paper(name):
-    allowed = {name, *SHARED.get(name, ())}
-    for path in (PACKAGE.parent / "dtgpapers" / name).rglob("*.py"):
-        imported = re.findall(r"^ *(?:from|import) dtgpapers\.(\w+)", path.read_text("utf-8"), re.MULTILINE)
-        assert set(imported) <= allowed, path
 
 
 def _top_packages(path: Path) -> set[str]:

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from running import ROOT
-from toys import TINY_SIZE, tiny_repository
+from toys import TINY, TINY_SIZE, tiny_repository
 
 from dtglib.cli.main import main
 from dtglib.data import minilang
@@ -25,7 +26,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
 # In this order: `train` makes the models that later pages use.
 PAGES = ["README.md", *(f"book/{name}.md" for name in ("commands", "train", "score", "evaluate", "minilang"))]
-PAGES += ["book/sizes.md", "book/speed.md", *(["book/relatives.md"] if find_spec("dtgpapers") else [])]
+PAGES += ["book/sizes.md", "book/speed.md"]
+# The page of the other papers is read here, too, so that its commands run after those of `train`.
+WITH_OTHER_PAPERS = find_spec("dtgpapers") is not None
+PAGES += ["book/relatives.md"] * WITH_OTHER_PAPERS
 BLOCKS = [
     (page, kind, block)
     for page in PAGES
@@ -46,15 +50,11 @@ LEFT_OUT = {
     "dtglib reading": "minutes, on the corpus itself; tests/papers/reading",
     "dtglib evaluate": "half an hour; tests/test_recording.py",
 }
-if "book/relatives.md" in PAGES:
+if WITH_OTHER_PAPERS:
     LEFT_OUT |= {
         "dtglib challenge --model": "minutes; tests/papers/translation",
         "dtglib tune": "it needs a GiLT, and half an hour; tests/papers/tuning",
     }
-
-
-# A translator that is trained in a moment.
-TINY_TRANSLATION = re.sub("corpus: .*", "corpus: minilang:de-en", re.sub("model: .*", "model: vanilla", TINY_SIZE))
 
 NUMBER = re.compile(r"-?\d+\.\d+")
 
@@ -76,9 +76,8 @@ def place(tmp_path_factory) -> Path:
         pytest.skip("a treebank is needed, and UD English is not here")
     folder = tiny_repository(tmp_path_factory.mktemp("readme"))
     shutil.move(folder / "configs" / "smoke.yaml", folder / "configs" / "mini.yaml")
-    (folder / "configs" / "udgn").mkdir()
-    (folder / "configs" / "udgn" / "mini.yaml").write_text("heads_width: 8\nparser_layers: 1\nrarest: 1\n")
-    (folder / "configs" / "translation.yaml").write_text(TINY_TRANSLATION)
+    if WITH_OTHER_PAPERS:
+        write_configs_of_other_papers(folder / "configs")
     for part, count in (("train", 1000), ("dev", 20), ("test", 5)):
         (folder / "my-treebank").mkdir(exist_ok=True)
         write_conllu(folder / "my-treebank" / f"{part}.conllu", load("UD_English-EWT", part, count).sentences)
@@ -88,6 +87,22 @@ def place(tmp_path_factory) -> Path:
     paradigm = next(iter(minilang.minimal_pairs()))
     (folder / "my-pairs.jsonl").write_text("\n".join(paradigm.as_json_lines().splitlines()[:3]))
     return folder
+
+
+def write_configs_of_other_papers(folder: Path) -> None:
+    """Models and a parser that are trained in a moment."""
+    (folder / "udgn").mkdir()
+    (folder / "udgn" / "mini.yaml").write_text("heads_width: 8\nparser_layers: 1\nrarest: 1\n")
+    translation = {"corpus": "minilang:de-en", "model": "vanilla"}
+    (folder / "translation.yaml").write_text(as_yaml_with(TINY_SIZE, **translation))
+    spans = (folder / "parsers" / "weak.yaml").read_text().replace("arc_width", "span_width")
+    sentences = {key: value for key, value in yaml.safe_load(TINY).items() if key.endswith("_sentences")}
+    (folder / "parsers" / "spans.yaml").write_text(as_yaml_with(spans, parser="constituents", **sentences))
+
+
+def as_yaml_with(text: str, **changed: object) -> str:
+    """The config with other values of some keys."""
+    return yaml.safe_dump(yaml.safe_load(text) | changed)
 
 
 def test_each_command_that_is_left_out_is_on_a_page():

@@ -6,11 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from running import ROOT
+from running import PACKAGES, ROOT
 
 pytestmark = pytest.mark.slow
 
-PARTS = ("dtglib", "dtgpapers", "models", "setup.py", "pyproject.toml", "README.md", "LICENSE")
+PARTS = (*PACKAGES, "models", "setup.py", "pyproject.toml", "README.md", "LICENSE")
 
 
 def test_an_installed_wheel_reads_a_sentence_with_a_released_model(tmp_path):

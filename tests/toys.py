@@ -240,9 +240,6 @@ def tiny_repository(folder: Path) -> Path:
         (folder / "configs" / "parsers" / f"{name}.yaml").write_text(
             text.replace("arc_width: 8", f"arc_width: {width}")
         )
-    spans = text.replace("arc_width", "span_width") + "parser: constituents\n"
-    of_size = "".join(line for line in TINY.splitlines(keepends=True) if "_sentences" in line)
-    (folder / "configs" / "parsers" / "spans.yaml").write_text(spans + of_size)
     return folder
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from running import CONFIGS
+from test_parser_commands import keys_of, known_keys
 from toys import symbols_in
 
 from dtglib.basics.errors import UserError
@@ -314,3 +315,8 @@ def test_a_random_generator_of_a_sentence_is_its_own(by_heart):
     again = list(propose(by_heart, some[:3], 5, METHODS["sample"], seed=Random(1).randrange(100)))
     for one, other in zip(alone, again, strict=False):
         np.testing.assert_allclose(one.log_probs, other.log_probs, atol=1e-4)
+
+
+def test_its_config_sets_every_key():
+    path = CONFIGS / "parsers" / "spans.yaml"
+    assert keys_of(path) == known_keys(path) | {"parser"}
