@@ -69,6 +69,15 @@ def test_the_processor_says_whether_it_has_units_for_bfloat16():
     assert has_bfloat16_units(CPU) == bool(flags & fast)
 
 
+def test_more_processes_than_gpus_are_an_error_of_one_line(monkeypatch, capsys):
+    for name, value in {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    assert main(["models"]) == 2
+    assert capsys.readouterr().err.startswith("dtglib: there are more processes than the 1 GPUs of this machine")
+
+
 # ---- Several, without a model
 
 
