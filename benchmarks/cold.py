@@ -3,9 +3,9 @@
     python benchmarks/cold.py
 
 Each figure is of a whole process, on one core. `to_import_torch` is its time divided by that of a process that only
-imports PyTorch. The first process finds an empty cache directory: it compiles kernels and draws sentences, and leaves
-them there for the later ones. Surprisals are of the DTG of size mini (trained first, if it is not there), with a beam
-of 300, and with a beam of 300 that drops what is 8 nats behind.
+imports PyTorch. The first process finds an empty cache directory: it draws sentences, and compiles kernels if it has
+much to do (basics/jit.py), and leaves them there for the later ones. Surprisals are of the DTG of size mini (trained
+first, if it is not there), with a beam of 300, and with a beam of 300 that drops what is 8 nats behind.
 """
 
 import os

@@ -8,6 +8,7 @@ many times as long the search takes without it, and "more" how many times as man
 done only if somebody asks for it: the linear maps of a layer in bfloat16, with weights converted once, against float32.
 """
 
+import math
 import random
 import time
 from collections.abc import Callable
@@ -19,23 +20,16 @@ import numpy as np
 import torch
 from torch import nn
 
-from dtglib.decode import beam, stack_stepper
+from dtglib.decode import beam, sequence_stepper, stack_stepper
 from dtglib.decode.beam import Widths, search
 from dtglib.decode.sequence_stepper import SequenceStepper
 from dtglib.families.base import build
-from dtglib.network import attention
 from dtglib.network.prepared import PreparedOutput
 from dtglib.network.transformer import Transformer, TransformerConfig
-from dtglib.sequences.structure import Pooled
 
 SIZE, WORDS = {"layers": 6, "width": 256, "heads": 8, "inner": 1024}, 10
 SEARCHES = (Widths(300, 300), Widths(100, 10), Widths(20, 20))
 POSITIONS = (32, 512)
-
-
-def gathering(qu, qw, k, v, r, structure, bias=None):
-    """Attention with copies of keys and values, and with products of matrices."""
-    return attention.shared(qu, qw, k, v, r, structure.shared, bias)
 
 
 def anew(stepper: SequenceStepper, farthest: int) -> None:
@@ -49,9 +43,14 @@ def nowhere(arrived, wanted, widths) -> np.ndarray:
     return np.full(len(wanted.symbol), -np.inf)
 
 
+def uncompiled(positions: float) -> AbstractContextManager:
+    """Attention with copies of keys and values, and with products of matrices, for so many positions of a search."""
+    return patch.object(sequence_stepper, "POSITIONS_UNCOMPILED", positions)
+
+
 REACH = SequenceStepper._reach
 UNDONE: dict[str, Callable[[], AbstractContextManager]] = {
-    "attention reads keys where they stand": lambda: patch.dict(attention.FORMS, {Pooled: gathering}),
+    "attention reads keys where they stand": lambda: uncompiled(math.inf),
     "relative positions are projected once": lambda: patch.object(SequenceStepper, "_reach", anew),
     "no distributions over the vocabulary": lambda: patch.object(stack_stepper, "prepared", PreparedOutput),
     "what comes too late is not followed": lambda: patch.object(beam, "too_little", nowhere),
@@ -64,7 +63,8 @@ def main() -> None:
     vocabulary = _common.made_up_vocabulary()
     model = build(TransformerConfig(**SIZE), vocabulary).eval()
     words = _common.made_up_words(WORDS, random.Random(1))
-    with _common.benchmark("steps", "What is each step towards a faster beam search worth?") as report:
+    question = "What is each step towards a faster beam search worth?"
+    with uncompiled(0), _common.benchmark("steps", question) as report:
         for widths in SEARCHES:
             for step, undone in UNDONE.items():
                 report_step(report, model, words, widths, step, undone)

@@ -41,7 +41,7 @@ def test_nothing_is_cached_and_nothing_fails_in_a_folder_that_cannot_be_written(
     empty.write_text("a file stands in the way")
     write_cached(MODULE, "difference", b"There is a difference")
     assert read_cached(MODULE, "difference") is None
-    assert njit(difference)(3, 1) == 2
+    assert njit(difference).compiled(3, 1) == 2
 
 
 def test_a_full_disk_leaves_no_half_written_file(monkeypatch):
@@ -89,7 +89,7 @@ def test_a_change_of_a_file_changes_the_folders_of_what_depends_on_it(tmp_path):
         "transitions/protocol.py": {ARC_EAGER, COMPILE},  # constants that the kernels of all systems import
         "parsing/projective.py": {PROJECTIVE},
         "data/minilang/english/lexicon.yaml": {MINILANG},
-        "basics/jit.py": {ARC_EAGER, COMPILE, PROJECTIVE, MINILANG},
+        "basics/numba_cache.py": {ARC_EAGER, COMPILE, PROJECTIVE, MINILANG},
     }.items():
         with open(copy / edited, "a") as file:
             file.write("\n# There is a difference\n")
@@ -107,7 +107,7 @@ module = "dtglib.transitions.rows"
 write_cached(module, "before", b"")
 Path("dtglib/transitions/protocol.py").open("a").write("# There is a difference")
 write_cached(module, "after", b"")
-first_without_tree(np.array([2, 0, 4, 2]), np.array([4]))
+first_without_tree.compiled(np.array([2, 0, 4, 2]), np.array([4]))
 print(read_cached(module, "before"), read_cached(module, "after"))
 """
 
@@ -144,12 +144,12 @@ difference.__module__ = MODULE  # only the package's own functions are cached
 
 
 def test_a_kernel_is_compiled_once_and_then_found_with_the_same_results(empty):
-    assert njit(difference)(3, 1) == 2
+    assert njit(difference).compiled(3, 1) == 2
     gc.collect()
-    again = njit(difference)
+    again = njit(difference).compiled
     assert again(3, 1) == 2
     assert sum(again.stats.cache_hits.values()) == 1
-    assert njit(difference)(3.5, 1.0) == 2.5
+    assert njit(difference).compiled(3.5, 1.0) == 2.5
     assert len(list(empty.rglob("*difference*.nbc"))) == 2
 
 
@@ -157,15 +157,15 @@ def test_a_function_outside_the_package_is_compiled_and_not_cached(empty):
     def outside(a, b):
         return a - b
 
-    assert njit(outside)(3, 1) == 2
+    assert njit(outside).compiled(3, 1) == 2
     assert not list(empty.rglob("*outside*"))
 
 
 DIFFERENCE = """
 import sys
 from dtglib.basics.jit import njit
-import dtglib.basics.jit, time
-reduced = dtglib.basics.jit.FunctionCache._save_overload
+import dtglib.basics.numba_cache, time
+reduced = dtglib.basics.numba_cache.FunctionCache._save_overload
 
 def slowly(self, signature, compiled):
     load = self._cache_file._load_index
@@ -176,9 +176,9 @@ def slowly(self, signature, compiled):
     self._cache_file._load_index = loaded
     reduced(self, signature, compiled)
 
-dtglib.basics.jit.FunctionCache._save_overload = slowly
+dtglib.basics.numba_cache.FunctionCache._save_overload = slowly
 from test_derived import difference
-kernel = njit(difference)
+kernel = njit(difference).compiled
 print(kernel(*eval(sys.argv[1])), sum(kernel.stats.cache_hits.values()))
 """
 
@@ -212,6 +212,22 @@ def test_what_needs_no_pytorch_does_not_wait_for_it(command):
     ran = subprocess.run([sys.executable, "-c", WITHOUT_TORCH, *command], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout
+
+
+FEW_HYPOTHESES = """
+import sys
+from dtglib.cli.main import main
+main(["surprisal", "There is a difference."])
+assert "torch" in sys.modules and not {"numba", "pandas"} & sys.modules.keys()
+"""
+
+
+def test_the_surprisals_of_a_sentence_need_no_compiled_kernels(empty):
+    """The first command after an installation answers as soon as any other."""
+    ran = subprocess.run([sys.executable, "-c", FEW_HYPOTHESES], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert "difference" in ran.stdout
+    assert not [path for path in empty.rglob("*") if path.is_file()]
 
 
 # ---- minilang

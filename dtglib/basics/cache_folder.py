@@ -1,13 +1,14 @@
 """The user's cache of what depends on nothing but the package: compiled kernels, and minilang's sentences.
 
     ~/.cache/dtglib/                                        ($XDG_CACHE_HOME/dtglib/ if that variable is set)
-        dtglib.decode.trie/3f9a1c07b2d4e658/                kernels of this module, by numba (jit.py)
+        dtglib.decode.trie/3f9a1c07b2d4e658/                kernels of this module, by numba (numba_cache.py)
         dtglib.data.minilang.corpus/8e21f00a6c5d9b34/       sentences, such as train-0-1024
 
 Each module has a folder. Inside, folders are named by a hash of the module, of the modules that it imports, and of the
 versions of Python and numba, so nothing in them is ever out of date. Those of the least recently used versions are
-removed. The cache may be deleted at any time. Without it, each command would compile for 10 seconds, and each process
-of a reproduction would draw 20,000 sentences of minilang, which takes 30 seconds.
+removed. The cache may be deleted at any time. Without it, each command that does more than a sentence or two would
+compile for 20 seconds, and each process of a reproduction would draw 20,000 sentences of minilang, which takes 30
+seconds.
 """
 
 import contextlib

@@ -94,7 +94,7 @@ def hashes_behind(module: str) -> dict[str, str]:
     """The hashes of the modules that decide the compiled kernels or the sentences of a module, by their names."""
     # No kernel takes anything from a room above `decode`.
     behind = modules_behind(module.replace(".", "/"), "decode")
-    return {name: RUNNING[name] for name in (*behind, "dtglib/basics/jit")}
+    return {name: RUNNING[name] for name in (*behind, "dtglib/basics/jit", "dtglib/basics/numba_cache")}
 
 
 def code_behind_source(source: str, room: str) -> str:

@@ -1,48 +1,93 @@
-"""numba's `njit` with its cache on disk: one compilation per version of the package.
+"""Kernels: functions that run as they are while there is little to do, and compiled by numba from then on.
 
     @njit
     def _dependents(tree, leftmost, rightmost): ...
 
-numba does not notice when a function or a constant of another module has changed. So the cache of a module is in a
-folder that is named by a hash of the module and of those that it imports (cache_folder.py). And two processes that
-compile one function for different types at the same time may each write their code under the same name. So only one
-process at a time writes.
+A kernel is a function of numbers, of arrays, and of tuples of these. Where all of them are integers, Python computes
+the same numbers as compiled code, some hundred times as slowly. For a single sentence that takes a fraction of a
+second; to import numba takes longer, and to compile the kernels of a search takes 20 seconds. So numba is imported when
+a call gets many integers, or some that are not, or when the calls so far have taken SECONDS. A kernel whose arguments
+are integers must not compute with other numbers inside.
 
-The cache cannot hold a function that takes functions as arguments. So a kernel names the functions that it calls, and
-selects a transition system by a number (see transitions/rules.py).
+The cache of compiled kernels (numba_cache.py) cannot hold a function that takes functions as arguments. So a kernel
+names the functions that it calls, and selects a transition system by a number (see transitions/rules.py).
 """
 
-import contextlib
-import fcntl
+import functools
 import inspect
+import math
+import sys
+import threading
+import time
+from types import FunctionType
 from typing import Any
 
-import numba
-from numba.core.caching import FunctionCache
+import numpy as np
 
-from dtglib.basics.cache_folder import cache_folder, is_current
-from dtglib.basics.code import packages
+# The hashes that name the folders of the cache must be those of the code that is imported now.
+import dtglib.basics.cache_folder  # noqa: F401
+
+SECONDS = 1.0  # of processor time, in each thread: less than numba takes to load kernels that were compiled before
+INTEGERS = 2**17  # in the arguments of a call: a loop over more of them may take longer
 
 
 def njit(function: Any = None, **options: Any) -> Any:
-    """Compile a function at its first call with arguments of given types, unless the cache has the code."""
+    """Make a kernel of a function; the options are numba's."""
     if function is None:
         return lambda function: njit(function, **options)
-    function = inspect.unwrap(function)  # the tests wrap every function to check its shapes; numba needs the bare one
-    dispatcher: Any = numba.njit(**options)(function)
-    # Only the package's own functions: the hash that names the folder does not cover others.
-    is_ours = function.__module__.partition(".")[0] in packages()
-    if is_ours and (folder := cache_folder(function.__module__)):
-        vars(numba.core.config)["CACHE_DIR"] = str(folder)
-        dispatcher._cache = _OneWriter(function)
-    return dispatcher
+    # The tests wrap every function to check its shapes; numba needs the bare one.
+    return Kernel(inspect.unwrap(function), options)
 
 
-class _OneWriter(FunctionCache):
-    """numba's cache of a function, written by one process at a time."""
+class Kernel:
+    """A function that numba compiles at its first call with arguments of given types, if there is much to do."""
 
-    def save_overload(self, signature, compiled):
-        if is_current(self._py_func.__module__):
-            with contextlib.suppress(OSError), open(f"{self.cache_path}/.lock", "w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                super().save_overload(signature, compiled)
+    def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.function, self.options = function, options
+
+    def __call__(self, *arguments: Any) -> Any:
+        if _plain.runs:
+            return self.function(*arguments)
+        if "numba" in sys.modules or _plain.seconds > SECONDS or _integers(arguments) > INTEGERS:
+            return self.compiled(*arguments)
+        _plain.runs, start = True, time.thread_time()
+        try:
+            return self.function(*arguments)
+        finally:
+            _plain.runs = False
+            _plain.seconds += time.thread_time() - start
+
+    @functools.cached_property
+    def compiled(self) -> Any:
+        """The same function for numba, which compiles it, or finds it in the cache."""
+        from dtglib.basics.numba_cache import dispatcher
+
+        return dispatcher(self.function, self.options)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """The type by which numba knows what other kernels call here."""
+        return self.compiled._numba_type_
+
+    def __reduce__(self) -> str:
+        return self.function.__qualname__  # pickled by its name, as functions are
+
+
+class _Plain(threading.local):
+    """What this thread has done without numba."""
+
+    runs = False  # true within a kernel that runs as it is; those that it calls do so, too
+    seconds = 0.0
+
+
+_plain = _Plain()
+
+
+def _integers(value: Any) -> float:
+    """The number of integers among some arguments; infinite if there is anything else."""
+    if isinstance(value, tuple):
+        return sum(map(_integers, value))
+    if isinstance(value, np.ndarray | np.generic):
+        return value.size if value.dtype.kind in "biu" else math.inf
+    return 1 if isinstance(value, int) else math.inf

@@ -41,6 +41,15 @@ PARSER_HELP = "a parser's name (`dtglib models`), its folder, or a file of supar
 WITHIN = 12.0  # nats: a search is then several times as fast; what that costs is in benchmarks/records
 
 
+def let_threads_sleep() -> None:
+    """Let PyTorch's threads sleep while they have no work; to be called before PyTorch is imported.
+
+    Otherwise they wait in a loop between two products. In a search, whose products are small, they would only take the
+    processors from each other and from other programs: on a busy machine a sentence took four times as long.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+
 def add_json(sub: argparse._ActionsContainer) -> None:
     """The option for JSON instead of a table."""
     sub.add_argument("--json", action="store_true", help="one JSON object instead of a table")

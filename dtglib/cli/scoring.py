@@ -27,6 +27,7 @@ from dtglib.cli.options import (
     count,
     finite,
     in_a_line,
+    let_threads_sleep,
     model_folder,
     parser_name,
     print_table,
@@ -126,7 +127,8 @@ def _surprisal_options(sub: argparse.ArgumentParser) -> None:
 
 def surprisal(options: argparse.Namespace) -> None:
     """Tell how surprising each word of a sentence, or of a file, is."""
-    from dtglib.evaluate.surprisal import piece_frame, surprisals, word_frame
+    let_threads_sleep()
+    from dtglib.evaluate.surprisal import piece_rows, surprisals, word_rows
     from dtglib.families.base import load_model
     from dtglib.training.distributed import device_at_hand
 
@@ -146,9 +148,15 @@ def surprisal(options: argparse.Namespace) -> None:
         rows = [_as_json(of_sentence, options.unit) for of_sentence in read]
         print(json.dumps({"unit": options.unit, "sentences": rows}, allow_nan=False))
     else:
-        frame = (piece_frame if options.pieces else word_frame)(read, options.unit)
-        # What is not known, as after the death of all hypotheses, is left blank.
-        print_table(frame.round(4).astype(object).where(frame.notna(), "").to_dict("records"))
+        rows = (piece_rows if options.pieces else word_rows)(read, options.unit)
+        print_table([{name: _rounded(value) for name, value in row.items()} for row in rows])
+
+
+def _rounded(value: object) -> object:
+    """A number for a table; what is not known, as after the death of all hypotheses, is left blank."""
+    if not isinstance(value, float):
+        return value
+    return "" if math.isnan(value) else round(value, 4)
 
 
 def _check_picture(options: argparse.Namespace, sentences: int) -> None:
@@ -218,6 +226,7 @@ def _sample_options(sub: argparse.ArgumentParser) -> None:
 
 def sample(options: argparse.Namespace) -> None:
     """Draw sentences with their trees from a model."""
+    let_threads_sleep()
     import torch
 
     from dtglib.decode.sampling import generate

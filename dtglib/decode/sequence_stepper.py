@@ -31,6 +31,9 @@ from dtglib.transitions.batch import choose
 # The largest number of positions that are computed together. On a CPU, the activations of more positions do not stay in
 # the caches. The GPU's number was not measured.
 POSITIONS_AT_ONCE = {"cpu": 512, "cuda": 2**13}
+# The first positions of a search on a CPU use attention without compiled loops, which are slow to load. The choice
+# depends on nothing but the search, because the two forms differ in rounding.
+POSITIONS_UNCOMPILED = 2**14
 
 
 class Hypotheses(NamedTuple):
@@ -174,7 +177,10 @@ class SequenceStepper(ABC):
         (facts,) = sent([looks.facts[:, :longest]], self.device)
         x = model.embed(token[:, None], arc[:, None])  # N 1 d
         self._reach(int(looks.relpos[:, :longest].max()))
-        inputs = LayerInputs(Pooled(seen, relpos, count), self.places, model.u, model.w, self.bias(token, seen, facts))
+        structure = Pooled(seen, relpos, count)
+        if self.device.type == "cpu" and self.positions <= POSITIONS_UNCOMPILED:
+            structure = structure.shared
+        inputs = LayerInputs(structure, self.places, model.u, model.w, self.bias(token, seen, facts))
         slot, states = slot.long(), [x]
         for block, keys, values, r in zip(model.blocks, pool.keys, pool.values, self.tables, strict=True):
             q, k, v = block.heads_of(states[-1])

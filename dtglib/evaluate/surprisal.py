@@ -32,10 +32,9 @@ where `structure` sums over the derivations in which word i follows; the surpris
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from dtglib.basics.errors import require
 from dtglib.data.vocabulary import UNKNOWN, Vocabulary
@@ -43,6 +42,10 @@ from dtglib.decode.beam import DEFAULT_WIDTHS, Widths, in_parts
 from dtglib.decode.stepper import Searchable
 from dtglib.decode.word_by_word import PrefixResult, WordResults, follow, search_beginnings, search_words
 from dtglib.sequences.labelled import heads_of
+
+# Imported by type checkers only, so annotations that name it are not checked in tests.
+if TYPE_CHECKING:
+    import pandas as pd
 
 UNITS = {"nats": 1.0, "bits": 1 / math.log(2)}
 END_OF_SENTENCE = "<END>"  # the name of the end of a sentence in tables
@@ -205,11 +208,12 @@ def moments(model: Searchable, words: Sequence[str], widths: Widths = DEFAULT_WI
 
 # --- tables ------------------------------------------------------------------------------------------------------
 
-WORD_COLUMNS = ["known", "surprisal", "of prefixes", "structure", "entropy", "hypotheses", "tree entropy"]
+PLACE = ("sentence", "word", "text")  # of a row: sentences and words are counted from 1
+WORD_COLUMNS = ("known", "surprisal", "of prefixes", "structure", "entropy", "hypotheses", "tree entropy")
 
 
-def word_frame(sentences: Iterable[Surprisal], unit: str = "nats") -> pd.DataFrame:
-    """A row for each word and each end; sentences and words are counted from 1.
+def word_rows(sentences: Iterable[Surprisal], unit: str = "nats") -> list[dict[str, Any]]:
+    """A row for each word and each end, with its place and WORD_COLUMNS; the unit names the column of surprisals.
 
     nats, bits       the surprisal
     of prefixes      the same as a difference of prefixes, without the end of the word
@@ -221,27 +225,33 @@ def word_frame(sentences: Iterable[Surprisal], unit: str = "nats") -> pd.DataFra
     rows = []
     for number, read in enumerate(sentences, start=1):
         texts, known = [*read.words, END_OF_SENTENCE], [*read.known, True]
-        of_words, of_prefixes = [*read.of_words, read.end], [*read.of_prefixes, read.of_end]
-        others = read.structure, read.entropy, read.hypotheses, read.entropy_of_trees
-        columns = zip(texts, known, of_words, of_prefixes, *others, strict=True)
+        of_words, of_prefixes = [*read.of_words.tolist(), read.end], [*read.of_prefixes.tolist(), read.of_end]
+        others = (read.structure, read.entropy, read.hypotheses, read.entropy_of_trees)
+        columns = zip(texts, known, of_words, of_prefixes, *(each.tolist() for each in others), strict=True)
         rows += [(number, place, *column) for place, column in enumerate(columns, start=1)]
-    return _frame(rows, WORD_COLUMNS, unit)
+    return _in_unit(rows, WORD_COLUMNS, unit)
 
 
-def piece_frame(sentences: Iterable[Surprisal], unit: str = "nats") -> pd.DataFrame:
+def piece_rows(sentences: Iterable[Surprisal], unit: str = "nats") -> list[dict[str, Any]]:
     """A row for each piece and each end, given the pieces before, with the number of the word that it belongs to."""
     rows = []
     for number, read in enumerate(sentences, start=1):
-        word_of = np.searchsorted(read.starts, np.arange(len(read.pieces)), side="right")
-        rows += zip([number] * len(word_of), word_of, read.pieces, read.of_pieces, strict=True)
+        word_of = np.searchsorted(read.starts, np.arange(len(read.pieces)), side="right").tolist()
+        rows += zip([number] * len(word_of), word_of, read.pieces, read.of_pieces.tolist(), strict=True)
         rows.append((number, len(read.words) + 1, END_OF_SENTENCE, read.of_end))
-    return _frame(rows, ["surprisal"], unit)
+    return _in_unit(rows, ("surprisal",), unit)
 
 
-def _frame(rows: list[tuple], columns: list[str], unit: str) -> pd.DataFrame:
-    """A table of words or pieces, in a unit that names the column of surprisals."""
+def _in_unit(rows: list[tuple], columns: tuple[str, ...], unit: str) -> list[dict[str, Any]]:
+    """Rows by the names of their columns, in a unit."""
     require(unit in UNITS, f"surprisal is measured in {' or '.join(UNITS)}, not {unit!r}")
-    frame = pd.DataFrame(rows, columns=["sentence", "word", "text", *columns])
-    scaled = [column for column in columns if column not in ("known", "hypotheses")]
-    frame[scaled] *= UNITS[unit]
-    return frame.rename(columns={"surprisal": unit})
+    names = [*PLACE, *(unit if name == "surprisal" else name for name in columns)]
+    named = (zip(names, row, strict=True) for row in rows)
+    return [{name: x * UNITS[unit] if isinstance(x, float) else x for name, x in row} for row in named]
+
+
+def word_frame(sentences: Iterable[Surprisal], unit: str = "nats") -> "pd.DataFrame":
+    """The rows of words as a table."""
+    import pandas as pd  # here: it takes as long as a short search, and `dtglib surprisal` does without it
+
+    return pd.DataFrame(word_rows(sentences, unit))
