@@ -1,15 +1,17 @@
 """Files appear whole or not at all."""
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from dtglib.basics.errors import UserError
-from dtglib.basics.files import repository, sha256, write_atomically
+from dtglib.basics.files import only_one_process, repository, sha256, write_atomically
 
 
 def test_a_file_takes_its_name_when_it_is_complete(tmp_path):
@@ -69,6 +71,17 @@ def test_a_file_where_a_folder_is_needed_is_named(tmp_path):
         write_atomically(within) as file,
     ):
         file.write("")
+
+
+def take(lock: Path) -> None:
+    with open(lock) as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_a_folder_is_locked_until_the_block_ends(tmp_path):
+    with only_one_process(tmp_path, "writes there"), pytest.raises(BlockingIOError):
+        take(tmp_path / ".lock")
+    take(tmp_path / ".lock")
 
 
 def test_the_checksum_is_the_usual_one(tmp_path):

@@ -456,6 +456,13 @@ def test_a_loaded_parser_is_saved_with_the_same_bits(tmp_path):
     assert all_bits(first) == all_bits(tmp_path / "second")
 
 
+def test_a_parsers_entries_may_come_in_any_order(tmp_path):
+    folder = saved(tmp_path)
+    entries = json.loads((folder / ENTRIES_FILE).read_text("utf-8"))
+    (folder / ENTRIES_FILE).write_text(json.dumps(dict(reversed(entries.items()))), "utf-8")
+    assert load_parser(folder).entries == entries
+
+
 def edited(path: Path, old: str, new: str) -> None:
     text = path.read_text()
     assert old in text
