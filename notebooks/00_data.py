@@ -151,8 +151,8 @@ print(f"at size {size} the models use", Vocabulary.configured(settings.vocabular
 pieces_per_word = {}
 for name, treebank in at_hand.items():
     some = [sentence.words for sentence in treebank.sentences[:2000]]
-    counts = Vocabulary.train(some, pieces=700).pieces_per_word(some)
-    pieces_per_word[name] = round(sum(n * words for n, words in counts.items()) / counts.total(), 2)
+    learnt = Vocabulary.train(some, pieces=700)
+    pieces_per_word[name] = round(sum(len(learnt.encode(words).ids) for words in some) / sum(map(len, some)), 2)
 picture, axes = plot.single(7, 3)
 axes.bar_label(axes.barh(list(pieces_per_word), list(pieces_per_word.values())), padding=3)
 axes.set(xlabel="pieces per word; 700 pieces learnt from the first 2,000 sentences")

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from dtglib.training.prefetch import MOST_WAITING, ahead, in_a_thread
+from dtglib.training.prefetch import MOST_WAITING, ahead
+
+GPU = torch.device("cuda")  # nothing is computed on it
 
 
 def noted(made: list[int], count: int = 10) -> Iterator[int]:
@@ -18,7 +20,7 @@ def noted(made: list[int], count: int = 10) -> Iterator[int]:
 
 @pytest.mark.parametrize("count", [0, 1, MOST_WAITING, MOST_WAITING + 1, 10])
 def test_all_items_come_in_their_order(count):
-    assert list(in_a_thread(range(count))) == list(range(count))
+    assert list(ahead(range(count), GPU)) == list(range(count))
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
@@ -30,13 +32,13 @@ def test_a_gpu_is_what_they_are_made_ahead_for(device):
 
 
 def test_they_are_made_in_one_other_thread():
-    (thread,) = {*in_a_thread(threading.get_ident() for _ in range(10))}
+    (thread,) = {*ahead((threading.get_ident() for _ in range(10)), GPU)}
     assert thread != threading.get_ident()
 
 
 def test_no_more_are_made_than_may_wait():
     made = []
-    items = in_a_thread(noted(made))
+    items = ahead(noted(made), GPU)
     for number in items:
         deadline = time.monotonic() + 10
         while len(made) < min(number + 1 + MOST_WAITING, 10) and time.monotonic() < deadline:
@@ -47,12 +49,12 @@ def test_no_more_are_made_than_may_wait():
 
 def test_none_is_made_before_one_is_asked_for():
     made = []
-    in_a_thread(noted(made))
+    ahead(noted(made), GPU)
     assert made == []
 
 
 def test_an_error_comes_up_where_its_item_would_have_come():
-    items, found = in_a_thread(1 / number for number in (1, 2, 0, 4)), []
+    items, found = ahead((1 / number for number in (1, 2, 0, 4)), GPU), []
     with pytest.raises(ZeroDivisionError):
         for item in items:
             found.append(item)
@@ -61,7 +63,7 @@ def test_an_error_comes_up_where_its_item_would_have_come():
 
 def test_who_stops_asking_leaves_no_thread_behind():
     before, made = threading.active_count(), []
-    items = in_a_thread(noted(made, 1000))
+    items = ahead(noted(made, 1000), GPU)
     assert next(items) == 0
     items.close()
     assert threading.active_count() == before

@@ -135,8 +135,8 @@ def test_txl_tokens_may_go_on_anyhow_once_it_has_begun(kind, output):
 
 def test_the_sentences_have_words_of_several_pieces_and_long_arcs():
     """Without them the tests above would show little."""
-    counts = vocabulary("pieces").pieces_per_word(words for words, _ in trees())
-    assert sum(count for pieces, count in counts.items() if pieces > 1) > 20
+    spans = [span for words, _ in trees() for span in vocabulary("pieces").encode(words).spans]
+    assert sum(stop - start > 1 for start, stop in spans) > 20
     arcs = [action.reach for _, heads in trees() for action in oracle(SYSTEMS["arc-swift"], heads)]
     assert max(arcs) > 2
 

@@ -164,12 +164,6 @@ def test_a_continuation_with_no_word_to_continue_is_an_error(pieces):
         pieces.decode([int(np.flatnonzero(pieces.continues_word)[0])])
 
 
-def test_pieces_per_word_are_counted(pieces, words):
-    assert words.pieces_per_word(SENTENCES) == {1: sum(map(len, SENTENCES))}
-    counts = pieces.pieces_per_word([["There", "☃"]])
-    assert counts == {len(pieces.encode(["There"]).ids): 1, 4: 1}
-
-
 @pytest.mark.parametrize(("dangerous", "harmless"), [("<unk>", "<ank>"), ("<0x41>x", "<0x4l>x"), ("POPx", "PUPx")])
 def test_words_that_look_like_reserved_entries_are_trained_on_like_others(dangerous, harmless):
     """SentencePiece cuts its training text in two wherever the name of a control piece occurs, so we define none."""
@@ -339,9 +333,3 @@ def test_a_vocabulary_of_another_make_is_refused(words, tmp_path, key, value):
     (tmp_path / "vocabulary.json").write_text(json.dumps(about | {key: value}), encoding="utf-8")
     with pytest.raises(UserError, match=r"vocabulary.json: its reserved ids are not those of this version"):
         Vocabulary.load(tmp_path)
-
-
-def test_a_vocabulary_without_capitals_is_lower_cased_whatever_its_bytes_and_symbols():
-    for make in (Vocabulary.of_words, lambda sentences: Vocabulary.train(sentences, 267)):
-        assert make(20 * [["a", "dog", "barks", "."]]).is_lower_cased
-        assert not make(20 * [["A", "dog", "barks", "."]]).is_lower_cased

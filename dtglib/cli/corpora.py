@@ -63,13 +63,9 @@ def _data_options(sub: argparse.ArgumentParser) -> None:
 
 def data(options: argparse.Namespace) -> int:
     """Fetch UD English, BLiMP, the SG suites and reading times into $DTG_DATA, and check them."""
-    from dtglib.data.corpora import readers_of_papers
     from dtglib.data.downloads import COLLECTIONS, FAILED, fetch, summary
 
-    names = options.collections or COLLECTIONS
-    brought = {name: get for readers in readers_of_papers() for name, get in readers.fetches.items() if name in names}
-    results = fetch([name for name in names if name not in brought])
-    results += [result for get in brought.values() for result in get()]
+    results = fetch(options.collections or COLLECTIONS)
     print(summary(results))
     return 1 if any(result.outcome == FAILED for result in results) else 0
 

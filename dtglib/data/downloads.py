@@ -10,7 +10,6 @@ A file that somebody put in by hand in its official form is converted and checke
 """
 
 import http.client
-import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -21,15 +20,14 @@ from urllib.request import Request, urlopen
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import only_one_process, write_atomically
 from dtglib.basics.progress import progress
+from dtglib.data.corpora import readers_of_papers
 from dtglib.data.registry import BASE_URL, RECIPES, REGISTRY, DataFile, data_folder, digest, is_right, read_registry
 
 # The collections that are fetched by default. The pairs of `sts` are fetched by name only: some of them come with a
 # licence of Microsoft Research that users must agree to. So is `nltk`: the Brown corpus is not for commercial purposes.
 COLLECTIONS = ("ud-english", "blimp", "sg", "reading")
 
-# Seconds between attempts when a connection breaks off, and seconds until a silent server counts as unreachable.
-PAUSES = (1, 2, 4)
-TIMEOUT = 20
+TIMEOUT = 20  # seconds until a silent server counts as unreachable
 
 THERE, BY_HAND, FETCHED, FAILED = "already there", "put in by hand", "fetched", "failed"
 
@@ -38,12 +36,8 @@ class FileProblem(UserError):
     """This file cannot be fetched, but other files may be."""
 
 
-class BrokenOff(FileProblem):
-    """The server answered, but the transfer failed: worth another attempt."""
-
-
 class NoConnection(UserError):
-    """The server was not reached at all: worth another attempt, but not for each further file."""
+    """The server was not reached at all, so no other file can be fetched either."""
 
 
 class Result(NamedTuple):
@@ -57,7 +51,7 @@ class Result(NamedTuple):
 # --- one file ----------------------------------------------------------------------------------------------------
 
 
-def obtain(entry: DataFile, folder: Path, pauses: Sequence[int | float], timeout: int | float) -> str:
+def obtain(entry: DataFile, folder: Path, timeout: int | float) -> str:
     """Make sure that the file is in its place below `folder`; return the outcome."""
     target = folder / entry.path
     if is_right(entry, target):
@@ -69,7 +63,7 @@ def obtain(entry: DataFile, folder: Path, pauses: Sequence[int | float], timeout
             put_in_place(entry, target, target.read_bytes(), "delete it and run the same command again")
             return BY_HAND
         try:
-            official = download(entry.url, pauses, timeout)
+            official = download(entry.url, timeout)
         except (FileProblem, NoConnection) as problem:
             raise type(problem)(f"{problem}; or {by_hand(entry, target)}") from problem
         put_in_place(entry, target, official, f"run the same command again, or {by_hand(entry, target)}")
@@ -100,25 +94,15 @@ def by_hand(entry: DataFile, target: Path) -> str:
 # --- the connection ----------------------------------------------------------------------------------------------
 
 
-def download(url: str, pauses: Sequence[int | float], timeout: int | float) -> bytes:
-    """The bytes of a file; there is a further attempt after each pause."""
-    for pause in pauses:
-        try:
-            return receive(url, timeout)
-        except (BrokenOff, NoConnection):
-            time.sleep(pause)
-    return receive(url, timeout)
-
-
-def receive(url: str, timeout: int | float) -> bytes:
-    """The bytes of a file, by one attempt."""
+def download(url: str, timeout: int | float) -> bytes:
+    """The bytes of a file."""
     request = Request(url, headers={"User-Agent": "dtglib", "Accept-Encoding": "identity"})
     try:
         with urlopen(request, timeout=timeout) as reply:
             return reply.read()
     except HTTPError as error:
         if error.code in (408, 429) or error.code >= 500:
-            raise BrokenOff(f"{url}: the server is busy ({error.code} {error.reason}); try again later") from error
+            raise FileProblem(f"{url}: the server is busy ({error.code} {error.reason}); try again later") from error
         raise FileProblem(f"{url}: the server has no such file ({error.code} {error.reason})") from error
     except URLError as error:
         raise NoConnection(
@@ -127,7 +111,7 @@ def receive(url: str, timeout: int | float) -> bytes:
         ) from error
     except (OSError, http.client.HTTPException) as error:
         reason = str(error) or type(error).__name__
-        raise BrokenOff(f"{url}: the connection broke off ({reason}); run the same command again") from error
+        raise FileProblem(f"{url}: the connection broke off ({reason}); run the same command again") from error
 
 
 # --- all files ---------------------------------------------------------------------------------------------------
@@ -138,25 +122,26 @@ def fetch(
     folder: str | Path | None = None,
     registry: Path = REGISTRY,
     base_url: str = BASE_URL,
-    pauses: Sequence[int | float] = PAUSES,
     timeout: int | float = TIMEOUT,
 ) -> list[Result]:
     """Download the named collections into `folder` (by default, the data folder). Right files are kept.
 
     A file that cannot be fetched does not stop the others: its Result has the outcome FAILED. A problem that would
-    stop every file (no network, a full disk, no permission) is a UserError.
+    stop every file (no network, a full disk, no permission) is a UserError. A paper's own collections are fetched last,
+    in its own way.
     """
     folder = Path(folder or data_folder())
     known = read_registry(registry, base_url)
-    if unknown := [name for name in names if name not in known]:
-        raise UserError(f"unknown collection {unknown[0]!r}; known are {', '.join(known)}")
-    results = []
-    for entry in progress([entry for name in names for entry in known[name]], f"data in {folder}", "file"):
+    of_papers = {name: get for readers in readers_of_papers() for name, get in readers.fetches.items()}
+    if unknown := [name for name in names if name not in known and name not in of_papers]:
+        raise UserError(f"unknown collection {unknown[0]!r}; known are {', '.join([*known, *of_papers])}")
+    results, entries = [], [entry for name in names for entry in known.get(name, ())]
+    for entry in progress(entries, f"data in {folder}", "file") if entries else ():
         try:
-            results.append(Result(entry, obtain(entry, folder, pauses, timeout)))
+            results.append(Result(entry, obtain(entry, folder, timeout)))
         except FileProblem as problem:
             results.append(Result(entry, FAILED, str(problem)))
-    return results
+    return results + [result for name in names if name in of_papers for result in of_papers[name]()]
 
 
 def summary(results: Iterable[Result]) -> str:

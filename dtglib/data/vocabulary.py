@@ -29,9 +29,9 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
@@ -68,17 +68,6 @@ class VocabularyConfig:
 class Encoded(NamedTuple):
     ids: tuple[int, ...]
     spans: tuple[tuple[int, int], ...]  # word i is ids[start:stop]
-
-
-class _IdsOfWords(dict):
-    """A cache from a word to its ids: words repeat, and SentencePiece is slow compared with a dictionary."""
-
-    def __init__(self, find):
-        self.find = find
-
-    def __missing__(self, word: str) -> tuple[int, ...]:
-        ids = self[word] = self.find(word)
-        return ids
 
 
 @dataclass(frozen=True, repr=False)
@@ -179,7 +168,7 @@ class Vocabulary:
         spans = []
         for word in words:
             start = len(ids)
-            ids += self._ids_of[word]
+            ids += self._ids_of(word)
             spans.append((start, len(ids)))
         return Encoded(tuple(ids), tuple(spans))
 
@@ -196,13 +185,10 @@ class Vocabulary:
         # Ids from a model may end in the middle of a character's bytes.
         return [word.decode(errors="replace") for word in words]
 
-    def pieces_per_word(self, sentences: Iterable[Sequence[str]]) -> Counter[int]:
-        """The number of words that are cut into 1, 2, 3, ... pieces."""
-        return Counter(len(self._ids_of[word]) for words in sentences for word in words)
-
     @cached_property
-    def _ids_of(self) -> _IdsOfWords:
-        return _IdsOfWords(self._find_pieces if self.model else self._find_word)
+    def _ids_of(self) -> Callable[[str], tuple[int, ...]]:
+        """The ids of a word; cached, because words repeat, and SentencePiece is slow compared with a dictionary."""
+        return cache(self._find_pieces if self.model else self._find_word)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -232,12 +218,6 @@ class Vocabulary:
             first = len(self.reserved)
             spelling[first : first + 256] = [bytes([byte]) for byte in range(256)]
         return spelling
-
-    @property
-    def is_lower_cased(self) -> bool:
-        """True if no entry has a capital letter, because all training words were in lower case."""
-        size_of_bytes = 256 if self.model else 0
-        return all(entry == entry.lower() for entry in self.entries[len(self.reserved) + size_of_bytes :])
 
     @property
     def _content(self) -> bytes:

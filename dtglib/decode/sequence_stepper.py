@@ -4,11 +4,11 @@ The keys and values of a position are written into a slot of a pool, and stay th
 A row of a state holds slot numbers (stack_rows.py). So forking a derivation copies integers only, and a row grows with
 the number of visible positions, not with the sentence.
 
-A stepper of a kind of sequence adds the rules of its symbols, as abstract methods: stack_stepper.py does for
-transitions.
+A stepper of a kind of sequence adds the rules of its symbols, as abstract methods (some are those of `Stepper`):
+stack_stepper.py does for transitions.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import ROOT
 from dtglib.decode.freed_memory import keep_freed_memory
 from dtglib.decode.stack_rows import Cache, Looks, first_cache, joined, mark, with_room
+from dtglib.decode.stepper import Stepper
 from dtglib.network.attention import NEAREST, sinusoids
 from dtglib.network.output import Legal
 from dtglib.network.prepared import some_of
@@ -48,8 +49,8 @@ class Hypotheses(NamedTuple):
         return len(self.begun)
 
 
-class SequenceStepper(ABC):
-    """A sequence model for one search; see decode/stepper.py. Rows that neither go on nor wait are forgotten."""
+class SequenceStepper(Stepper):
+    """A sequence model for one search. Rows that neither go on nor wait are forgotten."""
 
     silent: np.ndarray
     in_words = False
@@ -74,10 +75,6 @@ class SequenceStepper(ABC):
         """The symbols that may come next, as bits for their classes."""
 
     @abstractmethod
-    def leads_on(self, hypotheses: Hypotheses, to_end: np.ndarray) -> np.ndarray:
-        """See decode/stepper.py."""
-
-    @abstractmethod
     def copies(self, symbols: np.ndarray) -> np.ndarray:
         """The number of positions of each symbol; after a symbol without any, a row keeps its vector."""
 
@@ -87,18 +84,6 @@ class SequenceStepper(ABC):
 
         `first` has the number of the first new position of every row.
         """
-
-    @abstractmethod
-    def tree(self, hypotheses: Hypotheses, row: int) -> np.ndarray:
-        """See decode/stepper.py."""
-
-    @abstractmethod
-    def visible(self, hypotheses: Hypotheses, row: int) -> np.ndarray:
-        """See decode/stepper.py."""
-
-    @abstractmethod
-    def most_silent(self, words: int) -> int:
-        """See decode/stepper.py."""
 
     # ---- Shared by all
 

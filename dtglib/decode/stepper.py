@@ -10,6 +10,7 @@ of the vocabulary: some start a word, some continue one, one is the end, and the
 (arcs, for example), or, if `in_words`, between any two pieces. At most `most_silent` of them follow one another.
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -42,6 +43,7 @@ class Stepper(Protocol):
     ) -> tuple[Float[torch.Tensor, "rows A"], Float[torch.Tensor, "rows 3"]]:
         """The log-probabilities of some entries, and of KINDS: any piece that continues the word, any word, the end."""
 
+    @abstractmethod
     def leads_on(self, state: Any, to_end: np.ndarray) -> np.ndarray:
         """True where a silent symbol can lead to another word, or, where `to_end`, to the end without another word.
 
@@ -57,12 +59,15 @@ class Stepper(Protocol):
     def join(self, states: Sequence[Any]) -> Any:
         """The rows of several states as one state."""
 
+    @abstractmethod
     def tree(self, state: Any, row: int) -> np.ndarray:
         """The partial tree of a row in integers, such as heads, with OPEN where a head is missing."""
 
+    @abstractmethod
     def visible(self, state: Any, row: int) -> np.ndarray:
         """The words, counted from 1, that the next symbol of a row is predicted from."""
 
+    @abstractmethod
     def most_silent(self, words: int) -> int:
         """The largest number of consecutive silent symbols after `words` words, or in the word after them."""
 

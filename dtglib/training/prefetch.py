@@ -24,11 +24,9 @@ NO_MORE = object()
 
 def ahead(items: Iterable[Item], device: torch.device) -> Generator[Item, None, None]:
     """The items in their order, prefetched if the device is a GPU; an error is raised in the place of its item."""
-    yield from in_a_thread(items) if device.type == "cuda" else items
-
-
-def in_a_thread(items: Iterable[Item]) -> Iterator[Item]:
-    """The items in their order, prefetched on any device."""
+    if device.type != "cuda":
+        yield from items
+        return
     source = iter(items)
     waiting: deque[Future] = deque()
     thread = ThreadPoolExecutor(1)

@@ -78,7 +78,7 @@ def _of_challenges(settings: Settings, folder: Path) -> dict[str, list[Row]]:
     name, share, beam = settings.corpus.corpus, settings.evaluation.items, beam_of(settings)
     text, *languages = pair_of(name)
     is_german, vocabulary = languages == ["de", "en"], Vocabulary.load(folder)
-    case = str.lower if vocabulary.is_lower_cased else str
+    case = str.lower if is_lower_cased(vocabulary) else str
     scores = {"object first": turned_round(folder, beam, share, case)} if is_german else {}
     if text != "minilang":
         most = settings.evaluation.scored_sentences
@@ -90,11 +90,17 @@ def _of_challenges(settings: Settings, folder: Path) -> dict[str, list[Row]]:
     return scores | {"challenge set": challenged(folder, beam, share), "by distance": distances}
 
 
+def is_lower_cased(vocabulary: Vocabulary) -> bool:
+    """True if no entry has a capital letter, because all training words were in lower case."""
+    size_of_bytes = 256 if vocabulary.model else 0
+    return all(entry == entry.lower() for entry in vocabulary.entries[len(vocabulary.reserved) + size_of_bytes :])
+
+
 def public_for(corpus: str, vocabulary: Vocabulary) -> dict[str, ChallengeSet]:
     """The public sets in the languages of a corpus, in lower case if its vocabulary is."""
     _, *languages = pair_of(corpus)
     sets = public_sets(*languages) if set(languages) == {"de", "en"} else {}
-    if not vocabulary.is_lower_cased:
+    if not is_lower_cased(vocabulary):
         return sets
     return {name: one._replace(items=lowered(one.items)) for name, one in sets.items()}
 
