@@ -1,6 +1,5 @@
 """The command line: tables and JSON on standard output, one line for a mistake, status 2."""
 
-import csv
 import json
 import os
 import re
@@ -59,30 +58,17 @@ def test_corpora_lists_the_embedded_one(capsys):
     assert names[:3] == ["minilang", "ud-english", "bllip"]
 
 
-def test_minilang_writes_files_that_the_other_commands_read(tmp_path, capsys):
-    assert main(["minilang", "--out", str(tmp_path), "--sentences", "40", "--seed", "3"]) == 0
-    assert main(["stats", str(tmp_path), "--json"]) == 0
-    printed = capsys.readouterr().out
-    stats = json.loads(printed[printed.index('{\n  "stats"') :])["stats"]
-    assert [(part["split"], part["sentences"]) for part in stats] == [("train", 40), ("dev", 2), ("test", 2)]
-    assert len((tmp_path / "minilang-train.brackets").read_text().splitlines()) == 40
-    assert all(json.loads(line) for path in (tmp_path / "pairs").iterdir() for line in path.read_text().splitlines())
-    with open(tmp_path / "suites" / "circuits.csv") as file:
-        rows = list(csv.DictReader(file))
-    assert {f"{row['suite']}.json" for row in rows} == {p.name for p in (tmp_path / "suites").glob("*.json")}
-    assert not list(tmp_path.rglob("*.part"))
-
-
-def test_a_folder_that_cannot_be_written_is_one_line(tmp_path, capsys):
+def test_a_file_that_cannot_be_written_is_one_line(tmp_path, capsys):
     (tmp_path / "file").write_text("")
-    assert main(["minilang", "--out", str(tmp_path / "file"), "--sentences", "5"]) == 2
+    tree = ["--system", "arc-standard", "--words", "There is", "--heads", "2 0"]
+    assert main(["structure", *tree, "--svg", str(tmp_path / "file" / "mask.svg")]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 @pytest.mark.parametrize("count", ["0", "-3", "many"])
-def test_a_wrong_number_of_sentences_is_refused(count, tmp_path, capsys):
+def test_a_wrong_number_of_sentences_is_refused(count, capsys):
     with pytest.raises(SystemExit) as stop:
-        main(["minilang", "--out", str(tmp_path), "--sentences", count])
+        main(["sample", "-n", count])
     assert stop.value.code == 2
     assert "is not a number from 1 to" in capsys.readouterr().err
 

@@ -1,17 +1,15 @@
-"""Commands about data: corpora, stats, minilang, data.
+"""Commands about data: corpora, stats, data.
 
 dtglib corpora                                  the corpora that have a name
 dtglib stats minilang UD_English-EWT mine.conllu
-dtglib minilang --out DIR                       write the embedded corpus out as files
 dtglib data                                     fetch the public data
 """
 
 import argparse
 import json
 from dataclasses import asdict
-from pathlib import Path
 
-from dtglib.cli.options import Command, add_json, count, print_table
+from dtglib.cli.options import Command, add_json, print_table
 
 
 def corpora(options: argparse.Namespace) -> None:
@@ -42,20 +40,6 @@ def stats(options: argparse.Namespace) -> None:
     print_table([{"corpus": name, "split": split, **row_of(stats)} for name, split, stats in found])
 
 
-def _minilang_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--out", required=True, type=Path, metavar="DIR", help="the folder to write into")
-    sub.add_argument("--sentences", type=count, metavar="N", help="of train (default: 20000); the rest in proportion")
-    sub.add_argument("--seed", type=int, default=0, metavar="N", help="another seed, other sentences (default: 0)")
-
-
-def minilang(options: argparse.Namespace) -> None:
-    """Write the embedded corpus: treebank, brackets, minimal pairs and suites."""
-    from dtglib.data.minilang import write
-
-    for path, what in write(options.out, options.sentences, options.seed):
-        print(f"{path}  {what}")
-
-
 def _data_options(sub: argparse.ArgumentParser) -> None:
     names = "ud-english, blimp, sg, reading (default: these), nltk, or one that a paper brings"
     sub.add_argument("collections", nargs="*", metavar="NAME", help=names)
@@ -73,6 +57,5 @@ def data(options: argparse.Namespace) -> int:
 COMMANDS = [
     Command("corpora", add_json, corpora),
     Command("stats", _stats_options, stats),
-    Command("minilang", _minilang_options, minilang),
     Command("data", _data_options, data),
 ]

@@ -10,7 +10,6 @@ suites in SyntaxGym's.
 """
 
 from dtglib.data.minilang.corpus import SPLITS, split
-from dtglib.data.minilang.export import write
 from dtglib.data.minilang.templates import minimal_pairs, suites
 
 __all__ = [
@@ -18,5 +17,4 @@ __all__ = [
     "minimal_pairs",
     "split",
     "suites",
-    "write",
 ]

@@ -29,7 +29,7 @@ from dtgpapers.translation import challenges
 from dtgpapers.translation.challenge_files import lowered, public_sets
 from dtgpapers.translation.config import TranslationConfig
 from dtgpapers.translation.german.challenge import challenge_sets
-from dtgpapers.translation.measured import own_of, public_for, references_of, translation_of
+from dtgpapers.translation.measured import is_lower_cased, own_of, public_for, references_of, translation_of
 from dtgpapers.translation.systems import SYSTEMS
 from dtgpapers.translation.tables import (
     ORDERS,
@@ -317,3 +317,9 @@ def test_no_other_release_is_meant_by_it():
 def test_what_cannot_be_translated_is_said_in_a_line(repository, capsys):
     assert main(["translate", "--model", "nothing-there", "Der Hund schläft ."]) == 2
     assert_one_line(capsys, "nothing-there: holds no model")
+
+
+def test_a_vocabulary_without_capitals_is_lower_cased_whatever_its_bytes_and_symbols():
+    for make in (Vocabulary.of_words, lambda sentences: Vocabulary.train(sentences, 267)):
+        assert is_lower_cased(make(20 * [["a", "dog", "barks", "."]]))
+        assert not is_lower_cased(make(20 * [["A", "dog", "barks", "."]]))
