@@ -41,8 +41,8 @@ from dtglib.pictures import plot
 from dtglib.runs.settings import read_size
 from dtglib.sequences.batches import pad
 from dtglib.sequences.compile import compile_trees
-from dtglib.sequences.describe import as_rows, show, show_in_a_row
-from dtglib.sequences.readings import causal
+from dtglib.sequences.describe import as_rows, described, show
+from dtglib.sequences.readings import causal, transitions
 from dtglib.sequences.structure import Vectors, dense, vectors_of
 from dtglib.transitions import SYSTEMS, Kind
 
@@ -153,7 +153,10 @@ plot.draw_mask(hybrid, "There is a difference, in arc-hybrid")
 # hidden, and an arc is only one more symbol: what it joins, the model has to find out.
 
 # %%
-plot.draw_mask(show_in_a_row("arc-standard", words, heads), "There is a difference, under a causal mask")
+vocabulary = Vocabulary.of_words([words])
+in_a_row = transitions(SYSTEMS["arc-standard"], vocabulary, [(words, heads)]).sentence(0)
+names = [entry.removeprefix("▁") for entry in vocabulary.entries]
+plot.draw_mask(described(standard.actions, in_a_row, names), "There is a difference, under a causal mask")
 
 # %% [markdown]
 # ## Any other sentence

@@ -266,7 +266,7 @@ class Talking(Bigrams):
 
     asked = 0
 
-    def told(self, held_out: Letters) -> dict[str, object]:
+    def own_metrics(self, held_out: Letters) -> dict[str, object]:
         self.asked += 1
         return {"asked": self.asked, "is training": self.training, "sentences": len(held_out.names)}
 

@@ -122,21 +122,21 @@ def scores_by_paradigm(paradigms: Sequence[Paradigm], rows: Sequence[Row]) -> li
     """One row per paradigm, with the share of pairs whose good sentence is the more probable one."""
     scores = []
     for paradigm in paradigms:
-        mine = [row for row in rows if row["paradigm"] == paradigm.uid]
-        require(mine, f"{paradigm.uid}: there are no results for it")
+        of_paradigm = [row for row in rows if row["paradigm"] == paradigm.uid]
+        require(of_paradigm, f"{paradigm.uid}: there are no results for it")
         # A pair without two finite values (a search failed, or a value is NaN) has no preferred sentence.
-        sound = [row for row in mine if math.isfinite(row["good"]) and math.isfinite(row["bad"])]
+        sound = [row for row in of_paradigm if math.isfinite(row["good"]) and math.isfinite(row["bad"])]
         better = sum(row["good"] > row["bad"] for row in sound)
         scores.append(
             {
                 "paradigm": paradigm.uid,
                 "phenomenon": paradigm.phenomenon,
                 "field": paradigm.field,
-                "pairs": len(mine),
-                "accuracy": better / len(mine),
+                "pairs": len(of_paradigm),
+                "accuracy": better / len(of_paradigm),
                 "ties": sum(row["good"] == row["bad"] for row in sound),
                 "identical": sum(pair.good == pair.bad for pair in paradigm.pairs),
-                "failed": len(mine) - len(sound),
+                "failed": len(of_paradigm) - len(sound),
             }
         )
     return scores
@@ -146,8 +146,8 @@ def grouped(scores: Sequence[Row], by: str) -> list[Row]:
     """The means over the paradigms of each phenomenon, or of each field."""
     rows = []
     for name in sorted({row[by] for row in scores}):
-        mine = [row for row in scores if row[by] == name]
-        rows.append({by: name, "paradigms": len(mine), "accuracy": overall(mine)})
+        of_group = [row for row in scores if row[by] == name]
+        rows.append({by: name, "paradigms": len(of_group), "accuracy": overall(of_group)})
     return rows
 
 

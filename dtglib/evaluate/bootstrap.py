@@ -24,8 +24,8 @@ def ratio_interval(
 
     Sentences with denominator 0, such as those with nothing but punctuation, carry no information and are not drawn.
     """
-    says = denominators > 0
-    numerators, denominators, count = numerators[says], denominators[says], int(says.sum())
+    counts = denominators > 0
+    numerators, denominators, count = numerators[counts], denominators[counts], int(counts.sum())
     require(count, "there is nothing of which a share could be taken")
     ratios = []
     for first in range(0, draws, 1000):  # in parts of 1000 draws, which bounds the memory

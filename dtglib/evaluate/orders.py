@@ -54,24 +54,24 @@ def differences(values: pd.DataFrame, orders: Sequence[Order]) -> pd.DataFrame:
     for question, measure, first, second in orders:
         sign = -1 if measure in low else 1
         of_measure = values[(values["question"] == question) & (values["measure"] == measure)]
-        for (corpus, size), mine in of_measure.groupby(["corpus", "size"], sort=False):
-            by_seed = mine.pivot_table(index="seed", columns="system", values="value")
+        for (corpus, size), of_corpus in of_measure.groupby(["corpus", "size"], sort=False):
+            by_seed = of_corpus.pivot_table(index="seed", columns="system", values="value")
             if first not in by_seed or second not in by_seed:
                 continue
-            won = (sign * (by_seed[first] - by_seed[second])).dropna()
-            if won.empty:
+            difference = (sign * (by_seed[first] - by_seed[second])).dropna()
+            if difference.empty:
                 continue
-            differ = won.nunique() > 1  # otherwise the t test is undefined
+            differ = difference.nunique() > 1  # otherwise the t test is undefined
             rows.append(
                 {
                     "measure": measure,
                     "first": first,
                     "second": second,
                     "corpus": f"{corpus}, {size}",
-                    "by": won.mean(),
-                    "sd": won.std(),
-                    "seeds": len(won),
-                    "p": float(ttest_1samp(won, 0).pvalue) if differ else None,
+                    "by": difference.mean(),
+                    "sd": difference.std(),
+                    "seeds": len(difference),
+                    "p": float(ttest_1samp(difference, 0).pvalue) if differ else None,
                 }
             )
     return pd.DataFrame(rows)

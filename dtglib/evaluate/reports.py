@@ -119,13 +119,13 @@ def by_truth(rows: Sequence[Row]) -> dict[str, list[Row]]:
 def missing(rows: Sequence[Row], way: str, count: int) -> Missing:
     """The difference between log p(words) and the bound of `count` trees, over all sentences of a study."""
     events = sum(row["words"] + 1 for row in rows)
-    lacking, known, variance = [], [], 0.0
+    differences, at_least, variance = [], [], 0.0
     for row in rows:
         bound, truth = row[way][str(count)], row["exact"]
         if truth is None:
             truth = row["estimate_log_prob"]
             variance += ((row["estimate_high"] - row["estimate_low"]) / 2) ** 2
         # The difference is 0 for an impossible sentence; minus infinity less minus infinity would be NaN.
-        lacking.append(0.0 if truth == bound else truth - bound)
-        known.append(0.0 if row["seen"] == bound else row["seen"] - bound)
-    return Missing(math.fsum(lacking) / events, math.sqrt(variance) / events, math.fsum(known) / events)
+        differences.append(0.0 if truth == bound else truth - bound)
+        at_least.append(0.0 if row["seen"] == bound else row["seen"] - bound)
+    return Missing(math.fsum(differences) / events, math.sqrt(variance) / events, math.fsum(at_least) / events)

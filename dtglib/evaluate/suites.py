@@ -259,9 +259,9 @@ def circuits(scores: Sequence[Row]) -> list[Row]:
     """One row per circuit: the mean over its suites and, for public suites, over those that Hu et al. report."""
     rows = []
     for name in sorted({row["circuit"] for row in scores} - {""}):
-        mine = [row for row in scores if row["circuit"] == name]
-        reported = [row for row in mine if row["reported by Hu et al."]]
-        rows.append({"circuit": name, "suites": len(mine), "score": _mean(mine)})
+        of_circuit = [row for row in scores if row["circuit"] == name]
+        reported = [row for row in of_circuit if row["reported by Hu et al."]]
+        rows.append({"circuit": name, "suites": len(of_circuit), "score": _mean(of_circuit)})
         if any(row["reported by Hu et al."] is not None for row in scores):
             of_them = _mean(reported) if reported else None
             rows[-1] |= {"suites of Hu et al.": len(reported), "score, Hu et al.": of_them}

@@ -53,15 +53,15 @@ class ByTrees(NamedTuple):
             # Sentences with the same ids get the same trees, so that they are a tie.
             ids = [model.vocabulary.encode(words).ids for words in sentences]
             different: dict[tuple[int, ...], Words] = {}
-            for known, words in zip(ids, sentences, strict=True):
-                different.setdefault(known, words)
+            for own_ids, words in zip(ids, sentences, strict=True):
+                different.setdefault(own_ids, words)
             proposed = (
-                METHODS[self.method](trees, self.trees, np.random.default_rng([self.seed, *known]))
-                for known, trees in zip(different, parser.distributions(list(different.values())), strict=True)
+                METHODS[self.method](trees, self.trees, np.random.default_rng([self.seed, *own_ids]))
+                for own_ids, trees in zip(different, parser.distributions(list(different.values())), strict=True)
             )
             trees = (model.reading.trees_of(model.vocabulary, chosen) for chosen in proposed)
             scores = score_many(model, zip(different.values(), trees, strict=True))
             bound_of = dict(zip(different, (scored.bound for scored in scores), strict=True))
-            return [bound_of[known] for known in ids]
+            return [bound_of[own_ids] for own_ids in ids]
 
         return bounds

@@ -17,7 +17,6 @@ from dtglib.data.vocabulary import Vocabulary
 from dtglib.sequences.columns import NOTHING, STACK, Compiled
 from dtglib.sequences.compile import Arcs, compile_arrays
 from dtglib.sequences.labelled import with_labels
-from dtglib.sequences.readings import transitions
 from dtglib.sequences.visibility import distance, sees
 from dtglib.transitions import SYSTEMS, oracle
 from dtglib.transitions.protocol import as_tree
@@ -70,15 +69,8 @@ def pieces_for(words: Sequence[str], given: Sequence[int] | None) -> Sequence[in
     return given
 
 
-def show_in_a_row(system: str, words: Sequence[str], heads: Sequence[int]) -> Described:
-    """The same transitions as a plain sequence with a causal mask, as TXL (trans) reads them."""
-    actions = show(system, words, heads).actions  # raises errors for what is no sentence with a tree
-    vocabulary = Vocabulary.of_words([words], arcs(max(2, len(words))))
-    sequences = transitions(SYSTEMS[system], vocabulary, [(words, heads)])
-    return described(actions, sequences.sentence(0), [entry.removeprefix("▁") for entry in vocabulary.entries])
-
-
 def described(actions: list[Any], vectors: Compiled, names: Mapping[int, str] | Sequence[str]) -> Described:
+    """Describe a compiled sentence, given the names of all ids."""
     visible, relpos = _all_pairs(vectors)
     return Described(
         actions,

@@ -26,11 +26,23 @@ from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
 from dtglib.basics.errors import UserError
-from dtglib.training import process_groups
 
 Something = TypeVar("Something")
 
 PATIENCE = timedelta(days=365)  # where one process may need much longer than another
+
+# A workaround for two faults of PyTorch 2.13: process groups are kept, and dropped when the process is about to end.
+#
+# A group must outlive the DistributedDataParallel that uses it. If its last reference is dropped by that module's
+# destructor, which holds Python's lock, the group waits for a thread of its own, and this thread may wait for the lock.
+# Measured with pairs of processes that had finished a training: without this, one of six runs never ended; with it, all
+# of twelve did (tests/test_processes.py, `test_processes_that_are_done_end`).
+#
+# And a group must not outlive Python. Its threads may still be about to let go of the last tensors that were sent; one
+# that asks for Python's lock while Python shuts down ends the process ("terminate called without an active exception").
+# Dropped from Python, a group releases the lock and waits for its threads.
+_KEPT: list[distributed.ProcessGroup] = []
+atexit.register(_KEPT.clear)
 
 
 class Processes(NamedTuple):
@@ -97,11 +109,11 @@ class Processes(NamedTuple):
 def _patient(world: distributed.ProcessGroup) -> distributed.ProcessGroup:
     """A group of all processes that waits without an end; a group on GPUs gives up after minutes."""
     group = distributed.new_group(backend="gloo", timeout=PATIENCE)
-    process_groups.keep(group)
+    _KEPT.append(group)
     return group
 
 
-atexit.register(_patient.cache_clear)  # as in process_groups.py
+atexit.register(_patient.cache_clear)
 
 
 def device_at_hand() -> torch.device:
@@ -131,7 +143,7 @@ def processes() -> Iterator[Processes]:
     store = distributed.PrefixStore(f"restart {restarts}", store)
     backend = "nccl" if device.type == "cuda" else "gloo"
     distributed.init_process_group(backend, store=store, rank=rank, world_size=count)
-    process_groups.keep(distributed.group.WORLD)
+    _KEPT.append(distributed.group.WORLD)
     ours = Processes(rank, count, device)
     # Nobody goes on, and may end, before all have come: the first process has what the others need to find each other.
     ours.wait()

@@ -45,7 +45,7 @@ from dtglib.training.distributed import Processes, has_bfloat16_units, processes
 from dtglib.training.metrics import Taken, Tally, per_event
 from dtglib.training.prefetch import ahead
 from dtglib.training.schedule import TrainConfig, all_steps
-from dtglib.training.stopping import Asked, Interrupted, asked_to_stop
+from dtglib.training.stopping import Interrupted, StopRequests, stop_requests
 
 
 @runtime_checkable
@@ -81,11 +81,11 @@ class Judge(Protocol):
 
 
 @runtime_checkable
-class Telling(Protocol):
-    """A network that has more to tell of itself at every evaluation, for the record alone: it decides nothing."""
+class WithOwnMetrics(Protocol):
+    """A network that adds metrics of its own to every evaluation; they decide nothing."""
 
-    def told(self, held_out: Data) -> dict[str, Any]:
-        """Values for a line of metrics that can be read off the network, which is in evaluation mode then."""
+    def own_metrics(self, held_out: Data) -> dict[str, Any]:
+        """Further values for a line of metrics; the network is in evaluation mode."""
 
 
 CHECKPOINT_SECONDS = 300  # between checkpoints; there is one after every evaluation, too
@@ -123,7 +123,7 @@ def train(
     further facts, which become the first line of metrics.
     """
     folder, course = Path(folder), Course(data, held_out, config, seed)
-    with processes() as ours, _held_by_first(ours, folder), asked_to_stop() as asked, _own_random_numbers(ours):
+    with processes() as ours, _held_by_first(ours, folder), stop_requests() as requests, _own_random_numbers(ours):
         if is_finished(folder, identity):
             (folder / CHECKPOINT_FILE).unlink(missing_ok=True)
             return
@@ -133,7 +133,7 @@ def train(
                 f"set batches_per_step to {ours.count}, or a multiple of it, or let one process train it first"
             )
         with compiled_layers(model) as compiling:
-            training = _Training(model, course, folder, identity, ours, asked, compiling)
+            training = _Training(model, course, folder, identity, ours, requests, compiling)
             training.resume()
             if ours.is_first:
                 _record(training, about or {})
@@ -220,11 +220,11 @@ class _Training:
         folder: Path,
         identity: Mapping[str, Any],
         ours: Processes,
-        asked: Asked,
+        requests: StopRequests,
         compiling: Compiling,
     ) -> None:
-        self.model, self.course, self.folder, self.ours, self.asked = model, course, folder, ours, asked
-        self.compiling = compiling
+        self.model, self.course, self.folder, self.ours = model, course, folder, ours
+        self.requests, self.compiling = requests, compiling
         model.to(ours.device)
         config = self.config = course.config
         precision = resolved_precision(config, ours.device)
@@ -268,7 +268,7 @@ class _Training:
                 every, is_last = self.config.evaluate_every, done == len(self.steps)
                 evaluates = is_last or (self.steps[number].ends_epoch if every is None else done % every == 0)
                 ends_line = done % STEPS_PER_LINE == 0
-                stops = self.ours.total([self.asked.stop is not None])[0] > 0
+                stops = self.ours.total([self.requests.signal is not None])[0] > 0
                 if evaluates or stops or ends_line:
                     bar.set_postfix(self._write_line(run), refresh=False)
                 if evaluates:
@@ -353,7 +353,7 @@ class _Training:
         is_better = decides < standing.best
         standing.dev.append(decides)
         if run:
-            run.metric(part="dev", step=standing.steps, **numbers, is_best=is_better, **self._told())
+            run.metric(part="dev", step=standing.steps, **numbers, is_best=is_better, **self._own_metrics())
         if is_better:
             standing.best, standing.worse = decides, 0
             if run:
@@ -362,15 +362,15 @@ class _Training:
             standing.worse += 1
             standing.stopped_early = standing.worse == self.config.patience
 
-    def _told(self) -> dict[str, Any]:
-        """The values that the model tells of itself, if it does."""
-        is_telling = isinstance(self.model, Telling)
-        if not is_telling:
+    def _own_metrics(self) -> dict[str, Any]:
+        """The metrics that the model adds, if it has some."""
+        has_own = isinstance(self.model, WithOwnMetrics)
+        if not has_own:
             return {}
         self.model.eval()
-        told = self.model.told(self.course.held_out)
+        metrics = self.model.own_metrics(self.course.held_out)
         self.model.train()
-        return told
+        return metrics
 
     def _on_held_out(self) -> tuple[float, dict[str, float]]:
         """The number that decides which model is kept, the lower the better, and all numbers by name."""

@@ -17,7 +17,7 @@ from dtglib.training.distributed import Processes
 
 
 class Taken(NamedTuple):
-    """A batch that was computed in a step."""
+    """A batch that was computed in a step of the optimiser."""
 
     step: int
     sentences: np.ndarray  # the numbers of its sentences
@@ -79,7 +79,7 @@ def per_event(batches: Sequence[Mapping[str, LossPart]], ours: Processes) -> dic
     names = ours.any_of("\n".join(batches[0] if batches else ())).splitlines()
     means = {}
     for name in names:
-        mine = [parts[name] for parts in batches]
-        nats, events = ours.total([sum(part.nats.item() for part in mine), sum(part.events for part in mine)])
+        own = [parts[name] for parts in batches]
+        nats, events = ours.total([sum(part.nats.item() for part in own), sum(part.events for part in own)])
         means[f"nats_per_{name}"] = nats / events if events else math.nan
     return means

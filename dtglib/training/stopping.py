@@ -1,7 +1,7 @@
-"""A training ends between two steps when it is asked to stop, so that it can save its state.
+"""A training ends between two steps when a stop is requested, so that it can save its state.
 
-with asked_to_stop() as asked:
-    ...                             after each step: if asked.stop is not None, save, and raise Interrupted
+with stop_requests() as requests:
+    ...                             after each step: if requests.signal is not None, save, and raise Interrupted
 """
 
 import contextlib
@@ -15,32 +15,32 @@ class Interrupted(KeyboardInterrupt):
     """A stop was requested, and everything is saved."""
 
 
-class Asked:
+class StopRequests:
     """The signal that requested a stop, if any."""
 
-    stop: int | None = None
+    signal: int | None = None
 
 
 @contextlib.contextmanager
-def asked_to_stop() -> Iterator[Asked]:
+def stop_requests() -> Iterator[StopRequests]:
     """Let the current step end after Ctrl-C or a batch system's SIGTERM; a second signal has its usual effect.
 
     A signal that came after the last step has its usual effect when the block ends.
     """
-    asked = Asked()
+    requests = StopRequests()
     signals = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
     before: dict[int, Any] = {number: signal.getsignal(number) for number in signals}
 
     def stop(number: int, frame: Any) -> None:
-        asked.stop = number
+        requests.signal = number
         signal.signal(number, before[number])
 
     for number in signals:
         signal.signal(number, stop)
     try:
-        yield asked
+        yield requests
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    if asked.stop:
-        signal.raise_signal(asked.stop)
+    if requests.signal:
+        signal.raise_signal(requests.signal)

@@ -1,8 +1,8 @@
 """The heads that masked language models find in whole sentences, none of whose words is hidden.
 
-`told` is what a parser believes while it is trained: how well its most probable heads agree with those of the first
-held-out sentences that have trees, and all its probabilities for a sentence of a few words, always the same one. The
-treebank is asked for the record alone; neither the network nor the choice of the best one knows of it.
+`own_metrics` are those of a parser in training: how well its most probable heads agree with those of the first held-out
+sentences that have trees, and all its probabilities for a sentence of a few words, always the same one. They are for
+the record alone: neither the network nor the choice of the best one depends on the treebank's heads.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ def _belief(model: MaskedModel, sentence: Sentence) -> Belief:
 
 
 @torch.no_grad()
-def told(model: MaskedModel, held_out: MaskedExamples) -> dict[str, Any]:
+def own_metrics(model: MaskedModel, held_out: MaskedExamples) -> dict[str, Any]:
     """DDA and UDA of the most probable heads, and the probabilities of one sentence; nothing without trees."""
     known = [number for number, one in enumerate(held_out.sentences) if one.heads is not None][:ASKED]
     if not known:

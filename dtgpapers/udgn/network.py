@@ -28,7 +28,7 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.shapes import Float
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.network.dropout import Dropout
-from dtgpapers.udgn.beliefs import told
+from dtgpapers.udgn.beliefs import own_metrics
 from dtgpapers.udgn.config import UdgnConfig
 from dtgpapers.udgn.examples import MaskedExamples
 from dtgpapers.udgn.masked import MaskedBatch, MaskedModel
@@ -121,9 +121,9 @@ class Udgn(MaskedModel):
         """q: the probability of each head of each word."""
         return self.edges(self.parser(batch.token, batch.length), batch.there, batch.heads)
 
-    def told(self, held_out: MaskedExamples) -> dict[str, Any]:
+    def own_metrics(self, held_out: MaskedExamples) -> dict[str, Any]:
         """The parser's output at an evaluation during training."""
-        return told(self, held_out)
+        return own_metrics(self, held_out)
 
     def first(self, batch: MaskedBatch) -> Float[Tensor, "B T d"]:
         """The vectors that the first layer reads."""

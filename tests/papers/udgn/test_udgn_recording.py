@@ -25,7 +25,7 @@ from dtglib.runs.prepare import prepare, read_corpus, trained
 from dtglib.runs.recording import record_evaluation
 from dtglib.runs.settings import read_settings, read_size
 from dtglib.runs.tables import beside_the_paper, measured_values
-from dtgpapers.udgn.beliefs import believed, told
+from dtgpapers.udgn.beliefs import believed, own_metrics
 from dtgpapers.udgn.config import MaskedTransformerConfig, UdgnConfig
 from dtgpapers.udgn.decoding import most_probable_heads
 from dtgpapers.udgn.examples import MaskedExamples
@@ -146,7 +146,7 @@ def net_and_data(name: str = "udgn"):
 
 def test_what_it_tells_is_what_it_believes_of_each_sentence_by_itself():
     net, data = net_and_data()
-    found, beliefs = told(net, data), list(believed(net, sentences()))
+    found, beliefs = own_metrics(net, data), list(believed(net, sentences()))
     gold = [belief.sentence.heads for belief in beliefs]
     scored = agreement(gold, [most_probable_heads(belief.heads) for belief in beliefs])
     assert (found["DDA"], found["UDA"]) == (scored.dda, scored.uda)
@@ -159,7 +159,7 @@ def test_without_trees_it_tells_nothing():
     net, data = net_and_data()
     for place, one in enumerate(data.sentences):
         data.sentences[place] = one.__class__(one.words)
-    assert told(net, data) == {}
+    assert own_metrics(net, data) == {}
 
 
 def test_its_beliefs_stand_in_the_record_of_its_training_and_choose_nothing(repository):
