@@ -41,7 +41,7 @@ PATIENCE = timedelta(days=365)  # where one process may need much longer than an
 # And a group must not outlive Python. Its threads may still be about to let go of the last tensors that were sent; one
 # that asks for Python's lock while Python shuts down ends the process ("terminate called without an active exception").
 # Dropped from Python, a group releases the lock and waits for its threads.
-_KEPT: list[distributed.ProcessGroup] = []
+_KEPT: list[distributed.ProcessGroup | None] = []
 atexit.register(_KEPT.clear)
 
 

@@ -10,7 +10,7 @@ second thread beside PyTorch's own, training took half as long again.
 """
 
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
