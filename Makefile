@@ -2,8 +2,8 @@
 
 PYTHON ?= python3
 VENV   ?= .venv
-SIZE   ?= mini
 PAPER  ?= dtg
+SIZE   ?= $(if $(filter dtg,$(PAPER)),short,mini)
 BIN    := $(VENV)/bin
 
 # The environment is known by what it was made from: it is made once, and again only when that changes.
@@ -37,7 +37,7 @@ prerequisites:
 data: $(READY)  ## fetch UD English, BLiMP, the SG suites and reading times into $DTG_DATA (default: data/), checked; NAMES="nltk books": Brown, MASC, 263 books
 	@$(BIN)/dtglib data $(NAMES)
 
-reproduce: $(READY)  ## run the notebooks in order; SIZE=smoke|mini|..., PAPER=dtg|constituency|gilt|udgn|translation|reading|all
+reproduce: $(READY)  ## run the notebooks in order; SIZE=smoke|short|mini|..., PAPER=dtg|constituency|gilt|udgn|translation|reading|all
 	@$(BIN)/dtglib reproduce --size $(SIZE) --paper $(PAPER)
 
 notebooks: $(READY)  ## refresh the stored outputs of the notebooks from their .py halves, at size smoke

@@ -87,6 +87,30 @@ def test_a_new_record_or_parser_or_a_changed_corpus_of_ones_own_is_a_reason_to_r
     assert (repository / "notebooks" / "ran").read_text() == "xxxxx"
 
 
+def test_models_are_trained_when_the_first_notebook_that_reads_some_is_reached(repository, monkeypatch, capsys):
+    for name, source in (("00_first", "1 + 1"), ("03_second", "2 + 2"), ("04_third", "3 + 3")):
+        write_notebook(repository, source, name)
+    for name in ("03_second", "04_third"):
+        (repository / "notebooks" / f"{name}.py").write_text("folder = trained(settings)\n")
+    monkeypatch.setattr("dtglib.runs.reproduce._do_jobs", lambda size, paper, folder: print("jobs of", paper))
+    reproduce("smoke")
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("jobs") or "running" in line]
+    assert lines == ["[1/3] 00_first: running", "jobs of dtg", "[2/3] 03_second: running", "[3/3] 04_third: running"]
+
+
+def test_the_tables_of_a_notebook_are_printed_before_the_next_is_run(repository, capsys):
+    write_notebook(repository, "'a table'", "00_first")
+    path = repository / "notebooks" / "00_first.ipynb"
+    notebook = nbformat.read(path, 4)
+    notebook.cells[1].metadata["tags"] = ["table"]
+    nbformat.write(notebook, path)
+    write_notebook(repository, "2 + 2", "01_second")
+    for _ in range(2):  # the second time both are up to date
+        reproduce("smoke")
+        printed = capsys.readouterr().out
+        assert printed.index("'a table'") < printed.index("[2/2] 01_second")
+
+
 def test_recorded_times_of_notebooks_are_no_reason_to_run_again(repository):
     write_notebook(repository, "open('ran', 'a').write('x')")
     reproduce("smoke")

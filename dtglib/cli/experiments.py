@@ -1,7 +1,7 @@
 """Commands about whole experiments: evaluate, reproduce.
 
 dtglib evaluate --size mini --seeds 1 2 3 --out results/DATE-mini
-dtglib reproduce --size mini                    the notebooks of the DTG paper; `--paper NAME`: those of another paper
+dtglib reproduce                                the notebooks of the DTG paper; `--paper NAME`: those of another paper
 """
 
 import argparse
@@ -41,8 +41,8 @@ def evaluate(options: argparse.Namespace) -> None:
 
 
 def _reproduce_options(sub: argparse.ArgumentParser) -> None:
-    size = "smoke, mini, open-small, open or paper: a file in configs/ (default: mini)"
-    sub.add_argument("--size", default="mini", metavar="SIZE", help=size)
+    size = "smoke, short, mini, open-small, open or paper: a file in configs/ (default: short for DTG, else mini)"
+    sub.add_argument("--size", metavar="SIZE", help=size)
     named = ", ".join(paper.name for paper in papers() if paper.notebooks)
     sub.add_argument("--paper", default="dtg", metavar="NAME", help=f"whose notebooks: {named}, or all (default: dtg)")
     sub.add_argument("--again", action="store_true", help="run all notebooks, even those that are up to date")
@@ -56,7 +56,8 @@ def reproduce(options: argparse.Namespace) -> None:
         raise UserError("papermill is not installed: run `pip install 'dtglib[notebooks]'`")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a batch system, or `timeout`, stops this as Ctrl-C does
     try:
-        reproduce(options.size, options.paper, options.again)
+        size = options.size or ("short" if options.paper == "dtg" else "mini")
+        reproduce(size, options.paper, options.again)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted; the same command goes on") from None
 

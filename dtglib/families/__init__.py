@@ -10,6 +10,5 @@ PAPER = Paper(
     families=("dtglib.families.txl:FAMILIES", "dtglib.families.dtg:FAMILIES"),
     compared=("txl-tokens", "txl-trans", "dtg", "dtg-eager", "dtg-swift"),
     notebooks="09",
-    jobs="dtglib.runs.jobs:jobs_of_dtg",
     orders="dtglib.evaluate.measures:OF_DTG",
 )

@@ -40,6 +40,14 @@ def draw_curves(series: Curves, xlabel: str, ylabel: str) -> Picture:
     return picture
 
 
+def make_logarithmic(axes: Axes, names: str) -> None:
+    """Give the axes of these names, "x", "y" or "xy", a logarithmic scale with plain numbers."""
+    for name in names:
+        axes.set(**{f"{name}scale": "log"})
+        getattr(axes, f"{name}axis").set_major_formatter("{x:g}")
+        getattr(axes, f"{name}axis").set_minor_formatter("")
+
+
 def _add_legend(axes: Axes) -> None:
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
 

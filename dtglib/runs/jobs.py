@@ -14,20 +14,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dtglib.basics.papers import paper_named
-from dtglib.data.corpora import part_of
-from dtglib.data.treebank import trees_only
 from dtglib.families.base import compared, family
 from dtglib.runs.ablations import asked, measure
-from dtglib.runs.parsers import is_ours, parser_named
+from dtglib.runs.parsers import is_ours, trained_parser
 from dtglib.runs.prepare import is_released, prepare, read_corpus, trained
-from dtglib.runs.sentence_scores import TREES_IN_STUDY, scores_of, studied, test_sentences, tightness_of
+from dtglib.runs.sentence_scores import perplexity_at, test_sentences
 from dtglib.runs.settings import Settings, compared_at, read_size
 from dtglib.runs.syntax_scores import beam_scores, pairs_of, parsing_of, suites_of, widths_of
-from dtglib.runs.trees import parsed
+from dtglib.training.networks import best_on_dev
 
 
 class Job(NamedTuple):
-    """Something to be computed."""
+    """Something to be computed; if `run` returns text, it is a short form of the result."""
 
     name: str
     run: Callable[[], object]
@@ -42,16 +40,15 @@ def jobs_of_models(size: str, models: Sequence[str]) -> list[Job]:
     """The jobs that any paper needs: its models are trained, with the parsers that propose their trees, and scored."""
     settings, models = read_size(size, model=models[0]), judged_at(size, models)
     seed, kinds = settings.run.seed, {model: family(model) for model in models}
-    parser_of = {
-        model: kind.trees.proposed_by.removesuffix("_parser")
-        for model, kind in kinds.items()
-        if kind.likelihood.sums_over_trees
-    }
-    jobs = _of_parsers(size, settings, sorted(set(parser_of.values()))) + jobs_of_training(size, settings, models)
-    for model in sorted(models, key=lambda model: model not in parser_of):  # sums over trees take longest
-        if not kinds[model].likelihood.needs_search:
-            jobs += _of_scores(size, parser_of.get(model), [model], seed)
-    searched = [model for model in models if kinds[model].likelihood.is_searched]
+    summing = [kind for kind in kinds.values() if kind.likelihood.sums_over_trees]
+    parsers = sorted({getattr(settings.parsers, kind.trees.proposed_by) for kind in summing})
+    jobs = [Job(f"train parser {name}", partial(_parser, size, name)) for name in parsers if is_ours(name)]
+    jobs += jobs_of_training(size, settings, models)
+    scored = [name for name in models if not kinds[name].likelihood.needs_search]
+    jobs += jobs_of_seed(size, "scores of", _scores, scored, seed)
+    # The search that parses sentences gives their probabilities, too.
+    is_searched = {name: kind.likelihood.is_searched and not kind.likelihood.is_exact for name, kind in kinds.items()}
+    searched = [name for name in models if is_searched[name] and not kinds[name].trees.are_parses]
     return jobs + jobs_of_seed(size, "search by", _search, searched, seed) + _of_syntax(size, settings, models)
 
 
@@ -61,30 +58,10 @@ def judged_at(size: str, models: Sequence[str]) -> list[str]:
     return [model for model in models if is_trained_here or is_released(read_size(size, model=model))]
 
 
-def jobs_of_dtg(size: str, models: Sequence[str]) -> list[Job]:
-    """The jobs of the DTG paper, which also compares parsers, and trains variants of its model."""
-    settings, parsers = read_size(size), ["strong", "weak"]
-    seed = settings.run.seed
-    jobs = _of_parsers(size, settings, parsers) + jobs_of_training(size, settings, models)
-    jobs += [Job(f"parse the treebank, {name}", partial(_silver, size, name)) for name in parsers]
-    jobs += [] if settings.evaluation.released else jobs_of_ablations(settings)
-    summed = [model for model in models if family(model).likelihood.sums_over_trees]
-    for parser in parsers:
-        jobs += jobs_of_seed(size, f"tightness by {parser} of", partial(_tightness, size, parser), ["dtg"], seed)
-        jobs += _of_scores(size, parser, summed, seed)
-    jobs += _of_scores(size, None, [model for model in models if model not in summed], seed)
-    return jobs + _of_syntax(size, settings, models)
-
-
-def _of_parsers(size: str, settings: Settings, names: Sequence[str]) -> list[Job]:
-    ours = [name for name in names if is_ours(getattr(settings.parsers, f"{name}_parser"))]
-    return [Job(f"train parser {name}", partial(_parser, size, name)) for name in ours]
-
-
 def jobs_of_training(size: str, settings: Settings, models: Sequence[str]) -> list[Job]:
     """A job for each model and seed, unless the model is released."""
     return [
-        Job(f"train {model}, seed {seed}", partial(_model, size, model, seed))
+        Job(f"train {model}, seed {seed}", partial(_trained, size, model, seed))
         for seed in seeds_of(settings)
         for model in models
         if not is_released(read_size(size, model=model))
@@ -105,17 +82,24 @@ def jobs_of_ablations(settings: Settings, some: Sequence[str] = ()) -> list[Job]
     ]
 
 
-def _of_scores(size: str, parser: str | None, models: Sequence[str], seed: int) -> list[Job]:
-    """The probabilities of the test sentences, by the trees of a parser if the models need them."""
-    what = f"scores by {parser} of" if parser else "scores of"
-    return jobs_of_seed(size, what, partial(_scores, size, parser), models, seed)
+def _pairs(settings: Settings, folder: Path) -> str:
+    return f"{pairs_of(settings, folder)['accuracy']:.1%} right"
+
+
+def _suites(settings: Settings, folder: Path) -> str:
+    (average, score), *_ = suites_of(settings, folder)["averages"].items()
+    return f"{score:.1%}, {average}"
+
+
+def _parses(settings: Settings, folder: Path) -> str:
+    return f"UAS {parsing_of(settings, folder)['UAS']:.1%}"
 
 
 # What is measured of the models of which families.
 JUDGEMENTS = {
-    "pairs of": (pairs_of, lambda kind: not kind.likelihood.is_conditional),
-    "suites of": (suites_of, lambda kind: kind.likelihood.is_searched),
-    "parses of": (parsing_of, lambda kind: kind.trees.are_parses),
+    "pairs of": (_pairs, lambda kind: not kind.likelihood.is_conditional),
+    "suites of": (_suites, lambda kind: kind.likelihood.is_searched),
+    "parses of": (_parses, lambda kind: kind.trees.are_parses),
 }
 
 
@@ -151,32 +135,21 @@ def _model(size: str, model: str, seed: int) -> Path:
     return trained(settings, prepare(settings, _corpus(size, settings.family.paper, seed)))
 
 
-@lru_cache(maxsize=2)
-def _parser(size: str, name: str) -> Path | str:
-    settings = read_size(size)
-    return parser_named(getattr(settings.parsers, f"{name}_parser"), settings)
+def _trained(size: str, model: str, seed: int) -> str:
+    return f"{best_on_dev(_model(size, model, seed))['nats_per_sentence']:.2f} nats per held-out sentence"
 
 
-def _silver(size: str, name: str) -> None:
-    """Parse the treebank's train and dev sentences."""
-    settings = read_size(size)
-    for part in ("train", "dev"):
-        parsed(trees_only(part_of(settings.corpus, part)), _parser(size, name))
+def _parser(size: str, name: str) -> None:
+    trained_parser(name, read_size(size))
 
 
 def _measured(function: Callable[[Settings, Path], object], size: str, model: str, seed: int) -> object:
     return function(read_size(size, model=model, seed=seed), _model(size, model, seed))
 
 
-def _scores(size: str, parser: str | None, settings: Settings, folder: Path) -> object:
-    trees, seed = settings.evaluation.trees, settings.run.seed
-    return scores_of(folder, test_sentences(settings), parser and _parser(size, parser), trees=trees, seed=seed)
+def _scores(settings: Settings, folder: Path) -> str:
+    return f"perplexity {perplexity_at(settings, folder)['per word']:.1f} per word"
 
 
 def _search(settings: Settings, folder: Path) -> object:
     return beam_scores(folder, test_sentences(settings), widths_of(settings))
-
-
-def _tightness(size: str, parser: str, settings: Settings, folder: Path) -> object:
-    trees, seed = TREES_IN_STUDY * settings.evaluation.trees, settings.run.seed
-    return tightness_of(folder, studied(settings), _parser(size, parser), trees=trees, seed=seed)

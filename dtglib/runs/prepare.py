@@ -34,7 +34,7 @@ from dtglib.parsing.parser import known_as
 from dtglib.runs.cache import CODE, folder_of
 from dtglib.runs.parsers import TrainingData, parser_named
 from dtglib.runs.sentence_scores import spread
-from dtglib.runs.settings import Settings
+from dtglib.runs.settings import Settings, compared_at, read_size
 from dtglib.runs.trees import parsed_by
 from dtglib.training.distributed import processes
 from dtglib.training.examples import Examples
@@ -163,3 +163,14 @@ def trained(settings: Settings, prepared: TrainingData | None = None) -> Path:
     folder = folder_for(settings, prepared)
     train_into(settings, prepared, folder)
     return folder
+
+
+def trained_at(size: str, paper: str) -> dict[str, tuple[Settings, Path]]:
+    """The settings and the folder of each model that a paper's notebooks compare at a size, by their titles.
+
+    Models are trained now unless they are released or in the cache; those of the first seed are returned.
+    """
+    models = compared_at(size, paper)
+    corpus = read_corpus(read_size(size, model=next(iter(models))))
+    settings = {title: read_size(size, model=model) for model, title in models.items()}
+    return {title: (chosen, trained(chosen, prepare(chosen, corpus))) for title, chosen in settings.items()}

@@ -4,8 +4,9 @@
     dtglib reproduce --size mini --paper NAME            those of another paper; `all` are the notebooks of all papers
 
 The folder `runs/mini/NN_name/` then contains the executed notebook (also as HTML), its tables and figures, and the
-record of the run (basics/record.py). At the end the tables are printed, which are the outputs of the cells with the tag
-`table`.
+record of the run (basics/record.py). The tables of a notebook are the outputs of its cells with the tag `table`; they
+are printed as soon as it is done. Models are trained when the first notebook that reads some is reached, so that there
+is something to read after a minute.
 
 A notebook is up to date as long as nothing that its numbers depend on has changed: its cells, the size's config, the
 code that it imports, data and records. A hash of all of them is in the record. So a stopped reproduction continues
@@ -14,6 +15,7 @@ where it was. The record says "finished" only at the end, so an unfinished noteb
 
 import contextlib
 import json
+import re
 import shutil
 import time
 from collections.abc import Sequence
@@ -48,19 +50,27 @@ def reproduce(size: str, paper: str = "dtg", again: bool = False) -> None:
         only_one_process(runs, f"reproduces size {size}"),
         contextlib.chdir(root / "notebooks"),  # a config may name a corpus by a relative path
     ):
-        done = [] if again else [path for path in notebooks if _is_up_to_date(path, size, runs / path.stem)]
-        for member in papers:
-            if any(path.name[0] in member.notebooks for path in notebooks if path not in done):
-                _do_jobs(size, member.name, runs)
+        prepared: set[str] = set()
         for number, path in enumerate(notebooks, start=1):
-            place = f"[{number}/{len(notebooks)}] {path.stem}"
-            if path in done:
+            place, folder = f"[{number}/{len(notebooks)}] {path.stem}", runs / path.stem
+            if not again and _is_up_to_date(path, size, folder):
                 print(f"{place}: up to date")
             else:
-                _run(path, size, runs / path.stem, place)
-    _report(root, [runs / path.stem for path in notebooks])
+                (paper,) = (paper.name for paper in papers if path.name[0] in paper.notebooks)
+                if _asks_models(path) and paper not in prepared:
+                    _do_jobs(size, paper, runs)
+                    prepared.add(paper)
+                _run(path, size, folder, place)
+            print((folder / TABLES_FILE).read_text("utf-8"), end="", flush=True)
+    _list_figures(root, [runs / path.stem for path in notebooks])
     took = tqdm.format_interval(round(time.monotonic() - began))
     print(f"\n{took} in all; the notebooks, as they were run, are in runs/{size}/")
+
+
+def _asks_models(notebook: Path) -> bool:
+    """True if a notebook reads trained models, which the jobs train; the others are run at once."""
+    source = notebook.with_suffix(".py").read_text("utf-8")
+    return re.search(r"\btrained(_at)?\(", source) is not None
 
 
 def _do_jobs(size: str, paper: str, folder: Path) -> None:
@@ -133,13 +143,10 @@ def _keep(shown: Sequence[Shown], folder: Path) -> None:
             file.write(picture)
     tables = [output.data["text/plain"] for output in shown if "table" in output.tags]
     with write_atomically(folder / TABLES_FILE) as file:
-        file.write("".join(f"{table}\n\n" for table in tables))
+        file.write("".join(f"\n{table}\n" for table in tables))
 
 
-def _report(root: Path, folders: Sequence[Path]) -> None:
-    for folder in folders:
-        if tables := (folder / TABLES_FILE).read_text("utf-8"):
-            print(f"\n==== {folder.name}\n\n{tables}", end="")
+def _list_figures(root: Path, folders: Sequence[Path]) -> None:
     print("\nfigures:")
     for folder in folders:
         for path in sorted((folder / FIGURES).glob("*.svg")):

@@ -24,12 +24,14 @@ from dtglib.data.treebank import Sentence
 from dtglib.decode.beam import DEFAULT_WIDTHS, Widths
 from dtglib.evaluate.item_files import Something
 from dtglib.evaluate.perplexity import SentenceScore
+from dtglib.evaluate.reports import perplexity_row
 from dtglib.evaluate.tightness import tightness
 from dtglib.families.base import family, family_name_in, family_of, load_model, module_of
 from dtglib.network.saved import WEIGHTS_FILE
 from dtglib.parsing.parser import known_as, load_parser
 from dtglib.parsing.propose import METHODS, SENTENCES_PER_CALL, propose
 from dtglib.runs.cache import Computed, cached_rows, digest_of, rows_now
+from dtglib.runs.parsers import proposer_of
 from dtglib.runs.settings import Settings
 from dtglib.training.distributed import device_at_hand
 
@@ -96,6 +98,13 @@ def scores_of(
     computed = Computed(list(map(len, words)), load, at_once)
     rows = cached_scores("scores", model_folder, parser, about, computed) if is_kept else rows_now(computed)
     return [SentenceScore(**{**row, "best": row["best"] and tuple(row["best"])}) for row in rows]
+
+
+def perplexity_at(settings: Settings, folder: Path) -> Row:
+    """The perplexity on the test sentences of a run size, by trees that the family's parser proposes if it sums."""
+    kind, trees, seed = settings.family, settings.evaluation.trees, settings.run.seed
+    parser = proposer_of(kind, settings) if kind.likelihood.sums_over_trees else None
+    return perplexity_row(scores_of(folder, test_sentences(settings), parser, trees, seed=seed))
 
 
 def tightness_of(

@@ -163,5 +163,5 @@ def newest_lines(folder: Path | None, wanted: Callable[[Line], bool]) -> pd.Data
 
 
 def _key(line: Line) -> tuple:
-    what = (line["model"],) if "model" in line else (line["trained"], line["way"])
+    what = (line["model"],) if "model" in line else (line["trained"], line.get("way"), line.get("chosen by"))
     return line["corpus"], line["size"], *what

@@ -10,8 +10,8 @@ def test_the_models_are_trained_with_the_parser_that_they_need_and_scored(monkey
     monkeypatch.chdir(ROOT)
     names = names_of(jobs_of("mini", "constituency"))
     assert {
-        "train parser span",
-        "scores by span of tg, seed 1",
+        "train parser spans",
+        "scores of tg, seed 1",
         "pairs of plm, seed 1",
         "search by pushdown, seed 1",
     } <= set(names)
