@@ -12,7 +12,7 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.record import Record, Run, read_record
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.reports import perplexity_row
-from dtglib.runs.ablations import QUESTIONS, asked
+from dtglib.runs.ablations import QUESTIONS, variants_of
 from dtglib.runs.recording import record_evaluation
 from dtglib.runs.sentence_scores import scores_of
 from dtglib.runs.sentence_scores import test_sentences as sentences_to_test
@@ -135,8 +135,8 @@ def test_what_is_learned_from_the_weak_parser_is_told_from_what_is_summed_over_i
 
 def test_only_some_questions_are_asked_and_one_that_there_is_not_is_named_before_anything_is_trained(repository):
     settings = read_size("smoke", model="dtg")
-    assert {question for question, _, _ in asked(settings, ["output layer"])} == {"output layer"}
-    assert asked(settings) == asked(settings, list(QUESTIONS))
+    assert {question for question, _, _ in variants_of(settings, ["output layer"])} == {"output layer"}
+    assert variants_of(settings) == variants_of(settings, list(QUESTIONS))
     with pytest.raises(
         UserError, match=r"DTG: there is no question 'colour' about it; there is 'arc representation', "
     ):

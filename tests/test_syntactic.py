@@ -385,15 +385,13 @@ def test_bits_are_nats_by_the_logarithm_of_two(folder, capsys):
 
 def test_the_table_has_a_row_a_word_and_one_for_the_end(folder, capsys):
     (found,) = surprisal(capsys, folder, "dtg", "The keys zebra .")["sentences"]
-    for option, texts in (("--pieces", found["pieces"]), (None, found["words"])):
-        more = [option] if option else []
-        assert command("surprisal", "--model", folder / "dtg", "The keys zebra .", "--beam", 5, *more) == 0
-        header, *rows = (line.split() for line in capsys.readouterr().out.splitlines())
-        more = ["of", "prefixes", "structure", "entropy", "hypotheses", "tree", "entropy"]
-        assert header == ["sentence", "word", "text", *(["nats"] if option else ["known", "nats", *more])]
-        assert [row[2] for row in rows] == [*texts, "<END>"]
-        place = header.index("nats")
-        assert [float(row[place]) for row in rows] == pytest.approx([*found["surprisals"], found["end"]], abs=6e-5)
+    assert command("surprisal", "--model", folder / "dtg", "The keys zebra .", "--beam", 5) == 0
+    header, *rows = (line.split() for line in capsys.readouterr().out.splitlines())
+    more = ["of", "prefixes", "structure", "entropy", "hypotheses", "tree", "entropy"]
+    assert header == ["sentence", "word", "text", "known", "nats", *more]
+    assert [row[2] for row in rows] == [*found["words"], "<END>"]
+    place = header.index("nats")
+    assert [float(row[place]) for row in rows] == pytest.approx([*found["surprisals"], found["end"]], abs=6e-5)
     assert [row[3] for row in rows] == ["True", "True", "False", "True", "True"]
 
 

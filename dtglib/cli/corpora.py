@@ -33,11 +33,13 @@ def stats(options: argparse.Namespace) -> None:
     from dtglib.data.corpora import blocks, splits
     from dtglib.data.statistics import row_of, stats_of_blocks
 
-    found = [(name, split, stats_of_blocks(blocks(name, split))) for name in options.corpora for split in splits(name)]
+    counted = [
+        (name, split, stats_of_blocks(blocks(name, split))) for name in options.corpora for split in splits(name)
+    ]
     if options.json:
-        print(json.dumps({"stats": [{"corpus": c, "split": s, **asdict(stats)} for c, s, stats in found]}, indent=2))
+        print(json.dumps({"stats": [{"corpus": c, "split": s, **asdict(stats)} for c, s, stats in counted]}, indent=2))
         return
-    print_table([{"corpus": name, "split": split, **row_of(stats)} for name, split, stats in found])
+    print_table([{"corpus": name, "split": split, **row_of(stats)} for name, split, stats in counted])
 
 
 def _data_options(sub: argparse.ArgumentParser) -> None:

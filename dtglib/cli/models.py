@@ -21,18 +21,18 @@ def models(options: argparse.Namespace) -> None:
     """List the models and parsers that come with the package."""
     from dtglib.basics.released import cards
 
-    found = {**cards("model"), **cards("parser")}
-    require(found, "no models came with this package; `make release` makes them")
-    if options.name and options.name not in found:
-        raise UserError(f"there is no released {options.name!r}; there are {', '.join(found)}")
+    released = {**cards("model"), **cards("parser")}
+    require(released, "no models came with this package; `make release` makes them")
+    if options.name and options.name not in released:
+        raise UserError(f"there is no released {options.name!r}; there are {', '.join(released)}")
     if options.json:
-        shown = asdict(found[options.name]) if options.name else {name: asdict(card) for name, card in found.items()}
-        print(json.dumps(shown, indent=2))
+        dicts = {name: asdict(card) for name, card in released.items()}
+        print(json.dumps(dicts[options.name] if options.name else dicts, indent=2))
     elif options.name:
-        card = asdict(found[options.name])
+        card = asdict(released[options.name])
         print_table([{"": key.replace("_", " "), options.name: _shown(value)} for key, value in card.items()])
     else:
-        rows = [{"name": name} | {key: _shown(getattr(card, key)) for key in LISTED} for name, card in found.items()]
+        rows = [{"name": name} | {key: _shown(getattr(card, key)) for key in LISTED} for name, card in released.items()]
         print_table(rows)
 
 

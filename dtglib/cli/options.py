@@ -216,7 +216,9 @@ def print_table(rows: Sequence[Mapping[str, object]]) -> None:
 
 def finite(values: Mapping[str, object]) -> dict[str, object]:
     """A number for JSON, which has no infinities: the log-probability of an impossible event becomes null."""
-    return {key: None if isinstance(x, float) and not math.isfinite(x) else x for key, x in values.items()}
+    return {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in values.items()
+    }
 
 
 def in_a_line(tree: Sequence[int] | str | None) -> str:

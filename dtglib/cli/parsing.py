@@ -54,8 +54,8 @@ def parse(options: argparse.Namespace) -> None:
         print(text, end="")
     with_trees = [pair for pair in zip(sentences, parsed, strict=True) if form.has_tree(pair[0])]
     if with_trees:
-        for told in form.agreement(*zip(*with_trees, strict=True)):
-            print(told, file=sys.stdout if options.out else sys.stderr)
+        for line in form.agreement(*zip(*with_trees, strict=True)):
+            print(line, file=sys.stdout if options.out else sys.stderr)
 
 
 def _trees_options(sub: argparse.ArgumentParser) -> None:

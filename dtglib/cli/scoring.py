@@ -9,7 +9,7 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,7 +42,6 @@ from dtglib.cli.together import is_first
 # Imported by type checkers only, so annotations that name these are not checked in tests.
 if TYPE_CHECKING:
     from dtglib.evaluate.surprisal import Surprisal
-    from dtglib.families.base import Family
 
 
 def _score_options(sub: argparse.ArgumentParser) -> None:
@@ -57,6 +56,7 @@ def _score_options(sub: argparse.ArgumentParser) -> None:
 def score(options: argparse.Namespace) -> None:
     """Score sentences: log p of each, perplexities of all."""
     from dtglib.basics.released import RELEASED_FOR
+    from dtglib.data.vocabulary import Vocabulary
     from dtglib.evaluate.perplexity import perplexity
     from dtglib.families.base import family, family_name_in
     from dtglib.runs.sentence_scores import scores_of
@@ -75,16 +75,16 @@ def score(options: argparse.Namespace) -> None:
     drawn = options.trees, options.method, options.seed
     scores = scores_of(folder, sentences, parser, *drawn, widths, is_kept=False)
     total = perplexity(scores)
-    shown = _as_shown(kind, folder)
+    shown = partial(kind.trees.shown, Vocabulary.load(folder))
     name = likelihood.perplexity.replace("-", "_")
     totals = {**total._asdict(), f"{name}_per_piece": total.per_piece, f"{name}_per_word": total.per_word}
     if options.json:
         rows = [
-            {"text": " ".join(of.words), **row._asdict(), "best": row.best and shown(of.words, row.best)}
-            for of, row in zip(sentences, scores, strict=True)
+            {"text": " ".join(sentence.words), **row._asdict(), "best": row.best and shown(sentence.words, row.best)}
+            for sentence, row in zip(sentences, scores, strict=True)
         ]
-        found = {"log_prob": likelihood.name, "sentences": list(map(finite, rows)), "totals": finite(totals)}
-        print(json.dumps(found, allow_nan=False))
+        report = {"log_prob": likelihood.name, "sentences": list(map(finite, rows)), "totals": finite(totals)}
+        print(json.dumps(report, allow_nan=False))
         return
     print_table(
         [
@@ -99,8 +99,8 @@ def score(options: argparse.Namespace) -> None:
     print(f"\n{total.sentences} sentences, {total.words} words, {total.pieces} pieces, {total.nats:.3f} nats")
     if unasked := sum(row.unasked for row in scores):
         print(f"{unasked} words that the model does not know have no probability, and are not counted")
-    kind, ends = likelihood.at_most, "ends included" if total.ends else "no ends, which it does not predict"
-    values = f"{kind}{total.per_piece:.3f} per piece, {kind}{total.per_word:.3f} per word"
+    at_most, ends = likelihood.at_most, "ends included" if total.ends else "no ends, which it does not predict"
+    values = f"{at_most}{total.per_piece:.3f} per piece, {at_most}{total.per_word:.3f} per word"
     print(f"{likelihood.perplexity}: {values}, {ends}")
 
 
@@ -118,7 +118,7 @@ def _surprisal_options(sub: argparse.ArgumentParser) -> None:
     add_model(sub)
     add_beam(sub)
     sub.add_argument("--unit", choices=("nats", "bits"), default="nats", help="of surprisal (default: nats)")
-    sub.add_argument("--pieces", action="store_true", help="a row a piece instead of a row a word")
+    sub.add_argument("--pieces", action="store_true", help="a row per piece instead of a row per word")
     picture = "instead of a table, a picture of a sentence: surprisals, the best tree so far, what the model can see"
     form = sub.add_mutually_exclusive_group()
     form.add_argument("--picture", type=Path, metavar="FILE.svg", help=picture)
@@ -133,8 +133,9 @@ def surprisal(options: argparse.Namespace) -> None:
     from dtglib.training.distributed import device_at_hand
 
     sentences = [sentence.words for sentence in sentences_of(options)]
-    if options.picture:
-        _check_picture(options, len(sentences))
+    if path := options.picture:
+        require(len(sentences) == 1, f"--picture draws one sentence, and here are {len(sentences)}; add --sentences 1")
+        require(path.suffix == ".svg", f"--picture {path}: it is an SVG; let its name end in .svg")
     folder = model_folder(options, options.text)
     require_searched(folder)
     model = load_model(folder, device_at_hand())
@@ -159,11 +160,6 @@ def _rounded(value: object) -> object:
     return "" if math.isnan(value) else round(value, 4)
 
 
-def _check_picture(options: argparse.Namespace, sentences: int) -> None:
-    require(sentences == 1, f"--picture draws one sentence, and here are {sentences}; add --sentences 1")
-    require(options.picture.suffix == ".svg", f"--picture {options.picture}: it is an SVG; let its name end in .svg")
-
-
 def _draw(options: argparse.Namespace, model: Any, words: Sequence[str]) -> None:
     from dtglib.basics.files import write_atomically
     from dtglib.evaluate.surprisal import UNITS, moments
@@ -180,39 +176,38 @@ def _draw(options: argparse.Namespace, model: Any, words: Sequence[str]) -> None
     print(f"{options.picture}: {' '.join(words)}")
 
 
-def _warn_of_deaths(found: Sequence["Surprisal"]) -> None:
-    for number, one in enumerate(found, start=1):
-        if one.died is not None:
-            word = [*one.words, "the end"][one.died]
+def _warn_of_deaths(sentences: Sequence["Surprisal"]) -> None:
+    for number, read in enumerate(sentences, start=1):
+        if read.died is not None:
+            word = [*read.words, "the end"][read.died]
             print(
-                f"dtglib: sentence {number}: no hypothesis of the beam could take word {one.died + 1} ({word}), and "
+                f"dtglib: sentence {number}: no hypothesis of the beam could take word {read.died + 1} ({word}), and "
                 f"what comes after it is not known; ask for a wider --beam",
                 file=sys.stderr,
             )
 
 
-def _as_json(one: "Surprisal", unit: str) -> dict[str, Any]:
+def _as_json(read: "Surprisal", unit: str) -> dict[str, Any]:
     from dtglib.evaluate.surprisal import UNITS
 
-    scale = UNITS[unit]
+    def scaled(values: Iterable[float]) -> list[float | None]:
+        numbers = [float(value * UNITS[unit]) for value in values]
+        return [number if math.isfinite(number) else None for number in numbers]
+
     return {
-        "words": one.words,
-        "surprisals": _all_finite((one.of_words * scale).tolist()),
-        "end": _all_finite([one.end * scale])[0],
-        "of_prefixes": _all_finite((one.of_prefixes * scale).tolist()),
-        "structure": _all_finite((one.structure * scale).tolist()),
-        "entropy": _all_finite((one.entropy * scale).tolist()),
-        "hypotheses": one.hypotheses.tolist(),
-        "tree_entropy": _all_finite((one.entropy_of_trees * scale).tolist()),
-        "known": one.known,
-        "pieces": one.pieces,
-        "surprisals_of_pieces": _all_finite((one.of_pieces * scale).tolist()),
-        "died": one.died,
+        "words": read.words,
+        "surprisals": scaled(read.of_words),
+        "end": scaled([read.end])[0],
+        "of_prefixes": scaled(read.of_prefixes),
+        "structure": scaled(read.structure),
+        "entropy": scaled(read.entropy),
+        "hypotheses": read.hypotheses.tolist(),
+        "tree_entropy": scaled(read.entropy_of_trees),
+        "known": read.known,
+        "pieces": read.pieces,
+        "surprisals_of_pieces": scaled(read.of_pieces),
+        "died": read.died,
     }
-
-
-def _all_finite(values: Sequence[float]) -> list[float | None]:
-    return [float(value) if math.isfinite(value) else None for value in values]
 
 
 def _sample_options(sub: argparse.ArgumentParser) -> None:
@@ -237,29 +232,20 @@ def sample(options: argparse.Namespace) -> None:
     require_searched(folder)
     model = load_model(folder, device_at_hand())
     random = torch.Generator(model.embedding.weight.device).manual_seed(options.seed)
-    shown = _as_shown(family_of(model), folder)
-    number, words, temperature = options.number, options.words, options.temperature
-    drawn = list(generate(model.stepper(), model.vocabulary, number, random, words, temperature))
-    trees = [None if one.tree is None else shown(one.words, one.tree.tolist()) for one in drawn]
-    name = family_of(model).trees.called
-    pairs = list(zip(drawn, trees, strict=True))
+    shown = partial(family_of(model).trees.shown, model.vocabulary)
+    name, rows = family_of(model).trees.called, []
+    most, temperature = options.words, options.temperature
+    for drawn in generate(model.stepper(), model.vocabulary, options.number, random, most, temperature):
+        words, log_prob = drawn.words, drawn.log_prob
+        tree = None if drawn.tree is None else shown(words, drawn.tree.tolist())
+        if options.json:
+            rows.append({"words": words, name: tree, "log_prob": log_prob})
+        else:
+            rows.append({"log p": round(log_prob, 2), "sentence": " ".join(words), name: in_a_line(tree)})
     if options.json:
-        rows = [{"words": one.words, name: tree, "log_prob": one.log_prob} for one, tree in pairs]
         print(json.dumps({"sentences": rows}))
-        return
-    print_table(
-        [
-            {"log p": round(one.log_prob, 2), "sentence": " ".join(one.words), name: in_a_line(tree)}
-            for one, tree in pairs
-        ]
-    )
-
-
-def _as_shown(kind: "Family", folder: Path) -> Callable[[Sequence[str], Sequence[int]], list[int] | str]:
-    """The function that writes a tree in the form of a family, given the words and the tree."""
-    from dtglib.data.vocabulary import Vocabulary
-
-    return partial(kind.trees.shown, Vocabulary.load(folder))
+    else:
+        print_table(rows)
 
 
 COMMANDS = [

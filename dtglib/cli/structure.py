@@ -6,16 +6,12 @@ dtglib structure --system brackets --tree "(S (NP There) (VP is (NP a difference
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dtglib.basics.errors import UserError
+from dtglib.basics.files import write_atomically
 from dtglib.basics.papers import papers
 from dtglib.cli.options import Command, add_json, print_table
-
-if TYPE_CHECKING:
-    from dtglib.sequences.describe import Described
 
 
 def _options(sub: argparse.ArgumentParser) -> None:
@@ -44,7 +40,12 @@ def structure(options: argparse.Namespace) -> None:
     if options.tree is not None:
         if any(given is not None for given in (options.words, options.heads, options.labels)):
             raise UserError("--tree has words and constituents; leave out --words and --heads, and --labels")
-        seen = _structure_named(options.system)(options.tree, pieces)
+        from dtglib.families.base import structures
+
+        known = structures()
+        if options.system not in known:
+            raise UserError(f"--tree goes with --system {' or '.join(known)}, not with {options.system!r}")
+        seen = known[options.system](options.tree, pieces)
     elif options.words is None or options.heads is None:
         raise UserError("name a sentence with --words and --heads, or with --tree")
     else:
@@ -53,28 +54,13 @@ def structure(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(as_json(seen)))
     elif options.svg:
-        _write_picture(seen, options.svg, options.system)
+        from dtglib.pictures.plot import draw_mask
+
+        with write_atomically(options.svg) as file:
+            file.write(draw_mask(seen, options.system)._repr_svg_())
     else:
         print("actions:", *seen.actions)
         print_table(as_rows(seen))
-
-
-def _structure_named(name: str) -> "Callable[[str, Sequence[int] | None], Described]":
-    from dtglib.families.base import structures
-
-    known = structures()
-    if name not in known:
-        raise UserError(f"--tree goes with --system {' or '.join(known)}, not with {name!r}")
-    return known[name]
-
-
-def _write_picture(seen: "Described", path: Path, title: str) -> None:
-    from dtglib.basics.files import write_atomically
-    from dtglib.pictures.plot import draw_mask
-
-    picture = draw_mask(seen, title)
-    with write_atomically(path) as file:
-        file.write(picture._repr_svg_())
 
 
 COMMANDS = [Command("structure", _options, structure)]

@@ -42,14 +42,14 @@ def suites(options: argparse.Namespace) -> None:
     from dtglib.evaluate.suites import as_tables, read_suites
     from dtglib.runs.syntax_scores import suite_rows
 
-    path = _tested(options.path, "sg")
+    path = _path_or_default(options.path, "sg")
     tested, folder = read_suites(path), model_folder(options, path)
     require_searched(folder)
     rows = suite_rows(folder, tested, widths_from(options))
     report = suites_report(tested, rows, Vocabulary.load(folder))
     about = {"model": options.model or folder.name, **widths_from(options)._asdict(), "averages": report["averages"]}
     tables = {name: report[name] for name in ("suites", "predictions", "circuits")}
-    _tell(options, about, {**tables, **as_tables(tested, rows)})
+    _write_report(options, about, {**tables, **as_tables(tested, rows)})
     if options.json:
         return
     print_table(list(map(_percent, report["suites"])))
@@ -88,7 +88,7 @@ def blimp(options: argparse.Namespace) -> None:
     from dtglib.families.base import family, family_name_in
     from dtglib.runs.syntax_scores import named, pair_rows, without_parser
 
-    path = _tested(options.path, "blimp")
+    path = _path_or_default(options.path, "blimp")
     paradigms, folder = read_pairs(path, options.fraction), model_folder(options, path)
     kind = family(family_name_in(folder))
     if options.parser and kind.likelihood.sums_over_trees:
@@ -100,7 +100,7 @@ def blimp(options: argparse.Namespace) -> None:
     report = pairs_report(paradigms, rows, Vocabulary.load(folder))
     tables = {name: report.pop(name) for name in ("paradigms", "phenomena", "fields")}
     about = {"model": options.model or folder.name, "log p": named(kind, way), "fraction": options.fraction}
-    _tell(options, {**about, **report}, {**tables, "pairs": rows})
+    _write_report(options, {**about, **report}, {**tables, "pairs": rows})
     if options.json:
         return
     for table in tables.values():
@@ -113,7 +113,7 @@ def blimp(options: argparse.Namespace) -> None:
     )
 
 
-def _tested(path: str | None, public: str) -> str | None:
+def _path_or_default(path: str | None, public: str) -> str | None:
     """The path of the tested set: without a name the public one, or minilang's where that is missing."""
     from dtglib.data.registry import data_folder
 
@@ -129,7 +129,7 @@ def _add_report(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--json", action="store_true", help="one JSON object instead of tables")
 
 
-def _tell(options: argparse.Namespace, about: Mapping[str, Any], tables: Mapping[str, Sequence[dict]]) -> None:
+def _write_report(options: argparse.Namespace, about: Mapping[str, Any], tables: Mapping[str, Sequence[dict]]) -> None:
     """Write the whole report as JSON to standard output, if asked; with --out also, as tables, into a folder."""
     import pandas as pd
 

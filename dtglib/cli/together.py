@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 # A mistake of the user's is found by every process. The first one says so and ends, and torchrun then ends the others,
 # within this time; a complaint that only another process has is thus not lost.
@@ -25,28 +26,20 @@ def is_first() -> bool:
 @contextlib.contextmanager
 def as_one() -> Iterator[Callable[[str], None]]:
     """Let this process be silent unless it is the first one; yields a function that reports why the command failed."""
+    stderr = sys.stderr
     if int(os.environ.get("WORLD_SIZE", 1)) == 1:
-        yield _complain
+        yield partial(print, file=stderr)
         return
     from dtglib.training.distributed import processes
 
     with processes():
         if is_first():
-            yield _complain
+            yield partial(print, file=stderr)
             return
-        aloud = sys.stderr
 
         def complain_late(complaint: str) -> None:
             time.sleep(SECONDS_FOR_THE_FIRST)
-            print(complaint, file=aloud)
+            print(complaint, file=stderr)
 
-        with (
-            open(os.devnull, "w") as nowhere,
-            contextlib.redirect_stdout(nowhere),
-            contextlib.redirect_stderr(nowhere),
-        ):
+        with open(os.devnull, "w") as null, contextlib.redirect_stdout(null), contextlib.redirect_stderr(null):
             yield complain_late
-
-
-def _complain(complaint: str) -> None:
-    print(complaint, file=sys.stderr)

@@ -222,6 +222,7 @@ def word_rows(sentences: Iterable[Surprisal], unit: str = "nats") -> list[dict[s
     hypotheses       how many are kept when the word has been read; 1 without trees
     tree entropy     of their partial trees, given the words up to this one
     """
+    require(unit in UNITS, f"surprisal is measured in {' or '.join(UNITS)}, not {unit!r}")
     rows = []
     for number, read in enumerate(sentences, start=1):
         texts, known = [*read.words, END_OF_SENTENCE], [*read.known, True]

@@ -28,7 +28,7 @@ from dtglib.training.networks import best_on_dev
 QUESTIONS = family("dtg").questions
 
 
-def asked(settings: Settings, some: Sequence[str] = ()) -> list[tuple[str, str, Variant]]:
+def variants_of(settings: Settings, some: Sequence[str] = ()) -> list[tuple[str, str, Variant]]:
     """Every question (or only some) with its variants; OWN is left out if the corpus has no trees."""
     questions, has_trees = settings.family.questions, _has_trees(settings.corpus)
     if unknown := [question for question in some if question not in questions]:
@@ -51,7 +51,7 @@ def _has_trees(corpus: CorpusConfig) -> bool:
 
 def ablations(settings: Settings, some: Sequence[str] = ()) -> list[Row]:
     """A row of measurements for each variant of each question (or of some); a model may belong to several questions."""
-    rows = asked(settings, some)
+    rows = variants_of(settings, some)
     numbers = {str(variant): measure(settings, variant) for _, _, variant in rows}
     return [{"question": question, "variant": name, **numbers[str(variant)]} for question, name, variant in rows]
 

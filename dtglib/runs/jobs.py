@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from dtglib.basics.papers import paper_named
 from dtglib.families.base import compared, family
-from dtglib.runs.ablations import asked, measure
+from dtglib.runs.ablations import measure, variants_of
 from dtglib.runs.parsers import is_ours, trained_parser
 from dtglib.runs.prepare import is_released, prepare, read_corpus, trained
 from dtglib.runs.sentence_scores import perplexity_at, test_sentences
@@ -75,7 +75,7 @@ def seeds_of(settings: Settings) -> list[int]:
 
 def jobs_of_ablations(settings: Settings, some: Sequence[str] = ()) -> list[Job]:
     """A job for each variant of all questions, or of some; a model may be a variant of several."""
-    different = {str(variant): (question, name, variant) for question, name, variant in asked(settings, some)}
+    different = {str(variant): (question, name, variant) for question, name, variant in variants_of(settings, some)}
     return [
         Job(f"ablation, {question}: {name}", partial(measure, settings, variant))
         for question, name, variant in different.values()

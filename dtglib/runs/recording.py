@@ -28,7 +28,7 @@ from dtglib.families.base import Family, family
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS, favourites, propose
 from dtglib.runs import sentence_scores
-from dtglib.runs.ablations import ablations, asked
+from dtglib.runs.ablations import ablations, variants_of
 from dtglib.runs.parsers import is_ours, nats_per_word, proposer_of, proposers, read_parser
 from dtglib.runs.prepare import prepare, read_corpus, trained
 from dtglib.runs.settings import Settings, checksums_of, read_size
@@ -53,7 +53,7 @@ def record_evaluation(
         raise UserError(f"there is no evaluation {unknown[0]!r}; there is {', '.join(known)}")
     settings, about = _shared(size, names), about or known
     for name in names if questions else ():
-        asked(read_size(size, model=name), questions)  # an error if it has no such question
+        variants_of(read_size(size, model=name), questions)  # an error if it has no such question
     config = {"size": size, **as_dict(*settings), "seed": list(seeds), "model": list(names), "about": list(about)}
     config |= {"questions": list(questions)} if questions else {}
     ours = {name for name in as_dict(settings.parsers).values() if name and is_ours(name)}

@@ -98,7 +98,7 @@ def _run(notebook: Path, size: str, folder: Path, place: str) -> None:
     question = f"What does {notebook.name} find at size {size}?"
     with Run(folder, question, config, seeds=[settings.run.seed], data=checksums_of(settings)):
         shown = execute(notebook, size, folder, place)
-        _keep(shown, folder)
+        _write_outputs(shown, folder)
     print(f"{place}: done in {tqdm.format_interval(round(time.monotonic() - began))}", flush=True)
 
 
@@ -135,7 +135,7 @@ def _state(size: str, *code: Any) -> str:
 # ---- The end
 
 
-def _keep(shown: Sequence[Shown], folder: Path) -> None:
+def _write_outputs(shown: Sequence[Shown], folder: Path) -> None:
     """Write the pictures of a notebook, and its outputs with the tag `table`, into files of their own."""
     pictures = [output.data["image/svg+xml"] for output in shown if "image/svg+xml" in output.data]
     for number, picture in enumerate(pictures, start=1):

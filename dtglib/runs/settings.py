@@ -93,7 +93,7 @@ class Settings(NamedTuple):
 def read_settings(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Settings:
     """The settings of a config file, some of them replaced."""
     kind = family(value_of(path, "model", DEFAULT_MODEL, overrides))
-    others = {field.name for one in families() for part in (one.config, one.training) for field in fields(part)}
+    others = {field.name for other in families() for part in (other.config, other.training) for field in fields(part)}
     kinds = RunConfig, CorpusConfig, ParsersConfig, VocabularyConfig, kind.config, kind.training, EvaluationConfig
     named = dict.fromkeys(Path(path).parent / folder / Path(path).name for folder in (kind.paper, kind.name))
     laid_over = [path for path in named if path.is_file()]
@@ -111,8 +111,8 @@ def compared_at(size: str, paper: str) -> dict[str, str]:
     chosen = read_size(size, model=next(iter(models))).evaluation.compared
     if chosen is None:
         return models
-    if odd := set(chosen.split()) - models.keys():
-        raise UserError(f"{size}: {sorted(odd)[0]} is no model of {paper}; models are {', '.join(models)}")
+    if unknown := set(chosen.split()) - models.keys():
+        raise UserError(f"{size}: {sorted(unknown)[0]} is no model of {paper}; models are {', '.join(models)}")
     return {name: title for name, title in models.items() if name in chosen.split()}
 
 

@@ -68,7 +68,7 @@ def study(size: str) -> list[Row]:
     less = with_less(size)
     return [
         {"question": question, "variant": name, **_predicted(less, variant)}
-        for question, name, variant in ablations.asked(less, STUDIED)
+        for question, name, variant in ablations.variants_of(less, STUDIED)
     ]
 
 
@@ -92,7 +92,9 @@ def _predicted(settings: Settings, variant: Variant) -> Row:
 
 def _jobs_of_study(size: str) -> list[Job]:
     less = with_less(size)
-    different = {str(variant): (question, name, variant) for question, name, variant in ablations.asked(less, STUDIED)}
+    different = {
+        str(variant): (question, name, variant) for question, name, variant in ablations.variants_of(less, STUDIED)
+    }
     return [
         Job(f"study {question}: {name}", partial(_predicted, less, variant))
         for question, name, variant in different.values()

@@ -8,7 +8,7 @@ from toys import tiny_repository
 from dtglib.basics.record import read_record
 from dtglib.families.base import family
 from dtglib.runs import ablations
-from dtglib.runs.ablations import asked, trained_variant
+from dtglib.runs.ablations import trained_variant, variants_of
 from dtglib.runs.jobs import jobs_of
 from dtglib.runs.prepare import prepare
 from dtglib.runs.recording import record_evaluation
@@ -29,7 +29,9 @@ def inside(repository, one_thread, monkeypatch) -> None:
 
 
 def test_its_variants_are_those_of_the_paper_and_one_without_each_feature():
-    variants = {(question, name): variant.model for question, name, variant in asked(read_size("smoke", model="gilt"))}
+    variants = {
+        (question, name): variant.model for question, name, variant in variants_of(read_size("smoke", model="gilt"))
+    }
     assert variants["representation of words", "CTR"] == {"word": "ctr"}
     for name in FEATURES:
         left = variants["feature", f"without {name}"]["features"].split()
@@ -46,7 +48,7 @@ def test_every_variant_learns_from_the_data_of_its_own_settings(monkeypatch):
 
     monkeypatch.setattr(ablations, "train_into", noted)
     settings = read_size("smoke", model="gilt")
-    for _, _, variant in asked(settings):
+    for _, _, variant in variants_of(settings):
         trained_variant(settings, variant)
     assert {"ra", "ftr", "ctr"} == {model.word for model in used} and {"paper", "root"} == {m.depth for m in used}
     for model, prepared in used.items():

@@ -19,7 +19,7 @@ from dtglib.data.treebank import Treebank
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.orders import orderings
 from dtglib.families.base import Variant, family, load_model, titles
-from dtglib.runs.ablations import asked, measure, settings_of
+from dtglib.runs.ablations import measure, settings_of, variants_of
 from dtglib.runs.jobs import jobs_of
 from dtglib.runs.prepare import prepare, read_corpus, trained
 from dtglib.runs.recording import record_evaluation
@@ -106,7 +106,7 @@ def test_the_keys_of_such_a_file_are_those_of_the_paper_s_or_of_the_size_itself(
 
 
 def test_its_variants_are_those_of_the_papers_tables():
-    variants = {(question, name): variant for question, name, variant in asked(read_size("smoke", model="udgn"))}
+    variants = {(question, name): variant for question, name, variant in variants_of(read_size("smoke", model="udgn"))}
     for question, table in (("parts", "udgn_table4"), ("functions", "udgn_table8")):
         systems = (ROOT / "results" / "paper" / f"{table}.csv").read_text().splitlines()[1:]
         names = list(dict.fromkeys(line.partition(",")[0] for line in systems))
@@ -218,7 +218,7 @@ def test_after_all_jobs_the_notebook_finds_everything(repository):
     for name in ("udgn", "udgn-transformer"):
         chosen = read_size("smoke", model=name)
         induction_of(chosen, trained(chosen, prepare(chosen, corpus)))
-    for _, _, variant in asked(settings, IN_NOTEBOOK):
+    for _, _, variant in variants_of(settings, IN_NOTEBOOK):
         measure(settings, variant)
     assert {path.name for path in (repository / "runs").glob("*/*")} == before
 
