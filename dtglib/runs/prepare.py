@@ -42,7 +42,7 @@ from dtglib.training.networks import train_network
 
 
 def read_corpus(settings: Settings, share: float = 1.0) -> TrainingData:
-    """What the models of a comparison share: a vocabulary, and the treebanks of train (or a share of it) and dev."""
+    """The vocabulary and the treebanks that the models of a comparison share of train (or a share of it) and dev."""
     train, dev = (part_of(settings.corpus, part, stream) for part in ("train", "dev"))
     if share < 1:
         train = in_memory(train)
