@@ -33,7 +33,7 @@
 # 4. Exercises
 
 # %% tags=["parameters"]
-size = "smoke"  # of no consequence here: all results are recorded ones
+size = "smoke"
 
 # %%
 import numpy as np

@@ -7,9 +7,12 @@ dtglib tune configs/tuning/udgn.yaml --model my-udgn --task sts-b --also sick st
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dtglib.basics.record import Row
 from dtglib.cli.options import Command, add_settings, print_table, seed
+
+if TYPE_CHECKING:
+    from dtglib.basics.record import Row
 
 
 def _options(sub: argparse.ArgumentParser) -> None:
@@ -50,7 +53,7 @@ def tune(options: argparse.Namespace) -> None:
     print(f"{options.out}: recorded")
 
 
-def _in_short(line: Row) -> Row:
+def _in_short(line: "Row") -> "Row":
     """A line of means as it is printed: scores in percent, with their standard deviations."""
     shown = {"tuned": line["title"], "on": line["on"], "items": line["items"], "seeds": line["seeds"]}
     for key, value in line.items():
