@@ -3,15 +3,13 @@
 import math
 import pickle
 import sys
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from random import Random
 from threading import Thread
 
 import numpy as np
 import pytest
+from kernels import assert_searched_alike, both, compiled, plain
 from toys import compiled as compiled_sentences
 from toys import in_every_model, in_every_system, model_of, random_sentences
 from toys import trees as small_trees
@@ -20,35 +18,10 @@ from trees import random_tree
 from dtglib.basics import jit
 from dtglib.basics.jit import INTEGERS, SECONDS, njit
 from dtglib.decode import sequence_stepper
-from dtglib.decode.beam import SentenceResult, Widths, search
+from dtglib.decode.beam import Widths, search
 from dtglib.transitions import SYSTEMS, batch, oracle, rows
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-@contextmanager
-def plain() -> Iterator[None]:
-    """All kernels run as the functions that they are, and no integer overflows."""
-    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
-        warnings.simplefilter("error")
-        patch.setattr(jit._plain, "runs", True)
-        yield
-
-
-@contextmanager
-def compiled() -> Iterator[None]:
-    """All kernels are compiled."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jit._plain, "seconds", math.inf)
-        yield
-
-
-def both(compute: Callable[[], object]) -> tuple[object, object]:
-    """The result of plain functions, and that of compiled ones."""
-    with plain():
-        first = compute()
-    with compiled():
-        return first, compute()
 
 
 # ---- The same results
@@ -89,26 +62,20 @@ def test_plain_kernels_allow_and_close_with_the_same_actions(name):
         states = fork
 
 
-def search_of(name: str) -> list[SentenceResult]:
-    model = model_of(name)
-    return search(model.stepper(), model.vocabulary, [words for words, _ in small_trees()[:4]], Widths(20, 20))
+FOUR = [words for words, _ in small_trees()[:4]]  # sentences of up to four words
 
 
 @in_every_model
 def test_plain_kernels_search_as_compiled_ones_do(name):
-    for one, same in zip(*both(partial(search_of, name)), strict=True):
-        assert one.log_prefix.tolist() == same.log_prefix.tolist()
-        assert one.log_prob == same.log_prob
-        assert one.log_derivation == same.log_derivation
-        assert (one.tree is None and same.tree is None) or one.tree.tolist() == same.tree.tolist()
+    assert_searched_alike(model_of(name), FOUR)
 
 
 @in_every_model
 def test_attention_without_compiled_loops_differs_in_rounding_only(name, monkeypatch):
-    results = []
+    model, results = model_of(name), []
     for positions in (math.inf, 0):
         monkeypatch.setattr(sequence_stepper, "POSITIONS_UNCOMPILED", positions)
-        results.append(search_of(name))
+        results.append(search(model.stepper(), model.vocabulary, FOUR, Widths(20, 20)))
     for one, same in zip(*results, strict=True):
         assert one.log_prefix == pytest.approx(same.log_prefix, abs=1e-5)
         assert one.log_prob == pytest.approx(same.log_prob, abs=1e-5)

@@ -27,7 +27,7 @@ import numpy as np
 # The hashes that name the folders of the cache must be those of the code that is imported now.
 import dtglib.basics.cache_folder  # noqa: F401
 
-SECONDS = 1.0  # of processor time, in each thread: less than numba takes to load kernels that were compiled before
+SECONDS = 0.5  # of processor time, in each thread: a third of what numba takes to load compiled kernels
 INTEGERS = 2**17  # in the arguments of a call: a loop over more of them may take longer
 
 

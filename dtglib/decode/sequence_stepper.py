@@ -34,7 +34,7 @@ from dtglib.transitions.batch import choose
 POSITIONS_AT_ONCE = {"cpu": 512, "cuda": 2**13}
 # The first positions of a search on a CPU use attention without compiled loops, which are slow to load. The choice
 # depends on nothing but the search, because the two forms differ in rounding.
-POSITIONS_UNCOMPILED = 2**14
+POSITIONS_UNCOMPILED = 2**13
 
 
 class Hypotheses(NamedTuple):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import slow
+from kernels import assert_searched_alike
 from running import CONFIGS, assert_one_line
 from toys import TINY_SIZE, by_heart, symbols_in
 
@@ -296,6 +297,11 @@ def test_a_beam_without_limits_finds_the_sum_over_all_trees(name):
         assert found.log_prob == pytest.approx(np.logaddexp.reduce(of_trees), abs=1e-5)
         assert tuple(found.tree.tolist()) == trees[of_trees.argmax()]
         assert found.log_derivation == pytest.approx(of_trees.max(), abs=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_plain_kernels_search_as_compiled_ones_do(name):
+    assert_searched_alike(model(name), [["a", "b", "b", "a"], ["b"]])
 
 
 @pytest.mark.parametrize("name", NAMES)

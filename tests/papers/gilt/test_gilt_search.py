@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import slow
+from kernels import assert_searched_alike
 from toys import SENTENCES, vocabulary
 
 from dtglib.cli.main import main
@@ -107,6 +108,10 @@ def test_so_it_is_with_four_words_and_with_the_codes_choices():
     words = ["see", "a", "do", "a"]
     (found,) = search(network.stepper(), SMALL, [words], ALL)
     assert found.log_prob == pytest.approx(summed(network, words), abs=1e-5)
+
+
+def test_plain_kernels_search_as_compiled_ones_do():
+    assert_searched_alike(model(), [["do", "be", "a", "see"], ["do"]])
 
 
 def test_its_best_derivation_is_the_best_one_of_the_list():

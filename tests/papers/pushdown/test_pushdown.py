@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import slow
+from kernels import assert_searched_alike
 from running import assert_one_line
 from torch import nn
 from toys import TINY_SIZE, by_heart, never, symbols_in
@@ -433,6 +434,10 @@ def test_a_beam_without_limits_finds_the_sum_over_all_attachments(name):
         assert found.log_prob == pytest.approx(np.logaddexp.reduce(expected), abs=1e-5)
         assert tuple(found.tree.tolist()) == rows[int(expected.argmax())]
         assert found.log_derivation == pytest.approx(expected.max(), abs=1e-5)
+
+
+def test_plain_kernels_search_as_compiled_ones_do():
+    assert_searched_alike(model(), [["a", "b", "b", "a"], ["b"]])
 
 
 def prefixes(network, words) -> tuple[list[float], list[float]]:
