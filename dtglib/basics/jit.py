@@ -84,7 +84,7 @@ class _Plain(threading.local):
 _plain = _Plain()
 
 
-def _integers(value: Any) -> float:
+def _integers(value: Any) -> int | float:
     """The number of integers among some arguments; infinite if there is anything else."""
     if isinstance(value, tuple):
         return sum(map(_integers, value))
