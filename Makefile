@@ -10,6 +10,8 @@ BIN    := $(VENV)/bin
 LOCK   := $(shell cat requirements.lock pyproject.toml | cksum | cut -d' ' -f1)
 READY  := $(VENV)/made-from-$(LOCK)
 QUIET  := $(if $(CI),--quiet,)
+# uv is several times as fast as pip.
+INSTALL = $(if $(shell command -v uv),uv pip install --python $(BIN)/python,$(BIN)/pip install --disable-pip-version-check)
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
@@ -23,8 +25,8 @@ setup: $(READY)  ## make the environment in .venv (every other target does it to
 $(READY): | prerequisites
 	@echo "making the environment in $(VENV) (some minutes, once)"
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/pip install $(QUIET) --disable-pip-version-check --requirement requirements.lock
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@$(INSTALL) $(QUIET) --requirement requirements.lock
+	@$(INSTALL) --quiet --no-deps --editable .
 	@touch $@
 
 .PHONY: prerequisites

@@ -7,7 +7,7 @@ The code of a result follows from the imports of the functions that compute it: 
 module of their own room, of the room that the result is made in, and of the rooms below. `basics` does not count,
 because it computes no numbers. Families are loaded by name (families/base.py), which no import shows: a function that
 computes something with a model passes its family's module to `code_of`. Of a package that brings papers, a module
-counts with those of the package that it imports. Data files count with all modules in their folder and in the folders
+counts with those of the package that it imports. Data files count with all modules in their folder and in the folder
 above it, and a user's own module with all modules beside it.
 
     >>> behind = modules_behind("dtglib/transitions/batch", "transitions")
@@ -133,11 +133,11 @@ def modules_behind(module: str, room: str) -> frozenset[str]:
 
 @cache
 def _imports_of(module: str) -> frozenset[str]:
-    """The modules that a module imports, and the data files in its folder or below."""
+    """The modules that a module imports, and the data files in its folder or in a folder there."""
     if module.endswith(DATA):
         return frozenset()
-    folder = module.rpartition("/")[0]
-    data = {name for name in RUNNING if name.endswith(DATA) and name.startswith(f"{folder}/")}
+    folder = Path(module).parent
+    data = {name for name in RUNNING if name.endswith(DATA) and folder in list(Path(name).parents)[:2]}
     return frozenset(_imported_by(_SOURCES[module]) | data)
 
 
