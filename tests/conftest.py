@@ -36,19 +36,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Files that take a core half a minute: begun first, so that in the end no core waits for another. Of the notebooks, 03
 # trains models that the others use.
-LONGEST = [
-    "03_training.ipynb",
-    "test_reproduce.py",
-    "06_ablations.ipynb",
-    "05_syntactic_evaluation.ipynb",
-    "test_beam.py",
-]
+LONGEST = ["03_training.ipynb", "test_reproduce.py", "05_syntactic_evaluation.ipynb", "test_beam.py"]
 
 
-# Notebooks of half a minute that train models of their own, or evaluate many; slow, each as a whole.
+# Notebooks of half a minute that evaluate many models, and those of other papers; slow, each as a whole.
 LONG_NOTEBOOKS = (
-    "05_syntactic_evaluation.ipynb", "11_constituency.ipynb", "20_gilt.ipynb", "30_udgn.ipynb", "40_translation.ipynb"
-)  # fmt: skip
+    *("05_syntactic_evaluation.ipynb", "10_brackets.ipynb", "11_constituency.ipynb", "20_gilt.ipynb"),
+    *("30_udgn.ipynb", "40_translation.ipynb", "50_reading_times.ipynb"),
+)
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 

@@ -137,6 +137,7 @@ def test_2470_training_sentences_of_ud_english_also_occur_in_dev_or_test(ud_engl
     assert ud_english["train"].excluded == Counter({"also in dev or test": 2_470})
 
 
+@pytest.mark.slow
 def test_nothing_of_dev_or_test_is_left_in_train(ud_english):
     train = {sentence.words for sentence in ud_english["train"].sentences}
     assert not any(sentence.words in train for split in ("dev", "test") for sentence in ud_english[split].sentences)

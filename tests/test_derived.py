@@ -188,6 +188,7 @@ def run_difference(arguments: str) -> subprocess.Popen:
     return subprocess.Popen(command, cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow  # it starts four processes that compile
 def test_two_processes_may_compile_a_function_for_different_types_at_once():
     """Without a lock, numba gives both the same file: one is lost, or read as the other."""
     calls = ["(3, 1)", "(3.0, 1.0)"]

@@ -191,6 +191,7 @@ def test_when_the_parent_ends_no_process_stays(how):
 # ---- Output
 
 
+@pytest.mark.slow
 def test_all_output_of_a_job_is_in_its_log_in_order(threads, capfd):
     threads(2)
     prints = """
