@@ -26,7 +26,7 @@ from growth_curves import in_rows, trees_of
 
 from dtglib.data.corpora import UD_ENGLISH, ud_folder
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.decode.trie import joint_log_probs, planned
+from dtglib.decode.trie import computed, planned
 from dtglib.families.base import build
 from dtglib.network.transformer import Transformer, TransformerConfig
 from dtglib.parsing.parser import load_parser
@@ -82,7 +82,7 @@ def report_one(report, model: Transformer, sentences: list[Sequences], what: str
     rows = min(ROWS, key=seconds.get)
 
     def as_tries() -> list[torch.Tensor]:
-        return [joint_log_probs(model, trees) for trees in sentences]
+        return [computed(model, planned(trees, model.embedding.weight.device, model.bias_of)) for trees in sentences]
 
     def in_best_rows() -> list[torch.Tensor]:
         return [in_rows(model, trees, rows) for trees in sentences]

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from dtglib.basics.errors import UserError
-from dtglib.data.treebank import Edge, Sentence
+from dtglib.data.treebank import Sentence
 from dtglib.pictures import plot
 from dtglib.sequences.describe import show
 
@@ -34,20 +34,6 @@ def test_a_tree_shows_every_word_and_every_label():
 def test_an_arc_is_drawn_above_those_that_it_spans():
     heights = plot.stacked([(2, 1), (4, 3), (2, 4)])
     assert heights == {(2, 1): 1, (4, 3): 1, (2, 4): 2}
-
-
-def test_arcs_of_the_enhanced_graph_alone_are_drawn_below_in_orange():
-    graph = (
-        (Edge("2", "nsubj"), Edge("4", "nsubj:xsubj")),
-        (Edge("0", "root"),),
-        (Edge("4", "mark"),),
-        (Edge("2", "xcomp"),),
-    )
-    wants = Sentence(("Mary", "wants", "to", "sleep"), (2, 0, 4, 2), ("nsubj", "root", "mark", "xcomp"), enhanced=graph)
-    picture = plot.draw_tree(wants)
-    below = {text.get_text(): text.get_color() for text in picture.axes[0].texts if text.get_position()[1] < 0}
-    assert below == {"nsubj:xsubj": plot.ORANGE}
-    assert [matplotlib.colors.to_hex(arc.get_edgecolor()) for arc in arcs(picture)].count(plot.ORANGE) == 1
 
 
 def test_a_sentence_without_a_tree_is_an_error():

@@ -17,7 +17,6 @@ from trees import Heads, all_trees, random_tree
 
 from dtglib.parsing.eisner import best_heads
 from dtglib.parsing.projective import (
-    best_tree,
     best_trees,
     different_samples,
     log_partition,
@@ -120,7 +119,7 @@ def test_an_arc_is_as_probable_as_the_trees_that_have_it(words):
 def test_no_tree_is_better_than_the_best(words):
     for seed in range(20):
         scores = random_scores(words, seed)
-        assert best_tree(scores).tolist() == counted_out(scores)[0][0].tolist()
+        assert best_trees(scores, 1).heads[0].tolist() == counted_out(scores)[0][0].tolist()
 
 
 @pytest.mark.parametrize("anything", [1e6, -1e6, -np.inf])
@@ -297,7 +296,7 @@ def test_all_results_are_projective_trees_with_the_right_probability(words, surp
 def test_the_300_best_trees_of_a_long_sentence_are_sorted(words, surplus):
     scores = confident_scores(random_tree(Random(2), words), surplus)
     found = best_trees(scores, 300)
-    assert found.heads[0].tolist() == best_tree(scores).tolist()
+    assert found.heads[0].tolist() == best_trees(scores, 1).heads[0].tolist()
     assert (np.diff(found.log_probs) < 1e-9).all()
     assert len(set(rows(found.heads))) == 300
     assert len(found.heads) == 300
@@ -347,7 +346,7 @@ def test_one_word_hangs_from_root():
     scores = np.array([[0.0, -3.5], [0.0, 0.0]])
     assert log_partition(scores) == -3.5
     assert marginals(scores).tolist() == [[0, 1], [0, 0]]
-    assert best_tree(scores).tolist() == [0]
+    assert best_trees(scores, 1).heads[0].tolist() == [0]
     for found in (best_trees(scores, 5), different_samples(scores, 5, np.random.default_rng(0))):
         assert (found.heads.tolist(), found.log_probs.tolist()) == ([[0]], [0])
     assert samples(scores, 5, np.random.default_rng(0)).heads.tolist() == [[0]] * 5
@@ -411,16 +410,9 @@ def test_without_a_possible_tree_all_marginals_are_0(scores):
     assert not marginals(scores).any()
 
 
-@no_tree_is_left
-def test_without_a_possible_tree_the_best_tree_is_an_error(scores):
-    with pytest.raises(ValueError, match="no projective tree"):
-        best_tree(scores)
-
-
 EVERY_FUNCTION = {
     "log_partition": log_partition,
     "marginals": marginals,
-    "best_tree": best_tree,
     "best_trees": lambda scores: best_trees(scores, 3),
     "samples": lambda scores: samples(scores, 3, np.random.default_rng(0)),
     "different_samples": lambda scores: different_samples(scores, 3, np.random.default_rng(0)),
@@ -496,7 +488,7 @@ def test_supar_finds_the_same_sum_best_tree_and_marginals(words):
     scores = random_scores(words)
     crf = by_supar(scores)
     assert log_partition(scores) == pytest.approx(crf.log_partition.item(), abs=1e-9)
-    assert best_tree(scores).tolist() == crf.argmax[0, 1:].tolist()
+    assert best_trees(scores, 1).heads[0].tolist() == crf.argmax[0, 1:].tolist()
     np.testing.assert_allclose(marginals(scores)[:, 1:], crf.marginals[0].detach().numpy().T[:, 1:], atol=1e-9)
 
 
@@ -514,5 +506,5 @@ def test_the_best_trees_of_a_batch_are_those_of_each_sentence(words):
     lengths[0] = 9  # the longest one; the others are padded
     heads = best_heads(scores, lengths)
     for row, (of_sentence, length) in enumerate(zip(scores, lengths, strict=True)):
-        expected = best_tree(of_sentence[: length + 1, : length + 1].T)
+        expected = best_trees(of_sentence[: length + 1, : length + 1].T, 1).heads[0]
         assert heads[row].tolist() == [*expected, *[0] * (9 - length)], f"sentence {row} of {length} words"

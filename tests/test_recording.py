@@ -12,7 +12,8 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.record import Record, Run, read_record
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.reports import perplexity_row
-from dtglib.runs.ablations import QUESTIONS, variants_of
+from dtglib.families.dtg import QUESTIONS
+from dtglib.runs.ablations import variants_of
 from dtglib.runs.recording import record_evaluation
 from dtglib.runs.sentence_scores import scores_of
 from dtglib.runs.sentence_scores import test_sentences as sentences_to_test

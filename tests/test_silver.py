@@ -9,7 +9,7 @@ import pytest
 from dtglib.basics.code import RUNNING
 from dtglib.data.treebank import Sentence, Treebank, with_tree
 from dtglib.parsing.parser import known_as
-from dtglib.parsing.projective import best_tree
+from dtglib.parsing.projective import best_trees
 from dtglib.runs import trees
 from dtglib.runs.prepare import read_corpus
 from dtglib.runs.settings import read_settings
@@ -34,7 +34,8 @@ class Parser:
     def parse(self, sentences):
         scored = zip(sentences, self.arc_scores([sentence.words for sentence in sentences]), strict=True)
         return [
-            with_tree(one, best_tree(scores).tolist(), [f"of {word}" for word in one.words]) for one, scores in scored
+            with_tree(one, best_trees(scores, 1).heads[0].tolist(), [f"of {word}" for word in one.words])
+            for one, scores in scored
         ]
 
     def of(self, words):
@@ -55,7 +56,7 @@ def test_every_sentence_has_the_parsers_best_tree_and_keeps_all_else_but_what_be
     treebank = parsed(Treebank(SENTENCES, Counter(broken=2)), "somebody's")
     assert treebank.excluded == {"broken": 2}
     for before, after in zip(SENTENCES, treebank.sentences, strict=True):
-        assert after.heads == tuple(best_tree(Parser().of(before.words)).tolist())
+        assert after.heads == tuple(best_trees(Parser().of(before.words), 1).heads[0].tolist())
         assert (after.words, after.id) == (before.words, before.id)
         assert after.labels == tuple(f"of {word}" for word in before.words) and after.rows is None
 
@@ -98,7 +99,7 @@ def test_a_run_whose_config_asks_for_it_is_trained_on_the_parsers_trees(reposito
     for part in ("train", "dev"):
         before, after = getattr(own, part).sentences, getattr(silver_trees, part).sentences
         assert [s.words for s in before] == [s.words for s in after]
-        assert [s.heads for s in after] == [tuple(best_tree(Parser().of(s.words)).tolist()) for s in after]
+        assert [s.heads for s in after] == [tuple(best_trees(Parser().of(s.words), 1).heads[0].tolist()) for s in after]
         assert [s.heads for s in before] != [s.heads for s in after]
 
 

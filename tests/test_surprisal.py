@@ -8,7 +8,6 @@ import math
 from functools import cache
 
 import numpy as np
-import pandas as pd
 import pytest
 from conftest import slow
 from hypothesis import given
@@ -38,7 +37,6 @@ from dtglib.evaluate.surprisal import (
     Surprisal,
     is_known,
     of_beginnings,
-    piece_rows,
     sums_of_regions,
     surprisals,
     word_frame,
@@ -300,35 +298,22 @@ def test_the_table_of_words_has_a_row_for_each_word_and_end():
         assert in_bits[column][1] * math.log(2) == pytest.approx(frame[column][1])
 
 
-def test_the_table_of_pieces_has_the_number_of_each_pieces_word():
-    frame = pd.DataFrame(piece_rows([by_hand(), by_hand()]))
-    assert list(frame.columns) == ["sentence", "word", "text", "nats"]
-    one = [
-        [1, "▁t", 1.0], [1, "wo", 0.5], [2, "▁one", 4.0], [3, "▁th", 2.0], [3, "r", 0.25], [3, "ee", math.inf],
-        [4, "<END>", math.inf],
-    ]  # fmt: skip
-    assert frame.values.tolist() == [[number, *row] for number in (1, 2) for row in one]
-
-
 def test_a_fair_coin_has_a_surprisal_of_one_bit():
     coin = by_hand()._replace(of_pieces=np.full(6, math.log(2)), of_end=math.log(4), over=np.zeros(3))
     assert word_frame([coin], "bits")["bits"].tolist() == pytest.approx([2, 1, 3, 2])
-    assert [row["bits"] for row in piece_rows([coin], "bits")] == pytest.approx([1] * 6 + [2])
     assert word_frame([coin])["nats"].tolist() == pytest.approx(np.log(2) * np.array([2, 1, 3, 2]))
 
 
-@pytest.mark.parametrize("table", [word_frame, piece_rows])
-def test_an_unknown_unit_is_an_error(table):
+def test_an_unknown_unit_is_an_error():
     with pytest.raises(UserError, match="surprisal is measured in nats or bits, not 'dB'"):
-        table([by_hand()], "dB")
+        word_frame([by_hand()], "dB")
 
 
 @in_every_model
 def test_words_and_pieces_and_regions_have_the_same_sum(name):
     found = [surprisal_of(model_of(name), list(s.words)) for s in load("minilang", "dev", 2).sentences]
-    words, pieces = word_frame(found), pd.DataFrame(piece_rows(found))
-    by_word = pieces.groupby(["sentence", "word"])["nats"].sum()
-    assert by_word.tolist() == pytest.approx(words["of prefixes"].tolist())
+    words = word_frame(found)
+    assert sum(one.of_pieces.sum() + one.of_end for one in found) == pytest.approx(words["of prefixes"].sum())
     assert words["of prefixes"].sum() == pytest.approx(words["nats"].sum())
     of_regions = [one.of_regions([2, 0, len(one.words) - 2]).sum() + one.end for one in found]
     assert sum(of_regions) == pytest.approx(words["nats"].sum())

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from toys import PIECES, READINGS, SENTENCES, by_model
+from toys import PIECES, READINGS, SENTENCES, by_model, joint_log_probs
 from trees import Heads, all_trees, random_tree
 
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode import trie
-from dtglib.decode.trie import Trie, groups, grow, joint_log_probs, laid_out
+from dtglib.decode.trie import Trie, groups, grow, laid_out
 from dtglib.evaluate import likelihood
 from dtglib.families.base import build
 from dtglib.network import attention

@@ -27,6 +27,7 @@ from dtglib.data.symbols import Symbols, arcs
 from dtglib.data.treebank import Treebank
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode.beam import Widths
+from dtglib.decode.trie import computed, planned
 from dtglib.families.base import Family, build, family, titles
 from dtglib.network.transformer import LossPart, Transformer, TransformerConfig
 from dtglib.parsing.trained import ParserConfig, Trained, entries_of
@@ -159,6 +160,11 @@ def small_model(name: str, speaks: Vocabulary | None = None, seed: int = 1, **co
         model.embedding.weight *= 3
         model.output.bias.normal_()
     return model
+
+
+def joint_log_probs(model: Transformer, sequences: Sequences) -> Tensor:
+    """log p(words, tree) of each compiled tree."""
+    return computed(model, planned(sequences, model.embedding.weight.device, model.bias_of))
 
 
 @cache

@@ -4,10 +4,9 @@
     def _dependents(tree, leftmost, rightmost): ...
 
 A kernel is a function of numbers, of arrays, and of tuples of these. Where all of them are integers, Python computes
-the same numbers as compiled code, some hundred times as slowly. For a single sentence that takes a fraction of a
-second; to import numba takes longer, and to compile the kernels of a search takes 20 seconds. So numba is imported when
-a call gets many integers, or some that are not, or when the calls so far have taken SECONDS. A kernel whose arguments
-are integers must not compute with other numbers inside.
+the same numbers as compiled code, some hundred times as slowly; for a single sentence that is faster than to import
+numba, or to compile for 20 seconds. So numba is imported when a call gets many integers, or other numbers, or when the
+calls so far have taken SECONDS. A kernel whose arguments are integers must not compute with other numbers inside.
 
 The cache of compiled kernels (numba_cache.py) cannot hold a function that takes functions as arguments. So a kernel
 names the functions that it calls, and selects a transition system by a number (see transitions/rules.py).
@@ -75,7 +74,7 @@ class Kernel:
 
 
 class _Plain(threading.local):
-    """What this thread has done without numba."""
+    """The plain work of a thread."""
 
     runs = False  # true within a kernel that runs as it is; those that it calls do so, too
     seconds = 0.0

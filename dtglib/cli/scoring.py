@@ -118,7 +118,6 @@ def _surprisal_options(sub: argparse.ArgumentParser) -> None:
     add_model(sub)
     add_beam(sub)
     sub.add_argument("--unit", choices=("nats", "bits"), default="nats", help="of surprisal (default: nats)")
-    sub.add_argument("--pieces", action="store_true", help="a row per piece instead of a row per word")
     picture = "instead of a table, a picture of a sentence: surprisals, the best tree so far, what the model can see"
     form = sub.add_mutually_exclusive_group()
     form.add_argument("--picture", type=Path, metavar="FILE.svg", help=picture)
@@ -128,7 +127,7 @@ def _surprisal_options(sub: argparse.ArgumentParser) -> None:
 def surprisal(options: argparse.Namespace) -> None:
     """Tell how surprising each word of a sentence, or of a file, is."""
     let_threads_sleep()
-    from dtglib.evaluate.surprisal import piece_rows, surprisals, word_rows
+    from dtglib.evaluate.surprisal import surprisals, word_rows
     from dtglib.families.base import load_model
     from dtglib.training.distributed import device_at_hand
 
@@ -149,7 +148,7 @@ def surprisal(options: argparse.Namespace) -> None:
         rows = [_as_json(of_sentence, options.unit) for of_sentence in read]
         print(json.dumps({"unit": options.unit, "sentences": rows}, allow_nan=False))
     else:
-        rows = (piece_rows if options.pieces else word_rows)(read, options.unit)
+        rows = word_rows(read, options.unit)
         print_table([{name: _rounded(value) for name, value in row.items()} for row in rows])
 
 

@@ -191,11 +191,6 @@ def minilang_splits(sentences: int | None) -> dict[str, Reader]:
     return {split: partial(blocks, split) for split in minilang.SPLITS}
 
 
-def in_one_block(read: Block) -> Reader:
-    """A reader of one block, which is the whole split."""
-    return lambda: iter([read])
-
-
 # --- Universal Dependencies --------------------------------------------------------------------------------------
 
 

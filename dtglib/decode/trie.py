@@ -83,11 +83,6 @@ class Planned(NamedTuple):
     bias: Tensor | None  # B C T S
 
 
-def joint_log_probs(model: Transformer, sequences: Sequences) -> Float[Tensor, " K"]:
-    """log p(words, tree) of each compiled tree, of one sentence or of several."""
-    return computed(model, planned(sequences, model.embedding.weight.device, model.bias_of))
-
-
 def planned(sequences: Sequences, device: torch.device, bias_of: BiasOf | None = None) -> list[Planned]:
     """Arrange the sequences in tries that a device of this kind can compute."""
     tries = []

@@ -9,34 +9,36 @@
 `(5;%match%)` is the surprisal of region 5 in condition "match", `(*;%match%)` the sum over all its regions. The
 operators, from the one that binds most tightly: + and -; < > and = (= means close: within 1e-3 plus 1e-5 of the right
 side); & and |. There are numbers, and brackets [ ] or ( ) around any part. A formula with wrong types, such as a
-comparison of comparisons or a sum of truth values, is rejected when it is read, with the place of the error. So is one
-with & and | side by side, without brackets: Hu et al. (2020) let & bind more tightly, and SyntaxGym's own program (0.6)
-reads both from left to right.
+comparison of comparisons or a sum of truth values, is rejected when it is read. So is one with & and | side by side,
+without brackets: Hu et al. (2020) let & bind more tightly, and SyntaxGym's own program (0.6) reads both from left to
+right. Python's operators bind in the same order, so the formula is rewritten and read by Python's parser.
 """
 
+import ast
 import math
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 
 ALL_REGIONS = 0  # the number for `*`; regions are counted from 1
 
 # A function from a region and a condition to the surprisal.
 Look = Callable[[int, str], float]
-# A number, a pair of a region and a condition, or an operator with its operands.
-Tree = float | tuple[Any, ...]
+# A number, or a pair of a region and a condition.
+Operand = float | tuple[int, str]
 
 TOKEN = re.compile(
-    r"""\s*(?:
-      \(\s*(?P<region>\d+|\*)\s*;\s*%(?P<condition>[^%]+)%\s*\)
+    r"""\(\s*(?P<region>\d+|\*)\s*;\s*%(?P<condition>[^%]+)%\s*\)
     | (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)
     | (?P<sign>[-+<>=&|()\[\]])
-    )""",
+    | (?P<other>\S)""",
     re.VERBOSE,
 )
+IN_PYTHON = {"[": "(", "]": ")", "=": "==", "&": "and", "|": "or"}
+CLOSING = {"[": "]", "(": ")"}
 
 
 class Formula(NamedTuple):
@@ -52,22 +54,30 @@ def is_close(left: float, right: float) -> bool:
     return abs(left - right) <= 1e-3 + 1e-5 * abs(right)
 
 
-CONNECTIVES = {"|": operator.or_, "&": operator.and_}
-COMPARISONS = {"<": operator.lt, ">": operator.gt, "=": is_close}
-OPERATORS = {"+": operator.add, "-": operator.sub, **COMPARISONS, **CONNECTIVES}
-BRACKETS = {"[": "]", "(": ")"}
-STRENGTH = {"|": 1, "&": 1, "<": 2, ">": 2, "=": 2, "+": 3, "-": 3}
+OPERATORS: dict[type, Callable[..., Any]] = {
+    **{ast.Add: operator.add, ast.Sub: operator.sub, ast.UAdd: operator.pos, ast.USub: operator.neg},
+    **{ast.Lt: operator.lt, ast.Gt: operator.gt, ast.Eq: is_close, ast.And: all, ast.Or: any},
+}
 
 
 def parse(text: str) -> Formula:
-    """Parse a formula; a UserError says what is wrong with it, and where."""
-    reader = _FormulaReader(text)
+    """Parse a formula; a UserError says what is wrong with it."""
     try:
-        tree = reader.formula()
-        _value(tree, lambda *surprisal: 0.0)  # a chain may be too long for this
-    except RecursionError:
+        operands, python = _rewritten(text)
+        tree = ast.parse(python, mode="eval").body
+        _value(tree, [0.0] * len(operands), True)
+    except (RecursionError, MemoryError):
         raise UserError(f"the formula {text[:80]!r} is too long, or nested too deeply, to be read") from None
-    return Formula(text, tuple(dict.fromkeys(reader.surprisals)), lambda look: bool(_value(tree, look)))
+    except SyntaxError:
+        way_out = "operators stand between operands, and a surprisal is written (5;%condition%)"
+        raise UserError(f"the formula {text.strip()[:200]!r} cannot be read: {way_out}") from None
+    except UserError as error:
+        raise UserError(f"the formula {text.strip()[:200]!r}: {error}") from None
+
+    def holds(look: Look) -> bool:
+        return bool(_value(tree, [look(*each) if isinstance(each, tuple) else each for each in operands], True))
+
+    return Formula(text, tuple(dict.fromkeys(each for each in operands if isinstance(each, tuple))), holds)
 
 
 def is_finite(formula: Formula, look: Look) -> bool:
@@ -75,83 +85,48 @@ def is_finite(formula: Formula, look: Look) -> bool:
     return all(math.isfinite(look(*surprisal)) for surprisal in formula.surprisals)
 
 
-def _value(tree: Tree, look: Look) -> float | bool:
-    if isinstance(tree, float):
-        return tree
-    if len(tree) == 2:
-        return look(*tree)
-    sign, left, right = tree
-    return OPERATORS[sign](_value(left, look), _value(right, look))
-
-
-class _FormulaReader:
-    """A parser by precedence climbing."""
-
-    def __init__(self, text: str) -> None:
-        self.text, self.surprisals = text.strip(), []
-        self.place = 0
-        self.token: re.Match[str] | None = None
-        self.sign: Any = None
-
-    def formula(self) -> Tree:
-        """Parse the whole text."""
-        self.advance()
-        tree = self.chain(1)
-        if self.token:
-            raise self.complaint(f"{self.token[0].strip()!r} is not expected")
-        return self.checked(tree, True, "a prediction")
-
-    def advance(self) -> None:
-        """Go on to the next token, which is None at the end."""
-        self.place = self.token.end() if self.token else 0
-        self.token = TOKEN.match(self.text, self.place)
-        self.sign = self.token["sign"] if self.token else None
-        if not self.token and (rest := self.text[self.place :].strip()):
-            raise self.complaint(f"{rest[:20]!r} is no part of a formula; a surprisal is written (5;%condition%)")
-
-    def complaint(self, what: str) -> UserError:
-        return UserError(f"the formula {self.text!r}, character {self.place + 1}: {what}")
-
-    def checked(self, tree: Tree, is_truth: bool, what: str) -> Tree:
-        """Raise an error unless the value of the tree is of the right type."""
-        if is_truth != (isinstance(tree, tuple) and tree[0] in (*COMPARISONS, *CONNECTIVES)):
-            raise self.complaint(f"{what} needs {'a comparison' if is_truth else 'a number'} here; use more brackets")
-        return tree
-
-    def chain(self, least: int) -> Tree:
-        """Parse operands that are joined by operators of at least this strength."""
-        tree, connective = self.operand(), None
-        while (strength := STRENGTH.get(self.sign, 0)) >= least:
-            sign, is_truth = self.sign, self.sign in CONNECTIVES
-            if is_truth:
-                if connective not in (None, sign):
-                    raise self.complaint("& and | stand side by side; put brackets around one of them")
-                connective = sign
-            left = self.checked(tree, is_truth, repr(sign))
-            self.advance()
-            tree = sign, left, self.checked(self.chain(strength + 1), is_truth, repr(sign))
-        return tree
-
-    def operand(self) -> Tree:
-        """Parse a surprisal, a number, a part in brackets, or one of these after a plus or minus."""
-        token, sign = self.token, self.sign
-        if not token:
-            raise self.complaint("the formula ends too early")
-        if sign and sign not in "+-[(":
-            raise self.complaint(f"{sign!r} is not expected")
-        if token["region"] and token["region"] != "*" and int(token["region"]) == 0:
-            raise self.complaint("regions are counted from 1")
-        self.advance()
-        if sign in BRACKETS:
-            tree = self.chain(1)
-            if self.sign != BRACKETS[sign]:
-                raise self.complaint("a bracket is not closed")
-            self.advance()
-            return tree
+def _rewritten(text: str) -> tuple[list[Operand], str]:
+    """The operands of a formula, and the same formula in Python, in which `_3` stands for operand 3."""
+    operands: list[Operand] = []
+    words: list[str] = []
+    brackets, connectives = [""], [""]  # the open ones, and the connective so far within each
+    for token in TOKEN.finditer(text):
+        rest, sign = text[token.start() :][:20].strip(), token["sign"]
+        require(not token["other"], f"{rest!r} is no part of a formula; a surprisal is written (5;%condition%)")
+        if sign in CLOSING:
+            brackets.append(CLOSING[sign])
+            connectives.append("")
+        elif sign in CLOSING.values():
+            require(brackets.pop() == sign, f"there is no bracket for this {sign!r} to close")
+            connectives.pop()
+        elif sign and sign in "&|":
+            require(connectives[-1] in ("", sign), "& and | stand side by side; put brackets around one of them")
+            connectives[-1] = sign
         if sign:
-            return sign, 0.0, self.checked(self.operand(), False, repr(sign))
+            words.append(IN_PYTHON.get(sign, sign))
+            continue
+        words.append(f"_{len(operands)}")
         if token["number"]:
-            return float(token["number"])
+            operands.append(float(token["number"]))
+            continue
         region = ALL_REGIONS if token["region"] == "*" else int(token["region"])
-        self.surprisals.append((region, token["condition"].strip()))
-        return self.surprisals[-1]
+        require(region or token["region"] == "*", "regions are counted from 1")
+        operands.append((region, token["condition"].strip()))
+    require(len(brackets) == 1, "a bracket is not closed")
+    return operands, " ".join(words)
+
+
+def _value(tree: ast.expr, operands: Sequence[float], is_truth: bool) -> float | bool:
+    """The value of a formula; a UserError if it is not of the right type."""
+    if is_truth != isinstance(tree, ast.Compare | ast.BoolOp):
+        raise UserError(f"{'a comparison' if is_truth else 'a number'} is needed somewhere; use more brackets")
+    match tree:
+        case ast.Name(name):
+            return operands[int(name[1:])]
+        case ast.UnaryOp(sign, part):
+            return OPERATORS[type(sign)](_value(part, operands, False))
+        case ast.BinOp(left, sign, right) | ast.Compare(left, [sign], [right]):
+            return OPERATORS[type(sign)](_value(left, operands, False), _value(right, operands, False))
+        case ast.BoolOp(sign, parts):
+            return OPERATORS[type(sign)]([_value(part, operands, True) for part in parts])
+    raise UserError("an operator is missing, or two comparisons are chained; use more brackets")

@@ -230,23 +230,7 @@ def word_rows(sentences: Iterable[Surprisal], unit: str = "nats") -> list[dict[s
         others = (read.structure, read.entropy, read.hypotheses, read.entropy_of_trees)
         columns = zip(texts, known, of_words, of_prefixes, *(each.tolist() for each in others), strict=True)
         rows += [(number, place, *column) for place, column in enumerate(columns, start=1)]
-    return _in_unit(rows, WORD_COLUMNS, unit)
-
-
-def piece_rows(sentences: Iterable[Surprisal], unit: str = "nats") -> list[dict[str, Any]]:
-    """A row for each piece and each end, given the pieces before, with the number of the word that it belongs to."""
-    rows = []
-    for number, read in enumerate(sentences, start=1):
-        word_of = np.searchsorted(read.starts, np.arange(len(read.pieces)), side="right").tolist()
-        rows += zip([number] * len(word_of), word_of, read.pieces, read.of_pieces.tolist(), strict=True)
-        rows.append((number, len(read.words) + 1, END_OF_SENTENCE, read.of_end))
-    return _in_unit(rows, ("surprisal",), unit)
-
-
-def _in_unit(rows: list[tuple], columns: tuple[str, ...], unit: str) -> list[dict[str, Any]]:
-    """Rows by the names of their columns, in a unit."""
-    require(unit in UNITS, f"surprisal is measured in {' or '.join(UNITS)}, not {unit!r}")
-    names = [*PLACE, *(unit if name == "surprisal" else name for name in columns)]
+    names = [*PLACE, *(unit if name == "surprisal" else name for name in WORD_COLUMNS)]
     named = (zip(names, row, strict=True) for row in rows)
     return [{name: x * UNITS[unit] if isinstance(x, float) else x for name, x in row} for row in named]
 

@@ -106,14 +106,6 @@ def marginals(scores: ArrayLike) -> np.ndarray:
     return shares
 
 
-def best_tree(scores: ArrayLike) -> np.ndarray:
-    """The heads of the tree with the highest score."""
-    heads = best_trees(scores, 1).heads
-    if not len(heads):
-        raise ValueError("the scores leave no projective tree with one root: too many arcs are minus infinity")
-    return heads[0]
-
-
 def samples(scores: ArrayLike, count: int, random: np.random.Generator) -> DependencyTrees:
     """Draw `count` trees with replacement, so the same tree may be drawn again."""
     of_scores = _forest(_checked(scores))

@@ -20,25 +20,19 @@ from dtglib.transitions.protocol import OPEN
 
 
 def draw_tree(sentence: Sentence, title: str = "") -> Picture:
-    """Draw a dependency tree above its words, and the additional arcs of an enhanced graph, if any, below them."""
-    tree = _arcs(sentence)
-    extra = [arc for arc in _graph_arcs(sentence) if arc[:2] not in {arc[:2] for arc in tree}]
-    places = word_places(sentence.words)
-    top, bottom = (stacked([arc[:2] for arc in arcs]) for arcs in (tree, extra))
-    height = max(top.values(), default=0) + 1
-    depth = max(bottom.values(), default=0)
-    picture, axes = single(0.125 * places[-1] + 1.5, 0.42 * (height + depth) + 1.1)
+    """Draw a dependency tree above its words."""
+    tree, places = _arcs(sentence), word_places(sentence.words)
+    levels = stacked([(head, word) for head, word, _ in tree])
+    height = max(levels.values(), default=0) + 1
+    picture, axes = single(0.125 * places[-1] + 1.5, 0.42 * height + 1.1)
     for word, text in enumerate(sentence.words, start=1):
         axes.text(places[word], 0, text, ha="center", va="center", fontsize=11)
     for head, word, label in sorted(tree):
         if head == 0:
             draw_root(axes, places[word], height)
         else:
-            draw_arc(axes, places[head], places[word], top[head, word], label, BLUE)
-    for head, word, label in extra:
-        if head:
-            draw_arc(axes, places[head], places[word], -bottom[head, word], label, ORANGE)
-    axes.set(xlim=(places[1] - 5, places[-1] + 5), ylim=(-depth - 0.9, height + 0.5), title=title)
+            draw_arc(axes, places[head], places[word], levels[head, word], label, BLUE)
+    axes.set(xlim=(places[1] - 5, places[-1] + 5), ylim=(-0.9, height + 0.5), title=title)
     axes.axis("off")
     return picture
 
@@ -50,16 +44,6 @@ def _arcs(sentence: Sentence) -> list[tuple[int, int, str]]:
     labels = sentence.labels or ("",) * len(sentence.words)
     arcs = enumerate(zip(sentence.heads, labels, strict=True), start=1)
     return [(head, word, label) for word, (head, label) in arcs if head != OPEN]
-
-
-def _graph_arcs(sentence: Sentence) -> list[tuple[int, int, str]]:
-    """The arcs of the enhanced graph between words; arcs of empty nodes are not drawn."""
-    return [
-        (int(edge.head), word, edge.label)
-        for word, edges in enumerate(sentence.enhanced or (), start=1)
-        for edge in edges
-        if edge.head.isdecimal()
-    ]
 
 
 def word_places(words: Sequence[str]) -> list[float]:

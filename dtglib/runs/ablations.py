@@ -17,15 +17,13 @@ from dtglib.basics.record import Row
 from dtglib.data.corpora import CorpusConfig, part_of
 from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.evaluate.reports import perplexity_row
-from dtglib.families.base import OWN, Variant, family
+from dtglib.families.base import OWN, Variant
 from dtglib.runs.parsers import TrainingData, parser_named
 from dtglib.runs.prepare import folder_for, prepare, read_corpus, train_into
 from dtglib.runs.sentence_scores import scores_of, test_sentences
 from dtglib.runs.settings import Settings
 from dtglib.runs.syntax_scores import beam_scores, pairs_of, parsing_of, suites_of, widths_of
 from dtglib.training.networks import best_on_dev
-
-QUESTIONS = family("dtg").questions
 
 
 def variants_of(settings: Settings, some: Sequence[str] = ()) -> list[tuple[str, str, Variant]]:

@@ -39,7 +39,7 @@ TABLES_FILE, FIGURES, STATE = "tables.txt", "figures", "up to date as"
 
 
 def reproduce(size: str, paper: str = "dtg", again: bool = False) -> None:
-    """Run every notebook of a paper that is not up to date at this size; print tables and the places of figures."""
+    """Run every notebook of a paper that is not up to date at this size; print tables."""
     read_size(size)  # an error if there is no such size, before anything is written
     root = repository()
     runs, papers = root / "runs" / size, papers_named(paper)
@@ -62,9 +62,8 @@ def reproduce(size: str, paper: str = "dtg", again: bool = False) -> None:
                     prepared.add(paper)
                 _run(path, size, folder, place)
             print((folder / TABLES_FILE).read_text("utf-8"), end="", flush=True)
-    _list_figures(root, [runs / path.stem for path in notebooks])
     took = tqdm.format_interval(round(time.monotonic() - began))
-    print(f"\n{took} in all; the notebooks, as they were run, are in runs/{size}/")
+    print(f"\n{took} in all; the notebooks, as they were run, and their figures are in runs/{size}/")
 
 
 def _asks_models(notebook: Path) -> bool:
@@ -144,10 +143,3 @@ def _write_outputs(shown: Sequence[Shown], folder: Path) -> None:
     tables = [output.data["text/plain"] for output in shown if "table" in output.tags]
     with write_atomically(folder / TABLES_FILE) as file:
         file.write("".join(f"\n{table}\n" for table in tables))
-
-
-def _list_figures(root: Path, folders: Sequence[Path]) -> None:
-    print("\nfigures:")
-    for folder in folders:
-        for path in sorted((folder / FIGURES).glob("*.svg")):
-            print(f"  {path.relative_to(root)}")

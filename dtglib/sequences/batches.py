@@ -95,23 +95,6 @@ def by_length(
     return [batches[number] for number in random.permutation(len(batches))]
 
 
-def by_total(lengths: np.ndarray, positions: int, random: np.random.Generator) -> list[np.ndarray]:
-    """Plan batches to be padded, of sentences of similar lengths and at most `positions` positions without padding.
-
-    All batches but one are about equally full. A sentence that is longer than that is a batch of its own.
-    """
-    order = random.permutation(len(lengths))
-    order = order[np.argsort(-lengths[order], kind="stable")]
-    cuts, full = [], 0
-    for place, length in enumerate(lengths[order].tolist()):
-        if full and full + length > positions:
-            cuts.append(place)
-            full = 0
-        full += length
-    batches = [batch for batch in np.split(order, cuts) if len(batch)]
-    return [batches[number] for number in random.permutation(len(batches))]
-
-
 def rows_of(positions: int, row: int = ROW) -> tuple[int, int]:
     """Return the number of packed rows of a batch of so many positions, and their width, which is at least `row`."""
     rows = max(1, positions // row)

@@ -20,7 +20,6 @@ from dtglib.data.corpora import (
     Reader,
     Readers,
     corpus_files,
-    in_one_block,
     load,
     read_brackets,
 )
@@ -68,7 +67,7 @@ def _unescaped(word: str) -> str:
 
 def splits_of_gum(name: str, sentences: int | None) -> Mapping[str, Reader] | None:
     """The splits of the corpus; None for another name."""
-    return {split: in_one_block(partial(read_gum, split)) for split in SPLITS} if name == NAME else None
+    return {split: partial(iter, [partial(read_gum, split)]) for split in SPLITS} if name == NAME else None
 
 
 def files_of_gum(name: str) -> list[Path] | None:

@@ -33,8 +33,8 @@ from dtglib.basics.shapes import Int
 from dtglib.data.symbols import Symbols
 from dtglib.data.treebank import Sentence, Treebank, trees_only
 from dtglib.data.vocabulary import END, PAD, Vocabulary
-from dtglib.sequences.batches import by_total
 from dtglib.training.examples import left_out
+from dtgpapers.batches import by_total
 from dtgpapers.translation.config import TranslationConfig
 from dtgpapers.translation.parallel import source_of
 from dtgpapers.translation.systems import SYSTEMS

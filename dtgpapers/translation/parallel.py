@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dtglib.basics.errors import UserError
-from dtglib.data.corpora import ListedCorpus, Reader, Readers, corpus_files, in_one_block
+from dtglib.data.corpora import ListedCorpus, Reader, Readers, corpus_files
 from dtglib.data.registry import data_folder
 from dtglib.data.tokenize import tokenize
 from dtglib.data.treebank import Sentence, Treebank, TreebankError, Words, decode, read_bytes
@@ -84,7 +84,7 @@ def find_pairs(name: str, sentences: int | None = None) -> dict[str, Reader] | N
     direction = direction_of(name)
     if direction is None:
         return None
-    return {split: in_one_block(read) for split, read in _splits(name, direction, sentences).items()}
+    return {split: partial(iter, [read]) for split, read in _splits(name, direction, sentences).items()}
 
 
 def _splits(name: str, direction: Direction, sentences: int | None) -> dict[str, ReadSplit]:

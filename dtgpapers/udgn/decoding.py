@@ -18,7 +18,7 @@ best tree has one.
 import numpy as np
 
 from dtglib.basics.shapes import Float
-from dtglib.parsing.projective import best_tree
+from dtglib.parsing.projective import best_trees
 
 LEAST = 1e-9  # so that a tree of arcs without any probability can be found, too
 
@@ -44,7 +44,7 @@ def best_arborescence(probabilities: Probabilities) -> list[int]:
 
 def best_projective(probabilities: Probabilities) -> list[int]:
     """The best projective tree with one root."""
-    return best_tree(_scores(probabilities).T).tolist()
+    return best_trees(_scores(probabilities).T, 1).heads[0].tolist()
 
 
 def _scores(probabilities: Probabilities) -> np.ndarray:

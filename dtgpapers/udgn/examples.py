@@ -25,8 +25,8 @@ from dtglib.basics.errors import UserError, require, shortened
 from dtglib.data.conllu import TreebankError
 from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import PAD, UNKNOWN, Vocabulary
-from dtglib.sequences.batches import by_total
 from dtglib.training.examples import left_out
+from dtgpapers.batches import by_total
 from dtgpapers.udgn.config import MaskedConfig
 from dtgpapers.udgn.masked import MaskedBatch
 from dtgpapers.udgn.words import read

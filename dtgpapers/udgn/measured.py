@@ -12,6 +12,7 @@ A model without a parser, such as the Transformer beside UDGN, has no trees, but
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from dtglib.data.treebank import Sentence
 from dtglib.families.base import Variant, load_model
 from dtglib.runs import ablations
 from dtglib.runs.cache import Computed, digest_of
-from dtglib.runs.jobs import Job, jobs_of_ablations, jobs_of_seed, jobs_of_training, seeds_of
+from dtglib.runs.jobs import Job, jobs_of_seed, jobs_of_training, seeds_of
 from dtglib.runs.sentence_scores import cached_scores
 from dtglib.runs.settings import Settings, read_size
 from dtglib.training.distributed import device_at_hand
@@ -136,10 +137,20 @@ def _recorded(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[s
 RECORDS = {"induction": _recorded}
 
 
+def _jobs_of_ablations(settings: Settings) -> list[Job]:
+    """A job for each variant that the notebook trains; a model may be a variant of several questions."""
+    variants = ablations.variants_of(settings, IN_NOTEBOOK)
+    different = {str(variant): (question, name, variant) for question, name, variant in variants}
+    return [
+        Job(f"ablation, {question}: {name}", partial(ablations.measure, settings, variant))
+        for question, name, variant in different.values()
+    ]
+
+
 def jobs_of(size: str, models: Sequence[str]) -> list[Job]:
     """The jobs of the notebooks about UDGN: its models are trained, with variants, and asked for their trees."""
     settings = read_size(size, model="udgn")
-    jobs = jobs_of_training(size, settings, models) + jobs_of_ablations(settings, IN_NOTEBOOK)
+    jobs = jobs_of_training(size, settings, models) + _jobs_of_ablations(settings)
     for seed in seeds_of(settings):
         jobs += jobs_of_seed(size, "trees of", induction_of, models, seed)
     return jobs + jobs_of_seed(

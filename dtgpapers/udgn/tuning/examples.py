@@ -15,7 +15,7 @@ import torch
 from dtglib.basics.shapes import Float
 from dtglib.data.treebank import Sentence
 from dtglib.data.vocabulary import UNKNOWN, Vocabulary
-from dtglib.sequences.batches import by_total
+from dtgpapers.batches import by_total
 from dtgpapers.tuning.agreement import correlations
 from dtgpapers.tuning.examples import TaskExamples, divided
 from dtgpapers.tuning.tasks import Task

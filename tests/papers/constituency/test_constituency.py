@@ -12,7 +12,7 @@ import torch
 from conftest import slow
 from kernels import assert_searched_alike
 from running import CONFIGS, assert_one_line
-from toys import TINY_SIZE, by_heart, symbols_in
+from toys import TINY_SIZE, by_heart, joint_log_probs, symbols_in
 
 from dtglib.basics.errors import UserError
 from dtglib.cli.main import main
@@ -23,7 +23,6 @@ from dtglib.data.treebank import Sentence
 from dtglib.data.vocabulary import END, Vocabulary
 from dtglib.decode.beam import Widths, search
 from dtglib.decode.sampling import generate
-from dtglib.decode.trie import joint_log_probs
 from dtglib.decode.word_by_word import search_beginnings
 from dtglib.families.base import family
 from dtglib.network.transformer import TransformerConfig, batch_of

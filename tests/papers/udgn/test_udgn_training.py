@@ -26,8 +26,8 @@ from dtglib.families.base import family, family_of, load_model
 from dtglib.network.transformer import TransformerConfig
 from dtglib.runs.settings import read_settings
 from dtglib.runs.syntax_scores import Directly
-from dtglib.sequences.batches import by_total
 from dtglib.training.schedule import TrainConfig
+from dtgpapers.batches import by_total
 from dtgpapers.udgn.beliefs import AFTER, BEFORE
 from dtgpapers.udgn.config import MaskedTraining, UdgnConfig
 from dtgpapers.udgn.examples import MaskedExamples
