@@ -45,13 +45,24 @@ def execute(notebook: Path, size: str, folder: Path, label: str) -> list[Shown]:
     ]
 
 
+def _kernel_manager(log: Path) -> type:
+    """A class of kernels whose own messages, such as warnings at their start, go into a file."""
+    from jupyter_client import AsyncKernelManager
+
+    class KernelManager(AsyncKernelManager):
+        async def start_kernel(self, **options: Any) -> None:
+            with open(log, "wb") as file:
+                await super().start_kernel(stderr=file, **options)
+
+    return KernelManager
+
+
 def _run(notebook: Path, running: Path, size: str, label: str) -> None:
     """Execute a notebook, writing its copy `running` after every cell."""
     import papermill
     from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
-    os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")  # a warning at the start of every kernel
     bar: Any = {"desc": label, "bar_format": "{desc}, cell {n_fmt}/{total_fmt} [{elapsed}]", "leave": False}
     try:
         papermill.execute_notebook(
@@ -62,6 +73,7 @@ def _run(notebook: Path, running: Path, size: str, label: str) -> None:
             kernel_name="python3",
             language="python",
             progress_bar=False if is_quiet() else bar,
+            kernel_manager_class=_kernel_manager(running.with_name("kernel.log")),
             execution_timeout=None,  # a cell may train for days; the death of a kernel is noticed without a limit
         )
     except PapermillExecutionError as error:

@@ -20,10 +20,11 @@ from dtglib.runs.prepare import is_released, prepare, read_corpus, trained
 from dtglib.runs.sentence_scores import perplexity_at, test_sentences
 from dtglib.runs.settings import Settings, compared_at, read_size
 from dtglib.runs.syntax_scores import beam_scores, pairs_of, parsing_of, suites_of, widths_of
+from dtglib.training.networks import best_on_dev
 
 
 class Job(NamedTuple):
-    """Something to be computed."""
+    """Something to be computed; if `run` returns text, it is a short form of the result."""
 
     name: str
     run: Callable[[], object]
@@ -43,7 +44,7 @@ def jobs_of_models(size: str, models: Sequence[str]) -> list[Job]:
     jobs = [Job(f"train parser {name}", partial(_parser, size, name)) for name in parsers if is_ours(name)]
     jobs += jobs_of_training(size, settings, models)
     scored = [name for name in models if not kinds[name].likelihood.needs_search]
-    jobs += jobs_of_seed(size, "scores of", perplexity_at, scored, seed)
+    jobs += jobs_of_seed(size, "scores of", _scores, scored, seed)
     # The search that parses sentences gives their probabilities, too.
     is_searched = {name: kind.likelihood.is_searched and not kind.likelihood.is_exact for name, kind in kinds.items()}
     searched = [name for name in models if is_searched[name] and not kinds[name].trees.are_parses]
@@ -59,7 +60,7 @@ def judged_at(size: str, models: Sequence[str]) -> list[str]:
 def jobs_of_training(size: str, settings: Settings, models: Sequence[str]) -> list[Job]:
     """A job for each model and seed, unless the model is released."""
     return [
-        Job(f"train {model}, seed {seed}", partial(_model, size, model, seed))
+        Job(f"train {model}, seed {seed}", partial(_trained, size, model, seed))
         for seed in seeds_of(settings)
         for model in models
         if not is_released(read_size(size, model=model))
@@ -71,11 +72,24 @@ def seeds_of(settings: Settings) -> list[int]:
     return [settings.run.seed + number for number in range(settings.evaluation.compared_seeds)]
 
 
+def _pairs(settings: Settings, folder: Path) -> str:
+    return f"{pairs_of(settings, folder)['accuracy']:.1%} right"
+
+
+def _suites(settings: Settings, folder: Path) -> str:
+    (average, score), *_ = suites_of(settings, folder)["averages"].items()
+    return f"{score:.1%}, {average}"
+
+
+def _parses(settings: Settings, folder: Path) -> str:
+    return f"UAS {parsing_of(settings, folder)['UAS']:.1%}"
+
+
 # What is measured of the models of which families.
 JUDGEMENTS = {
-    "pairs of": (pairs_of, lambda kind: not kind.likelihood.is_conditional),
-    "suites of": (suites_of, lambda kind: kind.likelihood.is_searched),
-    "parses of": (parsing_of, lambda kind: kind.trees.are_parses),
+    "pairs of": (_pairs, lambda kind: not kind.likelihood.is_conditional),
+    "suites of": (_suites, lambda kind: kind.likelihood.is_searched),
+    "parses of": (_parses, lambda kind: kind.trees.are_parses),
 }
 
 
@@ -111,12 +125,20 @@ def _model(size: str, model: str, seed: int) -> Path:
     return trained(settings, prepare(settings, _corpus(size, settings.family.paper, seed)))
 
 
+def _trained(size: str, model: str, seed: int) -> str:
+    return f"{best_on_dev(_model(size, model, seed))['nats_per_sentence']:.2f} nats per held-out sentence"
+
+
 def _parser(size: str, name: str) -> None:
     trained_parser(name, read_size(size))
 
 
 def _measured(function: Callable[[Settings, Path], object], size: str, model: str, seed: int) -> object:
     return function(read_size(size, model=model, seed=seed), _model(size, model, seed))
+
+
+def _scores(settings: Settings, folder: Path) -> str:
+    return f"perplexity {perplexity_at(settings, folder)['per word']:.1f} per word"
 
 
 def _search(settings: Settings, folder: Path) -> object:

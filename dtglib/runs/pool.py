@@ -1,6 +1,6 @@
 """A pool of processes that works through the jobs of a paper, before its notebooks are run.
 
-    work_through(jobs_of("mini", "dtg"), folder)        prints a line for each finished job, with its time
+    work_through(jobs_of("mini", "dtg"), folder)        prints a line for each finished job: time, result
 
 The jobs write their results to disk themselves (runs/cache.py); their output goes into folder/jobs/. A job that needs
 a model which another process trains waits for it. A job that fails is reported: the notebook that needs its results
@@ -68,7 +68,8 @@ def _all_done(workers: ProcessPoolExecutor, jobs: Sequence[Job], logs: Path) -> 
                 line = f"{job.name}: failed: {error!r}; see {log_of[job]}"
             else:
                 left.remove(job.name)
-                line = f"[{len(jobs) - len(left)}/{len(jobs)}] {job.name}: {tqdm.format_interval(future.result())}"
+                seconds, result = future.result()
+                line = f"[{len(jobs) - len(left)}/{len(jobs)}] {job.name}: {tqdm.format_interval(seconds)}{result}"
             tqdm.write(line, file=sys.stdout)
             sys.stdout.flush()
             bar.update()
@@ -92,8 +93,8 @@ def _begin(threads: int) -> None:
     torch.set_num_threads(threads)
 
 
-def _do(job: Job, log: Path) -> int:
-    """Do a job; returns the seconds that it took. Its output goes to the log."""
+def _do(job: Job, log: Path) -> tuple[int, str]:
+    """Do a job; returns the seconds that it took and a short form of its result. Its output goes to the log."""
     with open(log, "wb", buffering=0) as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
@@ -101,8 +102,8 @@ def _do(job: Job, log: Path) -> int:
     began = time.monotonic()
     try:
         with quiet():
-            job.run()
+            result = job.run()
     except Exception:
         traceback.print_exc()
         raise
-    return round(time.monotonic() - began)
+    return round(time.monotonic() - began), f", {result}" if isinstance(result, str) else ""
