@@ -16,16 +16,27 @@
 # ---
 
 # %% [markdown]
-# # What do the models know of syntax?
+# # What do the models know of syntax? The state that predicts the verb
 #
-# **In short:** on minilang DTG has 84 % of the test suites, a Transformer over transitions 76, and one over words 57;
-# nearly all of that is agreement over a distance, where the mask has put the misleading noun out of sight. In minimal
-# pairs the models are close.
+# [The paper, section 4.2](https://arxiv.org/html/2407.17406v1#S4.SS2) · before: [how probable is a
+# sentence?](04_marginalization.ipynb) · after: [what is each decision worth?](06_ablations.ipynb)
 #
-# A language model never says whether a sentence is grammatical; it gives probabilities. So linguists ask it in pairs:
-# is *The keys are here* more probable than *The keys is here*, and is it *is* that surprises it? This notebook follows
-# one such sentence word by word, then asks all test suites (the paper's Figure 3) and all minimal pairs (BLiMP in the
-# paper's Table 2), and looks at what the mask hides from the model.
+# A language model never says whether a sentence is grammatical; it gives probabilities. So linguists ask in pairs: is
+# *The keys are here* more probable than *The keys is here*, and is it *is* that costs more? This notebook asks the test
+# suites of the paper's Figure 3 and the minimal pairs of its Table 2. First it looks for a cause: what does a model see
+# at the moment when it predicts a verb?
+#
+# 1. The state that predicts the verb
+# 2. A test of the cause: the same model, another mask
+# 3. Surprisal by a beam search, written out
+# 4. A garden path, and its two analyses
+# 5. Test suites
+# 6. Minimal pairs, and what the mask hides
+# 7. This run; your sentence; exercises
+#
+# *TXL* is a Transformer-XL, over words (*tokens*) or over the words and arcs that DTG writes too (*trans*). A *circuit*
+# is a group of suites on one topic. Results come from recorded runs: means over seeds, with 95 % intervals by a
+# bootstrap that draws both seeds and suites anew, because the record has scores by suite, not by item.
 
 # %% tags=["parameters"]
 size = "smoke"
@@ -33,318 +44,493 @@ size = "smoke"
 # %%
 import numpy as np
 import pandas as pd
-import torch
+import seaborn
+from IPython.display import Markdown
 
-from dtglib.data.corpora import load
-from dtglib.data.treebank import Sentence
-from dtglib.decode.beam import Widths
-from dtglib.decode.sampling import generate
-from dtglib.decode.word_by_word import follow
-from dtglib.evaluate.blimp import read_pairs
-from dtglib.evaluate.suites import read_suites
-from dtglib.evaluate.surprisal import UNITS, moments, surprisals, word_frame
-from dtglib.families.base import family, load_model, titles
+from dtglib.data import vocabulary
+from dtglib.decode import beam
+from dtglib.evaluate import blimp, bootstrap, suites, surprisal
+from dtglib.families.base import load_model, titles
+from dtglib.network.transformer import batch_of
 from dtglib.pictures import plot
-from dtglib.runs.prepare import prepare, read_corpus, trained
-from dtglib.runs.settings import read_size
-from dtglib.runs.syntax_scores import pairs_of, parsing_of, suites_of, widths_of
-from dtglib.sequences.describe import show
-from dtglib.transitions.protocol import OPEN
+from dtglib.runs import prepare, syntax_scores, tables
+from dtglib.sequences import batches, describe, structure
 
-NAMES = titles("dtg")
+NAMES, SIZES = titles("dtg"), {"minilang": "mini", "ud-english": "open-small"}
 pd.set_option("display.width", 160)
-first = read_size(size)
-seeds = range(first.run.seed, first.run.seed + first.evaluation.compared_seeds)
 
-# %% [markdown]
-# The models are found if they have been trained before; otherwise it is done now.
 
 # %%
-settings = {(model, seed): read_size(size, model=model, seed=seed) for seed in seeds for model in NAMES}
-folders = {}
-for seed in seeds:
-    corpus = read_corpus(settings["dtg", seed])
-    for model in NAMES:
-        folders[model, seed] = trained(settings[model, seed], prepare(settings[model, seed], corpus))
-dtg, widths = load_model(folders["dtg", first.run.seed]), widths_of(first)
+def recorded(part, value, columns):
+    """Recorded percentages: a row per corpus, model and seed; a column per suite (or paradigm), below its topic."""
+    lines = tables.newest_lines(None, lambda line: line["part"] == part and line.get("model") in NAMES)
+    lines = lines[(lines["size"] == lines["corpus"].map(SIZES)) & (lines[columns[0]] != "")]
+    lines = lines.assign(model=lines["model"].map(NAMES), percent=100 * lines[value])
+    return lines.pivot(index=["corpus", "model", "seed"], columns=columns, values="percent")
+
+
+def spread(table):
+    """The mean over the topics of a table of seeds by suites, with its interval."""
+    topics = table.columns.get_level_values(0)
+    weights = 1 / topics.value_counts().loc[topics].to_numpy()
+    low, high = bootstrap.crossed_interval(table.to_numpy(), np.random.default_rng(1), weights)
+    return pd.Series({"percent": np.average(table.mean(), weights=weights), "low": low, "high": high})
+
+
+# %%
+scores = recorded("suites", "score", ["circuit", "suite"])
+pairs = recorded("pairs", "accuracy", ["phenomenon", "paradigm"])
+mini, english, pairs_mini, pairs_english = (t.loc[corpus].dropna(axis=1) for t in (scores, pairs) for corpus in SIZES)
+lead, lead_of_trees = mini.loc["DTG"] - mini.loc["TXL (trans)"], mini.loc["DTG"] - mini.loc["TXL (tokens)"]
+reflexives = mini[[suite for suite in mini if suite[1].startswith("reflexive")]].groupby("model").mean()
+
+
+def said(table):
+    """A mean with its interval, and a word where the interval covers 0."""
+    mean, low, high = spread(table)
+    return f"{mean:.0f} [{low:.0f}, {high:.0f}]" + (", not significant" if low <= 0 <= high else "")
+
+
+def agreement_in(difference):
+    """The percentage of a difference between two means over circuits that Agreement accounts for."""
+    circuits = difference.columns.get_level_values(0).nunique()
+    return 100 * spread(difference[["Agreement"]])["percent"] / circuits / spread(difference)["percent"]
+
+
+# %%
+Markdown(
+    f"**In short:** on minilang DTG is right in {said(mini.loc['DTG'])} % of the items of the test suites, TXL (trans) "
+    f"in {said(mini.loc['TXL (trans)'])}, TXL (tokens) in {said(mini.loc['TXL (tokens)'])} (means over circuits; in "
+    f"brackets 95 % intervals). DTG's lead over TXL (trans) is {said(lead)}; {agreement_in(lead):.0f} % of it is "
+    f"agreement over a distance, as are {agreement_in(lead_of_trees):.0f} % of its lead over TXL (tokens). In "
+    f"agreement alone DTG leads TXL (trans) by {said(lead[['Agreement']])}. In these "
+    f"sentences DTG does not see the noun that misleads when it predicts the verb. Reflexives no model has learned: "
+    f"they are right in {reflexives.min(axis=None):.0f} to {reflexives.max(axis=None):.0f} % of the items of a suite. "
+    f"On UD English DTG leads by {said(english.loc['DTG'] - english.loc['TXL (trans)'])}."
+)
 
 # %% [markdown]
-# ## One sentence, word by word
+# ## 1. The state that predicts the verb
 #
-# An item of minilang's test suite *number_orc*. The subject is *judge*, and *heroes*, which stands nearer to the verb,
-# is there to mislead. At the verb the two conditions part.
+# *The judge that praised the heroes ...* must go on with *is*. The noun that stands nearer, *heroes*, misleads. Before
+# the verb is predicted, the transitions have drawn some arcs, and what an arc joins to its head is hidden from then on.
+# What is left depends on the transition system. The picture has beside it the recorded percentage of right items. (An
+# item is right if the verb that agrees costs less than the other one, after a singular and after a plural subject.)
 
 # %%
 # NBVAL_CHECK_OUTPUT
-(suite,) = (suite for suite in read_suites("minilang") if suite.name == "number_orc")
-conditions = ("match_sing", "mismatch_sing")
-good, bad = (sum(suite.items[0].conditions[condition], ()) for condition in conditions)
-print(" ".join(good), "/", " ".join(bad))
-print(suite.predictions[0].text)
-
-# %% [markdown]
-# A beam search keeps the best derivations of the words so far, and the surprisal of a word is what is lost of their
-# summed probability when it is read: *-log p(word | words before)*. Here it is for both sentences, in bits.
-
-# %%
-found = list(surprisals(dtg, [good, bad]))
-table = word_frame(found, "bits").round(2)
-table.pivot(index="word", columns="sentence", values=["text", "bits"])
-
-# %% [markdown]
-# `word_frame` says more of each word, here of those of the good sentence. *structure* is the part of the surprisal that
-# the model pays for what it writes between the words (that a word comes next at all, and the arcs before it); *entropy*
-# is that of the next symbol, before it comes; then how many *hypotheses* are alive when the word has been read, and the
-# entropy of their partial trees.
-
-# %%
-table.loc[table["sentence"] == 1, ["text", "bits", "structure", "entropy", "hypotheses", "tree entropy"]]
-
-# %%
-labels = [a if a == b else f"{a} / {b}" for a, b in zip(good, bad, strict=True)]
-series = {name: one.of_words * UNITS["bits"] for name, one in zip(["good", "bad"], found, strict=True)}
-plot.draw_surprisals(labels, series, "bits")
-
-# %% [markdown]
-# While it reads, the model builds trees. Below are, after each word, log p of the words so far, how much of it the best
-# derivation has, and the arcs that this one has drawn: what has no arc yet stands on the stack.
-
-# %%
-verb = next(i for i, label in enumerate(labels) if "/" in label)
-*so_far, _ = follow(dtg.stepper(), dtg.vocabulary, good)  # the last one is of the end
-pd.DataFrame(
-    {
-        "word": good,
-        "log p so far": np.round([step.log_prob for step in so_far], 2),
-        "share of the best": np.round(np.exp([step.log_derivation - step.log_prob for step in so_far]), 3),
-        "arcs of the best": [
-            ", ".join(f"{(*good, 'ROOT')[h - 1]} → {good[i]}" for i, h in enumerate(step.tree) if h != OPEN)
-            for step in so_far
-        ],
-    }
+SYSTEMS = {"DTG": "arc-standard", "DTG-eager": "arc-eager", "DTG-swift": "arc-swift"}
+TREES = (
+    ("number_src", "The judge that praised the heroes is strange .", [2, 8, 4, 2, 6, 4, 8, 0, 8]),
+    ("number_orc", "The judge that the heroes praised is strange .", [2, 8, 6, 5, 6, 2, 8, 0, 8]),
 )
-
-# %% [markdown]
-# The same as a picture, line by line: the best tree so far, and in boxes the words that the model can see when it
-# predicts what comes next. All others have been taken up by their heads. Below are the surprisals. First the attractor:
-# before the verb is predicted, *heroes* has been taken up by *praised*, and that by *judge*.
-
-# %%
+EXAMPLES = {suite: (text.split(), heads) for suite, text, heads in TREES}
 
 
-def read_along(words, title):
-    """The sentence word by word, as DTG reads it."""
-    read = [one._replace(surprisal=one.surprisal * UNITS["bits"]) for one in moments(dtg, words)]
-    return plot.draw_reading(words, read, "bits", title)
+def seen_at(target, system, words, heads):
+    """The words that are seen at the position that predicts a word; each stands for its dependents too."""
+    seen = describe.show(system, words, heads)
+    visible = seen.visible[seen.targets.index(target)]
+    return list(dict.fromkeys(seen.inputs[j].split(" + ")[-1] for j in np.flatnonzero(visible)))
 
 
-plot.save(read_along(bad, "DTG reads: the verb does not agree"), "05_attractor")
-
-# %% [markdown]
-# And a garden path: what seems to be the object of the first verb turns out to be the subject of the second.
+{(suite, name): seen_at("is", system, *EXAMPLES[suite]) for suite in EXAMPLES for name, system in SYSTEMS.items()}
 
 # %%
-garden_path = next(suite for suite in read_suites("minilang") if suite.name == "npz_obj")
-path = sum(garden_path.items[0].conditions[next(iter(garden_path.items[0].conditions))], ())
-plot.save(read_along(path, "DTG reads: a garden path"), "05_garden_path")
+picture = plot.Picture(figsize=(11, 2.2))
+for axes, (suite, (words, heads)) in zip(picture.subplots(1, 2), EXAMPLES.items(), strict=True):
+    shown = ["<ROOT>", *words[: words.index("is")]]
+    rows = {name: seen_at("is", system, words, heads) for name, system in SYSTEMS.items()}
+    rows = {"TXL (tokens)": shown, "TXL (trans)": shown} | rows
+    right = mini.xs(suite, axis=1, level="suite").groupby("model").mean().squeeze()
+    grid = np.array([[word in seen for word in shown] for seen in rows.values()], float)
+    colours = seaborn.light_palette(plot.BLUE, as_cmap=True)
+    axes.pcolormesh(grid, cmap=colours, vmin=0, vmax=1, edgecolors="white", linewidth=2)
+    axes.set(xticks=np.arange(len(shown)) + 0.5, yticks=np.arange(len(rows)) + 0.5, xticklabels=shown)
+    axes.set_yticklabels([f"{name}: {right[name]:.0f} %" for name in rows])
+    axes.set_title(f"{suite}: what is seen when the verb is predicted", fontsize=10)
+    axes.tick_params(length=0, labelsize=9)
+    axes.invert_yaxis()
+picture.tight_layout()
+plot.save(picture, "05_state")
 
 # %% [markdown]
-# ## The test suites
+# DTG (arc-standard) sees *judge* alone in both. In arc-eager and arc-swift a dependent to the right stays on the stack
+# until the next word has come: so *heroes* is in sight in the first sentence, and they fail. In the second one it is a
+# dependent to the left, and it is gone.
 #
-# An item is right if its formula holds, and a suite's score is the share of items that are right; each suite belongs to
-# a circuit. Papers average in three ways that differ by more than the models do, so all three are named here. The first
-# is our primary one, and most likely the paper's: the mean over the circuits. On minilang's own 21 suites no suite is
-# left out, and two of the three are the same.
-
-# %% tags=["table"]
-reports = {key: suites_of(settings[key], folder) for key, folder in folders.items()}
-scores = pd.DataFrame(
-    {"model": NAMES[model], "seed": seed, "average": name, "score": 100 * value}
-    for (model, seed), report in reports.items()
-    for name, value in report["averages"].items()
-)
-scores.groupby(["model", "average"], sort=False)["score"].agg(["mean", "std", "count"]).round(1).unstack("average")
-
-# %% [markdown]
-# By circuit, as in Figure 3; a dot is a seed. (Of larger sizes there is one: several seeds take several times as long.)
-# Guessing has no one level here: a formula that asks for two things holds by chance in a quarter of the items, and a
-# model that always prefers *is* to *are* is right in none.
-
-# %%
-circuits = pd.DataFrame(
-    {"model": NAMES[model], "seed": seed, "circuit": row["circuit"], "score, percent": 100 * row["score"]}
-    for (model, seed), report in reports.items()
-    for row in report["circuits"]
-)
-plot.draw_scores(circuits, "circuit", "score, percent", "model")
-
-# %% [markdown]
-# Suite by suite, means over the seeds; *failed* counts items for which a search died, and *unknown* the words that are
-# not in the vocabulary, in percent.
-
-# %%
-suites = pd.DataFrame(
-    {"model": NAMES[model], **row} for (model, _), report in reports.items() for row in report["suites"]
-)
-by_suite = suites.pivot_table(index=["circuit", "suite"], columns="model", values="score", sort=False)
-by_suite = (100 * by_suite[list(NAMES.values())]).round(1)
-of_suites = suites.groupby(["circuit", "suite"], sort=False)
-by_suite["failed"] = of_suites["failed"].sum()
-by_suite["unknown"] = (100 * of_suites["unknown words"].mean()).round(1)
-by_suite
-
-# %% [markdown]
-# ## Minimal pairs
+# ## 2. A test of the cause
 #
-# Which sentence of a pair is the more probable one? Of the models with trees by the beam's bound (the paper sums over
-# 300 trees that a parser proposes; `dtglib blimp --parser` does that), of TXL (tokens) exactly. A tie counts as wrong.
-# Pairs are *alike* where a vocabulary lacks both of the words in which the sentences differ. The line is where guessing
-# leads.
+# If that is the cause, then a change of the mask alone must change the answer. We take the released models and all
+# items of *number_src*. The tree and its transitions are given, so there is one sequence per sentence and no search. At
+# the position that predicts the verb, and only there, an edit says which words stand on the stack: 2 is *judge*, 4
+# *praised*, 6 *heroes*. What stands there anyway must change nothing. In TXL (trans) an edit hides *heroes* from all
+# that follows.
 
-# %% tags=["table"]
-pairs = {key: pairs_of(settings[key], folder) for key, folder in folders.items()}
-totals = pd.DataFrame(
-    {
-        "model": NAMES[model],
-        "log p": report["log p"],
-        "accuracy": 100 * report["accuracy"],
-        **{name: report[name] for name in ("pairs", "ties", "identical", "alike", "failed")},
-    }
-    for (model, _), report in pairs.items()
-)
-totals.groupby(["model", "log p"], sort=False).agg(["mean", "std"]).round(1)
 
 # %%
-phenomena = pd.DataFrame(
-    {"model": NAMES[model], "phenomenon": row["phenomenon"], "accuracy, percent": 100 * row["accuracy"]}
-    for (model, _), report in pairs.items()
-    for row in report["phenomena"]
+def margins(model, suite, edit=None):
+    """By how many bits the right verb is cheaper, for each item after a singular and a plural subject."""
+    (tested,) = (each for each in suites.read_suites("minilang") if each.name == suite)
+    conditions = ("match_sing", "mismatch_sing", "match_plural", "mismatch_plural")
+    sentences = [sum(item.conditions[name], ()) for item in tested.items for name in conditions]
+    compiled = model.reading.compile(model.vocabulary, [(words, EXAMPLES[suite][1]) for words in sentences])
+    rows = batches.pad(compiled, np.arange(len(sentences)))
+    batch = batch_of(rows, structure.dense)
+    verb = int(np.isin(rows.target[0], model.vocabulary.encode(["is", "are"]).ids).argmax())
+    if edit:
+        places = places_of(rows, model.vocabulary.encode(sentences[0]).ids, verb)
+        batch = batch._replace(structure=edit(batch.structure, places, verb))
+    of_verbs = model.log_probs(batch).detach()[batch.predicts % rows.token.shape[1] == verb]
+    return surprisal.UNITS["bits"] * (of_verbs[0::2] - of_verbs[1::2]).view(-1, 2).numpy()
+
+
+def places_of(rows, ids, verb):
+    """For ROOT and each word, the last position before the verb at which it stands on the stack."""
+    token, arc, kind = (column[0, : verb + 1] for column in (rows.token, rows.arc, rows.kind))
+    pushed = (arc == describe.NOTHING) | (kind != describe.STACK)
+    return [0, *(max(np.flatnonzero(pushed & (token == word)), default=0) for word in ids)]
+
+
+# %%
+def with_stack(*words):
+    """An edit: the verb is predicted from ROOT and these words on the stack, the last one on top."""
+
+    def edit(given, places, verb):
+        visible, relpos = given.visible.clone(), given.relpos.clone()
+        visible[:, verb] = False
+        for depth, place in enumerate([places[word] for word in words[::-1]] + [0]):
+            visible[:, verb, place], relpos[:, verb, place] = True, depth
+        visible[:, verb, verb], relpos[:, verb, verb] = True, 0
+        return structure.Structure(visible, relpos)
+
+    return edit
+
+
+def without(word):
+    """An edit: no later position sees this word."""
+
+    def edit(given, places, verb):
+        visible = given.visible.clone()
+        visible[:, places[word] + 1 :, places[word]] = False
+        return given._replace(visible=visible)
+
+    return edit
+
+
+# %%
+models = {name: load_model(f"{model}-minilang") for model, name in NAMES.items()}
+for name, stack in {"DTG": (2,), "DTG-eager": (2, 4, 6), "DTG-swift": (2, 4, 6)}.items():
+    assert np.allclose(margins(models[name], "number_src"), margins(models[name], "number_src", with_stack(*stack)))
+AS_TRAINED, IN, OUT = "as trained", "misleading noun put in sight", "misleading noun taken out"
+edits = {(name, AS_TRAINED): None for name in NAMES.values()} | {
+    ("DTG", IN): with_stack(2, 4, 6), ("DTG-eager", OUT): with_stack(2), ("DTG-swift", OUT): with_stack(2),
+    ("TXL (trans)", OUT): without(6),
+}  # fmt: skip
+bits = {key: margins(models[key[0]], "number_src", edit) for key, edit in edits.items()}
+right = {key: 100 * (values > 0).all(axis=1).mean() for key, values in bits.items()}
+tidy = pd.concat(
+    pd.DataFrame({"model": name, "mask": mask, "bits": values.ravel()}) for (name, mask), values in bits.items()
 )
-plot.draw_scores(phenomena, "phenomenon", "accuracy, percent", "model", level=50)
+
+# %%
+axes = seaborn.pointplot(tidy, x="bits", y="model", hue="mask", linestyle="none", dodge=0.3, palette="colorblind")
+axes.axvline(0, color=plot.GREY, linewidth=1)
+axes.set(xlabel="bits by which the right verb is cheaper (mean and 95 % interval over sentences)", ylabel="")
+seaborn.move_legend(axes, "upper left", bbox_to_anchor=(1.01, 1), frameon=False, title="")
+
+# %%
+Markdown(
+    f"With *heroes* (and *praised*) in sight, DTG's advantage of the right verb falls from "
+    f"{bits['DTG', AS_TRAINED].mean():.1f} to {bits['DTG', IN].mean():.1f} bits, and the right items from "
+    f"{right['DTG', AS_TRAINED]:.0f} to {right['DTG', IN]:.0f} %. With *heroes* out of sight, DTG-eager goes from "
+    f"{right['DTG-eager', AS_TRAINED]:.0f} to {right['DTG-eager', OUT]:.0f} %, TXL (trans) from "
+    f"{right['TXL (trans)', AS_TRAINED]:.0f} to {right['TXL (trans)', OUT]:.0f} %. A model meets such masks for the "
+    f"first time here; that it could learn to use them is not excluded."
+)
 
 # %% [markdown]
-# ## What the mask hides
+# ## 3. Surprisal by a beam search
 #
-# Appendix C of the paper says why DTG may fall behind on BLiMP: *No actor arrived at at most six lakes* is bad because
-# *at most* does not go with *No*, and that *No* has been absorbed by *actor* long before. 02_masks draws the masks;
-# this is what is left to be seen when *most* is to be generated.
+# Without a given tree, the surprisal of a word is what is lost of the summed probability of all derivations when it is
+# read, $-\log p(x_1 \dots x_n) + \log p(x_1 \dots x_{n-1})$. A word-synchronous beam keeps the best of them. Between
+# two words each hypothesis may draw arcs, or take the next word. All these ways compete in every step; the best few
+# that take the word are kept in any case (*fast track*), because a word costs more than an arc. When nothing is left
+# that could draw an arc, those that have taken the word are pruned to the width, and the next word begins. (The package
+# also drops what is `within` nats behind the best: 8 nats are $e^{-8}$ of its probability.) The cells' surprisals are
+# compared with the package's; then follow what narrower beams lack of log p of a garden path, and how DTG reads *The
+# judge that praised the heroes are ...*: the best tree so far, in boxes the words that are seen, and the surprisals.
+
+
+# %%
+def compete(silent, to_word, width, fast_track=5):
+    """The ways to go on that are kept: a row per hypothesis, a column per transition, and one for the word."""
+    ways = np.column_stack([silent, to_word])
+    keep = ways >= np.sort(ways, axis=None)[-width:][0]
+    keep[:, -1] |= to_word >= np.sort(to_word)[-fast_track:][0]
+    return keep & (ways > -np.inf)
+
+
+# %%
+def until_word(stepper, state, log_p, word, steps, width):
+    """The hypotheses that take a word, after any number of transitions."""
+    states, values = [], []
+    for _ in range(steps):
+        log_probs = log_p[:, None] + stepper.log_probs(state).double().numpy()
+        possible = stepper.leads_on(state, np.full(len(log_p), word == vocabulary.END))
+        silent = np.where(possible, log_probs[:, stepper.silent], -np.inf)
+        keep = compete(silent, log_probs[:, word], width)
+        states.append(stepper.choose(state, np.flatnonzero(keep[:, -1])))
+        values.append(log_probs[keep[:, -1], word])
+        row, column = np.nonzero(keep[:, :-1])
+        if not len(row):
+            break
+        state, log_p = stepper.step(state, row, stepper.silent[column], states), silent[row, column]
+    return stepper.join(states), np.concatenate(values)
+
+
+# %%
+def beam_surprisals(model, words, width):
+    """The surprisal of each word and the end, in bits."""
+    stepper, log_sums = model.stepper(), [0.0]
+    state, log_p = stepper.init(len(words) + 1), np.zeros(1)
+    for place, word in enumerate([*model.vocabulary.encode(words).ids, vocabulary.END]):
+        state, log_p = until_word(stepper, state, log_p, word, stepper.most_silent(place) + 1, width)
+        log_sums.append(np.logaddexp.reduce(log_p))
+        best = np.argsort(-log_p)[:width]
+        if word != vocabulary.END:
+            state, log_p = stepper.step(state, best, np.full(len(best), word)), log_p[best]
+    return -np.diff(log_sums) * surprisal.UNITS["bits"]
+
+
+short, dtg = ["The", "judge", "is", "strange", "."], models["DTG"]
+by_cell = beam_surprisals(dtg, short, 300)
+(by_package,) = surprisal.surprisals(dtg, [short], beam.Widths(300, 300))
+assert np.allclose(by_cell, surprisal.UNITS["bits"] * np.array([*by_package.of_words, by_package.end]), atol=1e-3)
+pd.DataFrame([by_cell], ["bits"], [*short, "end"]).round(2)
+
+# %%
+text = "As the brother bit the clerk rested near the kitchen ."
+WIDTHS = [beam.Widths(width, width, fast_track=1) for width in (1, 3, 10, 300)] + [beam.Widths(30, 30, within=8.0)]
+log_p = [beam.search(dtg.stepper(), dtg.vocabulary, [text.split()], widths)[0].log_prob for widths in WIDTHS]
+names = [f"{widths.beam_width}" + (f", within {widths.within:g}" if widths.within else "") for widths in WIDTHS]
+pd.DataFrame({"beam": names, "log p": log_p, "lacks, nats": max(log_p) - np.array(log_p)}).round(5)
+
+# %%
+NARROW = beam.Widths(30, 30, within=8.0)
+
+
+def read_along(model, words, title):
+    """A sentence word by word, as a model reads it."""
+    moments = surprisal.moments(model, words, NARROW)
+    in_bits = [moment._replace(surprisal=moment.surprisal * surprisal.UNITS["bits"]) for moment in moments]
+    return plot.draw_reading(words, in_bits, "bits", title)
+
+
+wrong = ["are" if word == "is" else word for word in EXAMPLES["number_src"][0]]
+plot.save(read_along(dtg, wrong, "DTG reads: the verb does not agree"), "05_attractor")
+
+# %% [markdown]
+# ## 4. A garden path
+#
+# In suite *npz_obj* what seems to be the object of the first verb turns out to be the subject of the second. A comma
+# prevents it. So the effect is a difference: how much more does the second verb cost without the comma? The control is
+# the same difference where the first verb has an object already. Below: the share of probability in which the noun is
+# an object of the first verb, after each word, and the best tree of each analysis when the second verb has been read.
+
+# %%
+(npz,) = (suite for suite in suites.read_suites("minilang") if suite.name == "npz_obj")
+garden_path, control = (sum(npz.items[0].conditions[name], ()) for name in ("no-obj_no-comma", "no-obj_comma"))
+print(" ".join(garden_path), "/", " ".join(control))
+rows = []
+for name, model in models.items():
+    for row in suites.item_rows([npz._replace(items=npz.items[:8])], surprisal.of_beginnings(model, NARROW)):
+        verb = {condition: surprisal.UNITS["bits"] * regions[4] for condition, regions in row["surprisals"].items()}
+        for first, of in (("no-obj", "garden path"), ("obj", "control: with an object")):
+            rows.append({"model": name, "sentence": of, "bits": verb[f"{first}_no-comma"] - verb[f"{first}_comma"]})
+axes = seaborn.barplot(
+    pd.DataFrame(rows), x="bits", y="model", hue="sentence", palette="colorblind", err_kws={"linewidth": 1}
+)
+axes.set(xlabel="bits that the comma saves at the second verb (mean and 95 % interval over items)", ylabel="")
+seaborn.move_legend(axes, "upper left", bbox_to_anchor=(1.01, 1), frameon=False, title="")
+
+
+# %%
+def analyses(model, words, noun, verb):
+    """The share in which the noun is the verb's object, after it and each later word; the best trees one word later."""
+    stepper, shares, trees = model.stepper(), {}, {}
+    levels = beam.beginnings_of(beam.pieces_of(model.vocabulary, [words]))
+    for place, taken in enumerate(beam.walk(stepper, levels, beam.Widths(300, 300)), start=1):
+        if place >= noun:
+            state, log_p = taken.through.state, taken.through.log_p
+            heads, share = [stepper.tree(state, row) for row in range(len(log_p))], np.exp(log_p - log_p.max())
+            is_object = np.array([tree[noun - 1] == verb for tree in heads])
+            shares[words[place - 1]] = (share * is_object).sum() / share.sum()
+            if place == noun + 1:
+                best = {kind: np.where(is_object == kind, share, -1).argmax() for kind in set(is_object.tolist())}
+                trees = {kind: heads[row].tolist() for kind, row in best.items()}
+    return shares, trees
+
+
+shares, trees = analyses(dtg, garden_path, 6, 4)
+with_comma, _ = analyses(dtg, control, 7, 4)
+pd.DataFrame({"no comma": shares, "comma": with_comma}).T.round(4)
+
+
+# %%
+def draw_analyses(words, trees):
+    """Partial trees above their words, below their titles."""
+    places = plot.word_places(words)
+    picture = plot.Picture(figsize=(0.12 * places[-1] + 1, 1.9 * len(trees)))
+    for axes, (title, heads) in zip(picture.subplots(len(trees), squeeze=False).flat, trees.items(), strict=True):
+        levels = plot.stacked([(head, word) for word, head in enumerate(heads, start=1) if head > 0])
+        for (head, word), level in levels.items():
+            plot.draw_arc(axes, places[head], places[word], level, "", plot.BLUE)
+        for word, text in enumerate(words, start=1):
+            axes.text(places[word], 0, text, ha="center", va="center")
+        axes.set(xlim=(places[1] - 5, places[-1] + 5), ylim=(-0.5, max(levels.values(), default=0) + 0.5))
+        axes.set_title(title, fontsize=10)
+        axes.axis("off")
+    return picture
+
+
+share = shares[garden_path[6]]
+about = {True: f"an object of {garden_path[3]}: p = {share:.2f}", False: f"no object of it: p = {1 - share:.2f}"}
+titled = {f"{garden_path[5]} is {about[kind]}": tree for kind, tree in trees.items()}
+picture = draw_analyses(garden_path[:7], titled)
+plot.save(picture, "05_garden_path")
+
+# %% [markdown]
+# ## 5. Test suites
+#
+# By circuit, with intervals. Guessing has no one level here: a formula of two comparisons holds by chance in a quarter
+# of the items, and a model that always prefers *is* to *are* is right in none. Differences follow, then agreement and
+# reflexives suite by suite (minilang, means over seeds). At *himself* DTG's verb has absorbed the subject, but both
+# TXLs still see it; all fail, so to see it is not enough.
+
+
+# %%
+def by_topic(table):
+    """A row per model and topic, with the interval."""
+    named = [(name, table.loc[name]) for name in NAMES.values() if name in table.index]
+    topics = sorted(set(table.columns.get_level_values(0)))  # in one order for both corpora
+    return pd.DataFrame({"model": name, "topic": key, **spread(of[[key]])} for name, of in named for key in topics)
+
+
+def draw_bars(table, axes, title):
+    """A bar per topic and model, with its interval."""
+    groups, names = list(dict.fromkeys(table["topic"])), list(NAMES.values())
+    for number, (name, rows) in enumerate(table.groupby("model", sort=False)):
+        error = [(rows["percent"] - rows["low"]).clip(0), (rows["high"] - rows["percent"]).clip(0)]
+        place, colour = np.arange(len(rows)) + 0.16 * number, seaborn.color_palette("colorblind")[names.index(name)]
+        axes.barh(place, rows["percent"], 0.16, xerr=error, label=name, color=colour, error_kw={"elinewidth": 1})
+    axes.set(yticks=np.arange(len(groups)) + 0.3, yticklabels=groups, xlim=(0, 103), title=title, xlabel="right, %")
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+# %%
+def draw_topics(of_corpora, height):
+    """A panel for each corpus."""
+    picture = plot.Picture(figsize=(11, height))
+    panels = picture.subplots(1, 2, sharey=True)
+    for axes, (title, table) in zip(panels, of_corpora.items(), strict=True):
+        draw_bars(by_topic(table), axes, title)
+    panels[0].invert_yaxis()  # which the two share
+    panels[0].legend(frameon=False, loc="upper center", bbox_to_anchor=(1.0, -0.12), ncols=5)
+    return picture
+
+
+draw_topics({"minilang (mini), 21 suites": mini, f"UD English (open-small), {english.shape[1]} suites": english}, 5)
+
+# %%
+rows = []
+for corpus, table, of_pairs in (("minilang", mini, pairs_mini), ("UD English", english, pairs_english)):
+    for first, second in (("DTG", "TXL (trans)"), ("TXL (trans)", "TXL (tokens)")):
+        difference, paradigms = (each.loc[first] - each.loc[second] for each in (table, of_pairs))
+        parts = {"mean of circuits": difference}
+        parts |= {name: difference[[name]] for name in sorted(set(difference.columns.get_level_values(0)))}
+        parts["minimal pairs, mean of paradigms"] = paradigms.droplevel(0, axis=1)
+        about = {"corpus": corpus, "points": f"{first} - {second}"}
+        rows += [about | {"": name, "is": said(part)} for name, part in parts.items()]
+pd.DataFrame(rows).pivot(index="", columns=["corpus", "points"], values="is").loc[list(parts)]
+
+# %%
+agreement = mini[["Agreement"]].droplevel(0, axis=1).groupby("model").mean()
+agreement.join(reflexives.droplevel(0, axis=1)).T.round(0).astype(int)[list(NAMES.values())]
+
+# %% [markdown]
+# ## 6. Minimal pairs, and what the mask hides
+#
+# Which sentence of a pair is the more probable one? Here guessing has 50 %. Of the models with trees it is the beam's
+# bound; the paper sums over 300 proposed trees.
+
+# %%
+draw_topics({"minilang (mini)": pairs_mini, "BLiMP by models of UD English (open-small)": pairs_english}, 9)
+
+# %% [markdown]
+# Reflexives (*anaphor agreement*, *binding*) are not far above chance on minilang either. The paper has TXL (trans)
+# ahead of DTG on BLiMP, and its Appendix C says why: *No actor arrived at at most six lakes* is bad because *at most*
+# does not go with *No*, which *actor* has absorbed long before: below is what is seen when *most* is predicted. Hidden
+# is not lost, for *actor* has read *No*. So, how many bits more does *at most* cost after *No* than after another word?
+# (Released models, one seed.)
 
 # %%
 # NBVAL_CHECK_OUTPUT
 words = ["No", "actor", "arrived", "at", "at", "most", "six", "lakes"]
-seen = show("arc-standard", words, [2, 3, 0, 8, 6, 7, 8, 3])
-i = seen.targets.index("most")
-print("DTG, at the position that generates most, sees", [seen.inputs[j] for j in np.flatnonzero(seen.visible[i])])
-print("TXL sees", ["<ROOT>", *words[:5]], "and the arcs between them, or not, if it generates words alone")
-
-# %% [markdown]
-# That *No* is hidden does not mean that nothing of it is left: *actor* has read it, and *arrived* has read *actor*. So
-# let us measure it. Minilang has such sentences, too: *No prince hurt at most six dogs*, and the same with another word
-# instead of *No*. How much more surprising is *at most* after *No*? Whoever sees the clash says: much more.
+{name: seen_at("most", system, words, [2, 3, 0, 8, 6, 7, 8, 3]) for name, system in SYSTEMS.items()}
 
 # %%
-(superlatives,) = (paradigm for paradigm in read_pairs("minilang", 0.1) if paradigm.uid == "superlative_quantifiers")
-clashes = [(pair.good, pair.bad) for pair in superlatives.pairs if pair.bad[0] == "No"]
-rows = []
-for (name, _), folder in folders.items():
-    found = iter(surprisals(load_model(folder), [words for clash in clashes for words in clash], widths))
-    for (good_words, _), without, with_no in zip(clashes, found, found, strict=True):
-        place = good_words.index("at")
-        more = (with_no.of_words - without.of_words) * UNITS["bits"]
-        rows.append({"model": NAMES[name], "at most": more[place : place + 2].sum(), "first word": more[0]})
-pd.DataFrame(rows).groupby("model", sort=False)[["at most", "first word"]].mean().round(2)
+(paradigm,) = (each for each in blimp.read_pairs("minilang", 0.1) if each.uid == "superlative_quantifiers")
+clashes = [pair for pair in paradigm.pairs if pair.bad[0] == "No"]
+costs = {}
+for name, model in models.items():
+    read = surprisal.surprisals(model, [words for pair in clashes for words in (pair.good, pair.bad)], NARROW)
+    of_words = [surprisal.UNITS["bits"] * each.of_words for each in read]
+    places = [pair.good.index("at") for pair in clashes]
+    more = zip(of_words[0::2], of_words[1::2], places, strict=True)
+    costs[name] = np.mean([(bad - good)[place : place + 2].sum() for good, bad, place in more])
+pd.Series(costs, name=f"at most, after No: bits more ({len(clashes)} pairs)").round(2).to_frame().T
 
 # %% [markdown]
-# In bits, means over the pairs (and seeds): what the whole sentence loses by *No* is above all the surprisal of *No*
-# itself, and so the accuracies of these paradigms say little about the clash. They are:
-
-# %%
-paradigms = pd.DataFrame(
-    {"model": NAMES[model], "paradigm": row["paradigm"], "accuracy": 100 * row["accuracy"]}
-    for (model, _), report in pairs.items()
-    for row in report["paradigms"]
-    if row["phenomenon"] == "quantifiers"
-)
-paradigms.groupby(["paradigm", "model"], sort=False)["accuracy"].mean().round(1).unstack("paradigm")
-
-# %% [markdown]
-# ## Where does a word end?
+# ## 7. This run
 #
-# On minilang the models' vocabulary is words. The models of UD English read pieces, and a piece says where a word
-# begins, not where it ends: after *plan* the text may go on with *ned*. So *-log p(pieces of the word | pieces before)*
-# leaves the end of the word to be paid for by the next one, and its *p* do not sum to one over all words. The surprisal
-# of a word is therefore taken with its own end and without that of the word before; the old number is in the column
-# `of prefixes`. How much does it matter? The two English models on minilang's sentences:
-
-# %%
-ends = []
-for name, count in (("txl-tokens-ud", 40), ("dtg-ud", 8)):
-    sentences = [sentence.words for sentence in load("minilang", "dev", count).sentences]
-    read = word_frame(surprisals(load_model(name), sentences, Widths(30, 30, within=8.0)), "bits")
-    ends.append(read.assign(model=NAMES[name.removesuffix("-ud")], more=read["bits"] - read["of prefixes"]))
-ends = pd.concat(ends)
-ends.groupby("model", sort=False)["more"].agg(words="size", mean=lambda x: x.abs().mean(), most=lambda x: x.abs().max())
-
-# %% [markdown]
-# The words that it matters most for come in pairs: what one of them is spared, the next one pays.
-
-# %%
-of_words = ends[ends["model"] == NAMES["txl-tokens"]]
-worst = pd.concat([of_words.nlargest(4, "more"), of_words.nsmallest(4, "more")])
-worst[["sentence", "word", "text", "bits", "of prefixes", "more"]].sort_values(["sentence", "word"]).round(2)
-
-# %% [markdown]
-# ## The models as parsers
-#
-# The best derivation that the beam finds is a tree, too, and no other parser has had a hand in it: the words whose head
-# is the treebank's, in percent of all words of the test sentences (punctuation included, and without), with a bootstrap
-# interval over sentences. Where a search finds no tree, all words count as wrong.
+# The suites once more by the models of this run, trained at its size or, at size `smoke`, released and asked few items.
+# Nothing above depends on it.
 
 # %% tags=["table"]
-parsing = pd.DataFrame(
-    {"model": NAMES[model], "seed": seed, **parsing_of(settings[model, seed], folder)}
-    for (model, seed), folder in folders.items()
-    if family(model).trees.are_parses
-).set_index(["model", "seed"])
-shares = [name for name in parsing if name.startswith("UAS")]
-parsing.assign(**{name: (100 * parsing[name]).round(1) for name in shares})
+reports = {
+    name: syntax_scores.suites_of(settings, folder)
+    for name, (settings, folder) in prepare.trained_at(size, "dtg").items()
+}
+(100 * pd.DataFrame({name: report["averages"] for name, report in reports.items()})).round(1)
 
 # %% [markdown]
-# ## What the model says by itself
+# ### Your sentence
 #
-# Sentences drawn from DTG, symbol by symbol, with their trees: none of them can be ill-formed, because only what is
-# legal is ever drawn. They are drawn at temperature 0.7, which keeps to what is more probable.
+# Change the words (blanks between all tokens). The released DTG of UD English reads them.
 
 # %%
-chance = torch.Generator().manual_seed(first.run.seed)
-drawn = list(generate(dtg.stepper(), dtg.vocabulary, 5, chance, 20, temperature=0.7))
-pd.DataFrame({"words": " ".join(one.words), "log p with its tree": round(one.log_prob, 2)} for one in drawn)
-
-# %%
-by_length = sorted(drawn, key=lambda one: len(one.words))
-plot.draw_tree(Sentence(tuple(by_length[-1].words), tuple(by_length[-1].tree.tolist())))
-
-# %%
-plot.draw_tree(Sentence(tuple(by_length[-2].words), tuple(by_length[-2].tree.tolist())))
+yours = "The keys to the cabinet is on the table ."
+read_along(load_model("dtg-ud"), yours.split(), yours)
 
 # %% [markdown]
-# ## What was found
+# ### Exercises
 #
-# At size `smoke` the models are the released ones, the first seed of `mini`, on a small part of the suites and pairs:
-# the sentence and its pictures are typical, the tables are coarse. What was recorded on all of them:
+# 1. Where does a mask that hides what arcs have absorbed do harm? Look at *No judge that praised the heroes has ever
+#    arrived .* and at what is seen when *ever* is predicted.
+# 2. Empty the stack before the verb: `margins(dtg, "number_src", with_stack())`. Is the subject gone?
 #
-# - On minilang ([mini](../results/2026-11-21-mini), three seeds) DTG has 84 ± 3 % of the test suites by circuit, TXL
-#   (trans) 76 ± 3, TXL (tokens) 57 ± 3. The difference is agreement over a distance: 98, 52 and 3 %. DTG's eager and
-#   swift forms do not have it (54 and 51 %). In minimal pairs the four models with trees are within two points, some
-#   four before TXL (tokens).
-# - On UD English ([open-small](../results/2026-11-26-open-small), two seeds), the public suites: 58, 50 and 37 %. That
-#   is the paper's order. A tenth of BLiMP: 62, 61 and 59 %, and that is not: in the paper TXL (trans) is before DTG.
-# - What the mask hides matters, as appendix C says: after *No*, the mini models (one seed) find *at most* more
-#   surprising by 0.1 bits (DTG), 0.6 (TXL (trans)) and 1.0 (TXL (tokens)). It hardly touches the accuracies, which the
-#   first word decides. And *No author that liked the senators has ever ...* (npi_src_ever) is right in nearly all items
-#   for both TXLs, in none for DTG-eager and DTG-swift; for DTG it depends on the seed (4, 12, 96 %).
-# - Where words are made of pieces, leaving the end of a word to the next one moves surprisals by 0.2 to 0.4 bits on
-#   average, and by up to 5 (above, on minilang's sentences; not all of their words are frequent in UD English). The
-#   results named here were recorded with the old number, which on minilang is the same.
-# - As a parser, by its own best derivation, DTG has 99.1 ± 0.2 % of the heads on minilang and 88.3 on UD English (two
-#   seeds); TXL (trans) has 97.5 ± 0.2 and 86.9.
+# <details><summary>Answers</summary>
+#
+# 1. `seen_at("ever", "arc-standard", words, [2, 9, 4, 2, 6, 4, 9, 9, 0, 9])`: *judge* and *has*, not *No*. The suite is
+#    *npi_src_ever*: `mini.xs("npi_src_ever", axis=1, level="suite")` has all seeds. TXLs see *No*: mostly right.
+# 2. Not wholly: the position that predicts the verb is the arc that joins *praised* to *judge*, and reads the embedding
+#    of *judge*. In arc-eager it is the arc of *praised*, and nothing is left.
+#
+# </details>
+#
+# ## Doubts
+#
+# Two or three seeds, of which a bootstrap cannot show the whole spread; suites of few items, whose own chance is not in
+# the intervals. Section 2 has one seed, and masks that the models were not trained with. On minilang, whose grammar is
+# small, ceilings are near. Bounds by a beam are compared with exact values of TXL (tokens).

@@ -19,7 +19,7 @@ from dtglib.basics.errors import UserError
 from dtglib.data.projectivity import is_projective
 from dtglib.data.treebank import Sentence
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.evaluate.bootstrap import ratio_interval
+from dtglib.evaluate.bootstrap import crossed_interval, ratio_interval
 from dtglib.evaluate.likelihood import all_trees, score_trees
 from dtglib.evaluate.perplexity import SentenceScore, by_trees, exactly, interval_per_word, perplexity
 from dtglib.families.base import build
@@ -360,3 +360,48 @@ def test_trees_are_counted_in_whole_numbers(line, tmp_path):
     path.write_text(line)
     with pytest.raises(UserError, match=r"mine\.yaml: trees must be a whole number"):
         read_config(path, EvaluationConfig)
+
+
+# ---- The crossed bootstrap
+
+
+def seeds_by_suites(random: np.random.Generator, seeds: int = 12, suites: int = 20) -> np.ndarray:
+    """Scores of which each is a sum: what the seed, the suite and chance contribute. Their true mean is 50."""
+    of_seeds, of_suites = random.normal(0, 5, (seeds, 1)), random.normal(0, 20, (1, suites))
+    return 50 + of_seeds + of_suites + random.normal(0, 5, (seeds, suites))
+
+
+def test_95_of_100_crossed_intervals_contain_the_true_mean():
+    random, held, held_by_cells = np.random.default_rng(9), [], []
+    for _ in range(400):
+        scores = seeds_by_suites(random)
+        low, high = crossed_interval(scores, random, draws=400)
+        held.append(low <= 50 <= high)
+        low, high = crossed_interval(scores.reshape(1, -1), random, draws=400)
+        held_by_cells.append(low <= 50 <= high)
+    assert 0.90 <= np.mean(held) <= 0.99
+    assert np.mean(held_by_cells) < 0.6  # as if the scores were independent of one another
+
+
+def test_two_seeds_that_differ_in_all_suites_span_the_interval():
+    assert crossed_interval(np.array([[0.0] * 5, [1.0] * 5]), np.random.default_rng(1)) == (0.0, 1.0)
+
+
+def test_a_paired_difference_is_surer_than_its_parts():
+    random = np.random.default_rng(10)
+    scores = seeds_by_suites(random, seeds=3)
+    better = scores + 5 + random.normal(0, 1, scores.shape)
+    low, high = crossed_interval(scores, random)
+    of_difference = crossed_interval(better - scores, random)
+    assert 0 < of_difference[0] < 5 < of_difference[1] < 7 and low < better.mean() < high
+
+
+def test_a_column_counts_by_its_weight():
+    scores, random = np.tile([0.0, 1.0], (2, 100)), np.random.default_rng(11)
+    low, high = crossed_interval(scores, random, weights=np.tile([1.0, 3.0], 100))
+    assert low < 0.75 < high and low > 0.65 and high < 0.85
+
+
+def test_a_table_without_scores_is_an_error():
+    with pytest.raises(UserError, match="no scores"):
+        crossed_interval(np.empty((0, 3)), np.random.default_rng(1))
