@@ -11,9 +11,8 @@ import dtglib.runs.jobs
 from dtglib.basics.papers import papers
 from dtglib.families.base import family, titles
 from dtglib.runs.jobs import Job, jobs_of
-from dtglib.runs.parsers import proposer_of
 from dtglib.runs.prepare import prepare, read_corpus, trained
-from dtglib.runs.sentence_scores import TREES_IN_STUDY, perplexity_at, studied, tightness_of
+from dtglib.runs.sentence_scores import perplexity_at
 from dtglib.runs.settings import read_size
 from dtglib.runs.syntax_scores import pairs_of, parsing_of, suites_of
 
@@ -80,8 +79,7 @@ def test_only_the_parser_that_proposes_trees_is_trained_unless_it_was_trained_el
 def ask_as_the_notebooks_do(size: str) -> None:
     """Call whatever the notebooks 03 to 05 call that is kept, but for a look at a single sentence."""
     first = read_size(size)
-    evaluation, parser = first.evaluation, proposer_of(family("dtg"), first)
-    for seed in range(first.run.seed, first.run.seed + evaluation.compared_seeds):
+    for seed in range(first.run.seed, first.run.seed + first.evaluation.compared_seeds):
         corpus = read_corpus(read_size(size, seed=seed))
         for model in titles("dtg"):
             settings = read_size(size, model=model, seed=seed)
@@ -92,8 +90,6 @@ def ask_as_the_notebooks_do(size: str) -> None:
                 parsing_of(settings, folder)
             if seed == first.run.seed:
                 perplexity_at(settings, folder)
-            if (model, seed) == ("dtg", first.run.seed):
-                tightness_of(folder, studied(settings), parser, trees=TREES_IN_STUDY * evaluation.trees)
 
 
 def kept(repository: Path) -> dict[str, set[str]]:
