@@ -90,7 +90,7 @@ def test_the_masks_run_in_jupyterlab_and_their_pictures_are_on_the_page(lab, art
 def test_who_opens_a_notebook_sees_its_stored_pictures(lab, name):
     """JupyterLab does not trust what it has not run itself, and shows no SVG of it."""
     lab.open(name)
-    drawn = [cell for cell in lab.cells() if "image/svg+xml" in cell.types]
+    drawn = [cell for cell in lab.cells() if {"image/svg+xml", "image/png"} & set(cell.types)]
     assert drawn or name.startswith("90")
     for cell in drawn:
         a_picture_is_seen(lab, cell)
@@ -98,7 +98,8 @@ def test_who_opens_a_notebook_sees_its_stored_pictures(lab, name):
 
 def a_picture_is_seen(lab: Lab, cell: Cell) -> None:
     def large() -> bool:
-        return any(min(picture) > 200 for picture in lab.look(cell).pictures)
+        # The smallest picture has a line of dots; the sign of a missing picture is smaller.
+        return any(min(picture) > 60 for picture in lab.look(cell).pictures)
 
     wait(large, 20, f"a picture below cell {cell.index + 1}", lambda: lab.look(cell))
 
