@@ -760,10 +760,10 @@ def conditions_of(written: dict, item: int = 1) -> list[dict]:
         (content(AUTHORS, formulas=["1 < 2"]), "a prediction asks for no surprisal"),
         (wrong(lambda w: w["predictions"].clear()), "it predicts nothing"),
         (wrong(lambda w: w["meta"].update(metric="mean")), "its metric is 'mean'; only sums of surprisals are known"),
-        (content(AUTHORS, formulas=["(4;%match%) <"]), "the formula '(4;%match%) <', character 14: the formula ends"),
+        (content(AUTHORS, formulas=["(4;%match%) <"]), "the formula '(4;%match%) <' cannot be read: "),
         (
             content(AUTHORS, formulas=[AGREES, "(4;%match%) < 1 < 2"]),
-            "the formula '(4;%match%) < 1 < 2', character 16: '<' needs a number",
+            "the formula '(4;%match%) < 1 < 2': an operator is missing, or two comparisons are chained",
         ),
         (
             content(AUTHORS, formulas=["(4;%match%) < (4;%miss%)"]),

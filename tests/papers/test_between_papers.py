@@ -8,9 +8,14 @@ from running import PACKAGE
 from dtglib.basics.papers import papers
 
 FOLDER = PACKAGE.parent / "dtgpapers"
-# The other folders of dtgpapers that a paper imports. Pushdown Layers read the same brackets; `decisions` and `tuning`
-# are shared parts, not papers.
-SHARED = {"pushdown": {"constituency", "decisions"}, "gilt": {"decisions", "tuning"}, "udgn": {"tuning"}}
+# The other parts of dtgpapers that a paper imports. Pushdown Layers read the same brackets; `batches`, `decisions` and
+# `tuning` are shared parts, not papers.
+SHARED = {
+    "pushdown": {"constituency", "decisions"},
+    "gilt": {"decisions", "tuning"},
+    "translation": {"batches"},
+    "udgn": {"batches", "tuning"},
+}
 PAPERS = sorted(path.name for path in (FOLDER).iterdir() if (path / "__init__.py").exists())
 
 
