@@ -6,6 +6,7 @@ sets the notebook's parameter `size`, writes the executed notebook into the fold
 outputs of its cells: tables and pictures, as text and SVG. The error of a failed cell names the cell.
 """
 
+import logging
 import os
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,6 +64,8 @@ def _run(notebook: Path, running: Path, size: str, label: str) -> None:
     from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
+    # Of a dead kernel, asyncio prints a traceback for a task that nobody awaits; its error is raised below as well.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     bar: Any = {"desc": label, "bar_format": "{desc}, cell {n_fmt}/{total_fmt} [{elapsed}]", "leave": False}
     try:
         papermill.execute_notebook(
