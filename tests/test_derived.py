@@ -219,7 +219,8 @@ FEW_HYPOTHESES = """
 import sys
 from dtglib.cli.main import main
 main(["surprisal", "There is a difference."])
-assert "torch" in sys.modules and not {"numba", "pandas"} & sys.modules.keys()
+import dtglib.runs.prepare
+assert "torch" in sys.modules and not {"numba", "pandas", "supar", "torch._dynamo"} & sys.modules.keys()
 """
 
 

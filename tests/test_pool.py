@@ -1,5 +1,7 @@
 """Several processes work through a list of jobs: their order, a job that fails, a process that dies, and the end."""
 
+import contextlib
+import io
 import os
 import signal
 import subprocess
@@ -7,6 +9,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -38,13 +41,17 @@ def work(jobs: dict[str, str]) -> list[str]:
     return work_through([Job(name, partial(run, name, source)) for name, source in jobs.items()], Path("logs"))
 
 
+def into(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Go into a folder, on a machine without a GPU, so that other processes can import this module."""
+    patch.setattr(torch.cuda, "is_available", lambda: False)
+    patch.syspath_prepend(Path(__file__).parent)
+    patch.setenv("PYTHONPATH", f"{Path(__file__).parent}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    patch.chdir(folder)
+
+
 @pytest.fixture(autouse=True)
 def inside(tmp_path, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    # The other processes import this module.
-    monkeypatch.syspath_prepend(Path(__file__).parent)
-    monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parent}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    monkeypatch.chdir(tmp_path)
+    into(tmp_path, monkeypatch)
     yield
     for pid in filter(is_alive, processes() - {os.getpid()}):  # where a test has failed
         os.kill(pid, signal.SIGKILL)
@@ -85,22 +92,78 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-# ---- Order
+# ---- Three jobs, of which one fails
+
+PRINTS = """
+import os, subprocess, sys, torch
+print(torch.get_num_threads(), "threads")
+os.write(1, b"by the system\\n")
+subprocess.run(["echo", "by a child"])
+print("aside", file=sys.stderr)
+print("last")
+"""
 
 
-def test_jobs_are_done_at_the_same_time_by_other_processes_that_share_the_threads(threads, capsys):
-    threads(4)
-    look = "import torch; print(torch.get_num_threads(), 'threads')"
-    assert work({"a": f"wait_for_other('b'); {look}", "b": f"wait_for_other('a'); {look}"}) == []
-    assert (sorted(noted("begin")), sorted(noted("end"))) == (["a", "b"], ["a", "b"])
-    assert len(processes()) == 2
-    assert os.getpid() not in processes()
-    assert not any(map(is_alive, processes()))
-    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("[")]
-    assert sorted(line.split("] ")[1].split(":")[0] for line in told) == ["a", "b"]
-    assert [line.split("]")[0] for line in told] == ["[1/2", "[2/2"]
-    assert (log_of("a"), log_of("b")) == ("2 threads\n", "2 threads\n")
-    assert torch.get_num_threads() == 4, "as before"
+class Worked(NamedTuple):
+    """What a pool was seen to do."""
+
+    failed: list[str]  # the names of the jobs that it reports as not done
+    printed: str
+    events: list[list[str]]
+    threads: int  # of this process, afterwards
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def worked(tmp_path_factory) -> Worked:
+    """A pool that has done three jobs, the first two at the same time, with two threads each."""
+    folder = tmp_path_factory.mktemp("worked")
+    before = torch.get_num_threads()
+    jobs = {
+        "a": "wait_for_other('b')" + PRINTS,
+        "b": "wait_for_other('a'); print('so far'); raise ValueError('no trees here')",
+        "c": "",
+    }
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as printed:
+        patch.setattr(dtglib.runs.pool, "MOST_WORKERS", 2)
+        into(folder, patch)
+        torch.set_num_threads(4)
+        failed = work(jobs)
+        after = torch.get_num_threads()
+        torch.set_num_threads(before)
+        return Worked(failed, printed.getvalue(), events(), after, folder)
+
+
+def test_jobs_are_done_at_the_same_time_by_other_processes_that_share_the_threads(worked):
+    begun = [name for kind, name, _ in worked.events if kind == "begin"]
+    assert (sorted(begun), sorted(begun[:2])) == (["a", "b", "c"], ["a", "b"])
+    assert len(worked_by := {int(pid) for _, _, pid in worked.events}) == 2
+    assert os.getpid() not in worked_by
+    assert not any(map(is_alive, worked_by))
+    assert (worked.folder / "logs/jobs/a.log").read_text().startswith("2 threads\n")
+    assert worked.threads == 4, "as before"
+
+
+def test_a_line_tells_each_job_that_was_done(worked):
+    told = [line for line in worked.printed.splitlines() if line.startswith("[")]
+    assert sorted(line.split("] ")[1].split(":")[0] for line in told) == ["a", "c"]
+    assert [line.split("]")[0] for line in told] == ["[1/3", "[2/3"]
+
+
+def test_a_job_that_fails_is_named_and_the_others_are_done(worked):
+    assert worked.failed == ["b"]
+    (told,) = (line for line in worked.printed.splitlines() if line.startswith("b: failed"))
+    log = (worked.folder / told.split("see ")[1]).read_text()
+    assert log.startswith("so far\nTraceback") and "ValueError: no trees here" in log
+
+
+def test_all_output_of_a_job_is_in_its_log_in_order(worked):
+    lines = ["2 threads", "by the system", "by a child", "aside", "last"]
+    assert (worked.folder / "logs/jobs/a.log").read_text().splitlines() == lines
+    assert not any(line in worked.printed for line in lines)
+
+
+# ---- Processes and threads
 
 
 @pytest.mark.parametrize(
@@ -140,15 +203,6 @@ def test_on_a_gpu_there_is_no_pool(threads, monkeypatch):
 # ---- Failures
 
 
-def test_a_job_that_fails_is_named_and_the_others_are_done(threads, capsys):
-    threads(2)
-    assert work({"a": "print('so far'); raise ValueError('no trees here')", "b": "", "c": ""}) == ["a"]
-    assert sorted(noted("begin")) == ["a", "b", "c"]
-    (told,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("a: failed"))
-    log = Path(told.split("see ")[1]).read_text()
-    assert log.startswith("so far\nTraceback") and "ValueError: no trees here" in log
-
-
 @pytest.mark.alone
 def test_a_process_that_is_killed_is_reported_and_the_rest_is_left_to_the_notebooks(threads, capsys):
     threads(2)
@@ -186,23 +240,3 @@ def test_when_the_parent_ends_no_process_stays(how):
     wait_for(lambda: not any(map(is_alive, processes())))
     assert time.monotonic() - began < 100
     assert sorted(noted("begin")) == ["a", "b", "c"], "no new job begins"
-
-
-# ---- Output
-
-
-@pytest.mark.slow
-def test_all_output_of_a_job_is_in_its_log_in_order(threads, capfd):
-    threads(2)
-    prints = """
-import os, subprocess, sys
-print("printed")
-os.write(1, b"by the system\\n")
-subprocess.run(["echo", "by a child"])
-print("aside", file=sys.stderr)
-print("last")
-"""
-    assert work({"a": prints, "b": ""}) == []
-    out, err = capfd.readouterr()
-    assert (err, out.count("\n")) == ("", 2)
-    assert log_of("a").splitlines() == ["printed", "by the system", "by a child", "aside", "last"]

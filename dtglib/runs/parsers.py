@@ -8,7 +8,7 @@ The paper compares two proposals (its Table 5). Here two configs, `weak` and `st
 
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dtglib.basics.code import code_of
 from dtglib.basics.config import as_dict, read_config
@@ -16,12 +16,15 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.files import repository
 from dtglib.data.corpora import CorpusConfig, part_of
 from dtglib.families.base import Family
-from dtglib.parsing.kept import WEIGHTS_FILE, EncoderConfig
-from dtglib.parsing.kinds import ParserKind, kind_of, kinds
 from dtglib.runs.cache import folder_of
 from dtglib.runs.settings import RunConfig, Settings
 from dtglib.training.networks import best_on_dev, train_network
 from dtglib.training.schedule import TrainConfig
+
+# supar takes seconds to import; most processes ask for the folder of a parser, and use none.
+if TYPE_CHECKING:
+    from dtglib.parsing.kept import EncoderConfig
+    from dtglib.parsing.kinds import ParserKind
 
 
 class ParserSettings(NamedTuple):
@@ -29,17 +32,21 @@ class ParserSettings(NamedTuple):
 
     run: RunConfig
     corpus: CorpusConfig
-    parser: EncoderConfig  # that of the kind
+    parser: "EncoderConfig"  # that of the kind
     train: TrainConfig
 
     @property
-    def kind(self) -> ParserKind:
+    def kind(self) -> "ParserKind":
         """The kind of parser that has this config."""
+        from dtglib.parsing.kinds import kinds
+
         return next(kind for kind in kinds().values() if kind.config is type(self.parser))
 
 
 def read_parser_settings(path: str | Path, overrides: dict[str, Any] | None = None) -> ParserSettings:
     """The settings of a config file, some of them replaced."""
+    from dtglib.parsing.kinds import kind_of
+
     kind = kind_of(path, overrides)
     configs = RunConfig, CorpusConfig, kind.config, TrainConfig
     return ParserSettings(*read_config(path, *configs, overrides=overrides, unused=["parser"]))
@@ -78,6 +85,8 @@ def prepare_parser(settings: ParserSettings) -> TrainingData:
 
 def train_parser_into(settings: ParserSettings, prepared: TrainingData, folder: Path) -> None:
     """Train the parser into a folder, from its checkpoint if there is one."""
+    from dtglib.parsing.kept import WEIGHTS_FILE
+
     build = partial(settings.kind.network, folder.name, settings.parser, prepared.vocabulary)  # type: ignore[call-arg]
     identity = identity_of(settings, prepared)
     train_network(folder / WEIGHTS_FILE, build, prepared, settings.train, settings.run.seed, identity)

@@ -20,8 +20,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch._dynamo.utils import counters
-from torch._functorch import config as of_gradients
 
 from dtglib.network.transformer import Block, Transformer
 from dtglib.sequences.structure import Flex
@@ -44,6 +42,8 @@ class Compiling:
 
     def compiled(self, function: Function, **options: Any) -> Function:
         """The function, compiled at its first call with a batch of this form in training."""
+        from torch._functorch import config as of_gradients  # which, as torch.compile, takes seconds to import
+
         fast = torch.compile(function, backend=self.backend, **options)
 
         def called(module: nn.Module, x: Tensor, given: Any) -> Tensor:
@@ -86,4 +86,6 @@ def compiled_layers(model: nn.Module, backend: str | Compiler = "inductor", form
 
 def compiled_graphs() -> int:
     """The number of graphs that PyTorch has compiled in this process."""
+    from torch._dynamo.utils import counters
+
     return counters["stats"]["unique_graphs"]
