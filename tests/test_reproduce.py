@@ -1,5 +1,6 @@
 """Notebooks are run in order, each once, and nothing half-done looks done."""
 
+import shutil
 import subprocess
 import sys
 
@@ -32,7 +33,20 @@ def write_notebook(repository, source, name="00_first"):
     (repository / "notebooks" / f"{name}.py").write_text("# the other half\n")
 
 
-def test_each_paper_has_its_notebooks(repository, monkeypatch, capsys):
+@pytest.fixture
+def without_kernels(monkeypatch):
+    """Notebooks run in this process: a kernel takes seconds to start (test_execute.py is about kernels)."""
+
+    def execute(notebook, size, folder, label):
+        for cell in nbformat.read(notebook, 4).cells:
+            exec(cell.source, {})
+        shutil.copy(notebook, folder / notebook.name)
+        return []
+
+    monkeypatch.setattr("dtglib.runs.reproduce.execute", execute)
+
+
+def test_each_paper_has_its_notebooks(repository, without_kernels, monkeypatch, capsys):
     first, letters = paper_named("dtg"), Paper("letters", families=(), notebooks="1")
     monkeypatch.setattr(dtglib.basics.papers, "papers", lambda: (first, letters))
     for name in ("01_first", "10_relative", "90_last"):
@@ -61,7 +75,7 @@ def test_a_notebook_is_run_with_its_size_and_kept_and_not_run_again(repository, 
     assert (repository / "notebooks" / "ran").read_text() == "xx"
 
 
-def test_a_changed_notebook_or_config_is_run_again(repository):
+def test_a_changed_notebook_or_config_is_run_again(repository, without_kernels):
     write_notebook(repository, "open('ran', 'a').write('x')")
     reproduce("smoke")
     write_notebook(repository, "open('ran', 'a').write('y')")
@@ -71,7 +85,7 @@ def test_a_changed_notebook_or_config_is_run_again(repository):
     assert (repository / "notebooks" / "ran").read_text() == "xyy"
 
 
-def test_a_new_record_or_parser_or_a_changed_corpus_of_ones_own_is_a_reason_to_run_again(repository):
+def test_a_new_record_or_parser_or_a_changed_corpus_of_ones_own_is_a_reason_to_run_again(repository, without_kernels):
     mine = repository / "mine.conllu"
     mine.write_text("1\tThere\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
     (repository / "configs" / "smoke.yaml").write_text(f"corpus: {mine}\n")
@@ -87,7 +101,9 @@ def test_a_new_record_or_parser_or_a_changed_corpus_of_ones_own_is_a_reason_to_r
     assert (repository / "notebooks" / "ran").read_text() == "xxxxx"
 
 
-def test_models_are_trained_when_the_first_notebook_that_reads_some_is_reached(repository, monkeypatch, capsys):
+def test_models_are_trained_when_the_first_notebook_that_reads_some_is_reached(
+    repository, without_kernels, monkeypatch, capsys
+):
     for name, source in (("00_first", "1 + 1"), ("03_second", "2 + 2"), ("04_third", "3 + 3")):
         write_notebook(repository, source, name)
     for name in ("03_second", "04_third"):
@@ -111,7 +127,7 @@ def test_the_tables_of_a_notebook_are_printed_before_the_next_is_run(repository,
         assert printed.index("'a table'") < printed.index("[2/2] 01_second")
 
 
-def test_recorded_times_of_notebooks_are_no_reason_to_run_again(repository):
+def test_recorded_times_of_notebooks_are_no_reason_to_run_again(repository, without_kernels):
     write_notebook(repository, "open('ran', 'a').write('x')")
     reproduce("smoke")
     (repository / "benchmarks" / "records").mkdir(parents=True)
@@ -130,7 +146,7 @@ def test_a_failing_notebook_names_its_cell_and_keeps_what_was_finished(repositor
     assert read_record(runs / "01_second").about["status"] == "failed"
 
 
-def test_a_damaged_record_vouches_for_nothing(repository):
+def test_a_damaged_record_vouches_for_nothing(repository, without_kernels):
     write_notebook(repository, "open('ran', 'a').write('x')")
     reproduce("smoke")
     (repository / "runs" / "smoke" / "00_first" / "record.json").write_text('{"status": "fini')
@@ -152,7 +168,7 @@ def test_an_unknown_size_names_the_known_ones(repository):
             reproduce(odd)
 
 
-def test_a_result_that_somebody_deleted_is_made_again(repository):
+def test_a_result_that_somebody_deleted_is_made_again(repository, without_kernels):
     write_notebook(repository, "open('ran', 'a').write('x')")
     reproduce("smoke")
     (repository / "runs" / "smoke" / "00_first" / "00_first.ipynb").unlink()
