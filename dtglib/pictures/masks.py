@@ -1,8 +1,7 @@
 """Attention masks as labelled grids: rows attend to columns; COMPOSE is orange, STACK blue."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
@@ -16,12 +15,14 @@ KIND_COLOURS = {"STACK": BLUE, "COMPOSE": ORANGE}
 def draw_mask(seen: Described, title: str = "", until: int | None = None) -> Picture:
     """Draw a mask as a labelled grid: the position of a row sees the positions whose cells are filled.
 
-    Only the first `until` positions are drawn, if it is given. Other numbers of the pairs, such as depths, are written
+    Only the first `until` positions are drawn, if it is given. The numbers in `seen.pairs`, such as depths, are written
     into the cells.
     """
-    picture, axes = _grid(seen, title, until)
+    size = len(seen.inputs[:until])
+    picture, axes = single(0.34 * size + 2.6, 0.34 * size + 1.6)
+    _set_grid(axes, seen, title, until)
     _fill_visible(axes, seen, until)
-    axes.legend(handles=_legend(), loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+    axes.legend(handles=_legend(seen.kinds[:until]), loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
     return picture
 
 
@@ -38,7 +39,9 @@ def draw_masks(shown: Mapping[str, Described]) -> Picture:
         axes.set_anchor("N")
         _fill_visible(axes, seen)
     # No position sees a later one, so there is room above the diagonal.
-    axes.legend(handles=_legend(), loc="upper right", frameon=False)
+    axes.legend(
+        handles=_legend([kind for seen in shown.values() for kind in seen.kinds]), loc="upper right", frameon=False
+    )
     picture.align_titles()
     return picture
 
@@ -52,30 +55,9 @@ def _fill_visible(axes: Axes, seen: Described, until: int | None = None) -> None
                 axes.text(j, i, str(numbers[i, j]), ha="center", va="center", fontsize=8, color="white")
 
 
-def _legend() -> list[Patch]:
-    """The entries of the legend."""
-    return [Patch(color=colour, label=kind) for kind, colour in KIND_COLOURS.items()]
-
-
-def draw_relpos(seen: Described, title: str = "") -> Picture:
-    """Draw a mask as a labelled grid, with the relative position in every visible cell, and coloured by it."""
-    picture, axes = _grid(seen, title)
-    shown = np.where(seen.visible, seen.relpos, 0)
-    colours = matplotlib.colormaps["cividis_r"]
-    scale = matplotlib.colors.Normalize(-1, max(1, shown.max()))
-    for i, j in zip(*np.nonzero(seen.visible), strict=True):
-        colour = colours(scale(shown[i, j]))
-        axes.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=colour, edgecolor="white"))
-        ink = "white" if scale(shown[i, j]) > 0.5 else "black"
-        axes.text(j, i, str(shown[i, j]), ha="center", va="center", fontsize=8, color=ink)
-    return picture
-
-
-def _grid(seen: Described, title: str, until: int | None = None) -> tuple[Picture, Axes]:
-    size = len(seen.inputs[:until])
-    picture, axes = single(0.34 * size + 2.6, 0.34 * size + 1.6)
-    _set_grid(axes, seen, title, until)
-    return picture, axes
+def _legend(kinds: Sequence[str]) -> list[Patch]:
+    """The entries of the legend, for the kinds that are drawn."""
+    return [Patch(color=colour, label=kind) for kind, colour in KIND_COLOURS.items() if kind in kinds]
 
 
 def _set_grid(axes: Axes, seen: Described, title: str, until: int | None = None) -> None:

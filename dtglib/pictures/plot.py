@@ -2,7 +2,7 @@
 
     draw_tree(sentence)      the words in a row, arcs from head to dependent above them (trees.py)
     draw_reading(words, ...) a sentence word by word: surprisals, the best tree so far, and the words that are visible
-    draw_mask(seen)          an attention mask (masks.py); draw_masks: several; draw_relpos: with relative positions
+    draw_mask(seen)          an attention mask (masks.py); draw_masks: several
     draw_curves(series, ...) named curves
     draw_scores(rows, ...)   bars of mean scores, with a dot for every seed
     save(picture, name)      writes a picture into the repository's figures/
@@ -18,7 +18,7 @@ import pandas as pd
 import seaborn
 from matplotlib.axes import Axes
 
-from dtglib.pictures.masks import KIND_COLOURS, draw_mask, draw_masks, draw_relpos  # noqa: F401
+from dtglib.pictures.masks import KIND_COLOURS, draw_mask, draw_masks  # noqa: F401
 from dtglib.pictures.picture import BLUE, GREY, ORANGE, Picture, save, single  # noqa: F401
 from dtglib.pictures.trees import draw_arc, draw_reading, draw_root, draw_tree, stacked, word_places  # noqa: F401
 
