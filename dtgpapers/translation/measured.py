@@ -139,9 +139,12 @@ RECORDS = {"translation": _recorded}
 def jobs_of(size: str, models: Sequence[str]) -> list[Job]:
     """The jobs of the notebooks about translators: they are trained, and translate tests and challenge sets.
 
-    Those whose decoder encodes each prefix anew take longest, and come first.
+    Those whose decoder encodes each prefix anew take longest, and come first. Where the released translator is shown,
+    nothing is trained.
     """
     settings, slowest_first = read_size(size, model=models[0]), list(reversed(models))
+    if settings.evaluation.released:
+        return []
     jobs = jobs_of_training(size, settings, slowest_first)
     for seed in seeds_of(settings):
         jobs += jobs_of_seed(size, "translations by", translation_of, slowest_first, seed)

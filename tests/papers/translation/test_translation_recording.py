@@ -19,7 +19,7 @@ from dtglib.basics.record import Run
 from dtglib.cli.main import main
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.orders import orderings
-from dtglib.families.base import family_of, load_model
+from dtglib.families.base import family_of, load_model, titles
 from dtglib.runs.jobs import jobs_of
 from dtglib.runs.prepare import prepare, read_corpus, trained
 from dtglib.runs.recording import record_evaluation
@@ -31,17 +31,7 @@ from dtgpapers.translation.config import TranslationConfig
 from dtgpapers.translation.german.challenge import challenge_sets
 from dtgpapers.translation.measured import is_lower_cased, own_of, public_for, references_of, translation_of
 from dtgpapers.translation.systems import SYSTEMS
-from dtgpapers.translation.tables import (
-    ORDERS,
-    cells_of_tests,
-    challenges_below,
-    object_first_below,
-    overall_below,
-    recorded_cells,
-    recorded_distances,
-    sign_tests,
-    theirs,
-)
+from dtgpapers.translation.tables import ORDERS, cells_of_tests, recorded, sign_tests, theirs
 from dtgpapers.translation.translation import TranslationBeam
 
 SETS = ("particle", "object-first-both")
@@ -97,6 +87,12 @@ def test_at_smoke_all_eight_systems_are_compared_at_mini_five_and_at_open_small_
     assert names == {f"{what} {name}, seed 1" for what in ("train", "translations by") for name in at_mini}
 
 
+def test_where_the_released_translator_is_shown_nothing_is_trained(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert read_size("smoke", model="vanilla").evaluation.released == "minilang"
+    assert jobs_of("smoke", "translation") == []
+
+
 def test_a_model_of_another_paper_is_not_compared(repository):
     assert list(compared_at("smoke", "translation")) == ["vanilla", "gcn"]
     path = repository / "configs" / "translation" / "smoke.yaml"
@@ -132,43 +128,18 @@ def test_after_all_jobs_the_notebook_finds_everything(repository):
 def test_a_record_has_what_the_tables_show(repository):
     out = repository / "results" / "translators"
     record_evaluation("smoke", [3], ["vanilla", "gcn"], out, ["translation"])
-    (repository / "results" / "paper").symlink_to(ROOT / "results" / "paper")
     results = repository / "results"
     settings = read_size("smoke", model="gcn")
     assert [len(some) for some in references_of(settings).values()] == [3]
     rows = lines(out, "translation")
     assert [(row["seed"], row["model"], row["on"]) for row in rows] == [(3, "vanilla", "test"), (3, "gcn", "test")]
     assert all(row["sentences"] == 3 and 0 <= row["chrF+"] <= 100 for row in rows)
-    shown = overall_below("nmt_table9", results).loc["ours"]
-    (of_gcn,) = (row["chrF+"] for row in rows if row["model"] == "gcn")
-    assert shown.loc["minilang:de-en, smoke: test, chrF+", "GCN"] == f"{of_gcn:.1f} (one seed)"
-    assert shown.loc["minilang:de-en, smoke: test, chrF+", "PARENT"] == ""
-    sets = challenges_below("nmt_table7", results).loc["ours"]
-    assert len(sets) == len(SETS) and "one seed" in sets.iloc[0]["Vanilla"]
-    turned = object_first_below(results)
-    assert turned.loc[("paper", "mixup_correct/both"), "PARENT"] == 13
-    assert recorded_cells(results).columns.tolist() == ["Vanilla", "GCN"] and len(recorded_cells(results)) == 2
-    distances = recorded_distances(results)
-    assert set(distances["set"]) == {"particle"} and set(distances["model"]) == {"Vanilla", "GCN"}
+    bleu = recorded("translation", "BLEU", "on", size="smoke", folder=results)["test"]
+    assert bleu.to_dict() == {(titles("translation")[row["model"]], 3): row["BLEU"] for row in rows}
+    kept = recorded("challenge set", "kept", "set", size="smoke", folder=results)
+    assert set(kept) == set(SETS) and kept.index.tolist() == [("GCN", 3), ("Vanilla", 3)]
     values = measured_values(results)
     assert set(orderings(values, ORDERS)["the paper says"]) == {"GCN before Vanilla"}
-
-
-def check_alone(name: str, shown: pd.DataFrame) -> None:
-    """All numbers of one of the paper's tables, and no others."""
-    numbers = pd.read_csv(ROOT / "results" / "paper" / f"{name}.csv")
-    assert set(shown.index.get_level_values(0)) == {"paper"}
-    assert (shown != "").to_numpy().sum() == len(numbers) and set(shown) == set(numbers["system"])
-
-
-def test_without_records_the_papers_tables_stand_alone(tmp_path):
-    (tmp_path / "paper").symlink_to(ROOT / "results" / "paper")
-    shown = {f"nmt_table{number}": overall_below for number in (2, 5, 9, 10)}
-    shown |= {f"nmt_table{number}": challenges_below for number in (1, 4, 6, 7, 8)}
-    for name, below in shown.items():
-        check_alone(name, below(name, folder=tmp_path))
-    check_alone("nmt_table3", object_first_below(tmp_path))
-    assert recorded_cells(tmp_path).empty and recorded_distances(tmp_path).empty
 
 
 def test_the_papers_sign_tests_come_out_as_it_says():
@@ -183,29 +154,7 @@ def test_the_papers_sign_tests_come_out_as_it_says():
     assert on_challenges["BiTran", "Vanilla"] == (26, 14)
 
 
-def test_sets_stand_below_the_tables_with_their_phenomena_in_their_direction(tmp_path):
-    (tmp_path / "paper").symlink_to(ROOT / "results" / "paper")
-    scores = {"part": "public challenge set", "model": "gcn", "seed": 1, "chrF+": 30.0}
-    with Run(tmp_path / "one", "?", {"corpus": "multi30k:de-en", "size": "open-small", "model": ["gcn"]}) as run:
-        for name, least, bleu in (("de_particle", 1, 5.0), ("de_particle", 2, 4.0), ("en_reflexive", 1, 3.0)):
-            run.metric(**scores, set=name, BLEU=bleu, **{"distance from": least})
-        run.metric(**scores | {"part": "own challenge set"}, set="en_particle_own", BLEU=2.0, **{"distance from": 1})
-    with Run(tmp_path / "two", "?", {"corpus": "minilang:de-en", "size": "mini", "model": ["gcn"]}) as run:
-        run.metric(part="challenge set", model="gcn", seed=1, set="particle", kept=50.0, exact=40.0)
-    for table, expected in (
-        (7, {"de_particle, BLEU": "5.0 (one seed)", "particle, kept": "50.0 (one seed)"}),
-        (8, {"en_reflexive, BLEU": "3.0 (one seed)", "en_particle_own, BLEU": "2.0 (one seed)"}),
-    ):
-        ours = challenges_below(f"nmt_table{table}", tmp_path).loc["ours", "GCN"]
-        found = {name.partition(": ")[2]: text for name, text in ours.items()}
-        assert expected.items() <= found.items()
-        assert len(found) == len(expected) + sum("BLEU" in name for name in expected), "and chrF+ of each of these"
-    for table in (4, 6):  # from English to German
-        assert set(challenges_below(f"nmt_table{table}", tmp_path).index.get_level_values(0)) == {"paper"}
-
-
 def test_of_each_system_the_newest_record_counts_whatever_else_it_has(tmp_path):
-    (tmp_path / "paper").symlink_to(ROOT / "results" / "paper")
     scores = {"part": "translation", "on": "test", "chrF+": 30.0, "chrF++": 30.0}
     for name, systems, seeds, bleu in (("old", ["vanilla", "gcn"], [1], 40.0), ("new", ["gcn"], [1, 2], 80.0)):
         config = {"corpus": "minilang:de-en", "size": "mini", "model": systems}
@@ -213,8 +162,11 @@ def test_of_each_system_the_newest_record_counts_whatever_else_it_has(tmp_path):
             for system in systems:
                 for seed in seeds:
                     run.metric(**scores, model=system, seed=seed, BLEU=bleu)
-    ours = overall_below("nmt_table9", tmp_path).loc[("ours", "minilang:de-en, mini: test, BLEU")]
-    assert (ours["Vanilla"], ours["GCN"]) == ("40.0 (one seed)", "80.0 (the same with 2 seeds)")
+    assert recorded("translation", "BLEU", "on", folder=tmp_path)["test"].to_dict() == {
+        ("Vanilla", 1): 40.0,
+        ("GCN", 1): 80.0,
+        ("GCN", 2): 80.0,
+    }
 
 
 def test_systems_without_a_common_cell_are_not_compared():
