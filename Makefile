@@ -57,11 +57,10 @@ figures: $(READY)  ## draw all figures again into figures/, at SIZE
 # A process a core; then, one after the other, what must have the machine to itself.
 TOGETHER := -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
-# Left out is what draws or reads many sentences, runs whole experiments, or starts processes (where nothing is checked):
-# with every small call checked that takes a third of the time, and the others call the same functions.
-UNCHECKED := minilang_% corpora derived registry %recording reproduce released robustness benchmarks cli
-UNCHECKED += execute jobs pool processes
-CHECKED := $(filter-out $(UNCHECKED:%=tests/test_%.py),$(wildcard tests/test_*.py tests/papers/*/test_*.py))
+# A small file of each room where tensors go in and out: with every call checked, tests take several times as long.
+CHECKED := structure attention output model trie stackcache projective perplexity schedule
+OF_PAPERS := gilt/test_gilt_attention translation/test_translation_network udgn/test_udgn constituency/test_spans
+CHECKED := $(CHECKED:%=tests/test_%.py) $(OF_PAPERS:%=tests/papers/%.py)
 
 test: lint  ## lint, tests, and the notebooks against their stored outputs: in some 6 minutes on two cores
 	@$(BIN)/pytest $(TOGETHER) -m 'not (slow or alone)' --nbval-lax $(NOTEBOOKS) tests dtglib dtgpapers
@@ -71,10 +70,10 @@ test-slow: $(READY)  ## the tests that `make test` leaves out
 	@$(BIN)/pytest $(TOGETHER) -m 'slow and not alone' --nbval-lax $(NOTEBOOKS) tests dtglib dtgpapers
 	@$(BIN)/pytest -m 'slow and alone'
 
-test-shapes: $(READY)  ## most tests again, with all shapes and types checked (by hand: CI has no time for it)
+test-shapes: $(READY)  ## some tests of each room again, with all shapes and types checked
 	@$(BIN)/pytest $(TOGETHER) -m 'not (slow or alone)' --jaxtyping-packages=dtglib,dtgpapers,beartype.beartype $(CHECKED)
 
-test-all: test test-slow  ## what CI runs
+test-all: test test-slow test-shapes  ## what CI runs
 
 mutants: $(READY)  ## plant 200 small changes, one by one, and list those that no test notices: an hour or more
 	@$(BIN)/python tests/mutants.py
@@ -99,5 +98,5 @@ lock: | prerequisites  ## choose the newest versions of everything again: requir
 	@$(BIN)/pip install --disable-pip-version-check 'torch==2.13.0' --editable '.[book,notebooks,parser,test]'
 	@$(BIN)/pip freeze --exclude-editable | sed 's/+cpu$$//' > requirements.lock
 	@sed '/^      - /d' environment.yml > environment.yml.part
-	@sed 's/^/      - /' requirements.lock >> environment.yml.part
+	@{ sed 's/^/      - /' requirements.lock; echo '      - --editable .'; } >> environment.yml.part
 	@mv environment.yml.part environment.yml

@@ -1,8 +1,10 @@
 """What all tests share."""
 
 import os
+import resource
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,6 +48,19 @@ LONG_NOTEBOOKS = (
 )
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+
+
+BEGAN = time.monotonic()
+
+
+@pytest.hookimpl(trylast=True)  # after xdist has waited for its processes
+def pytest_unconfigure() -> None:
+    """Print the minutes of these tests, so that their growth is seen."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    processor = sum(usage.ru_utime + usage.ru_stime for usage in used)
+    print(f"\n{(time.monotonic() - BEGAN) / 60:.1f} minutes, {processor / 60:.1f} of processor time")
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is slow

@@ -269,6 +269,7 @@ def test_a_folder_that_only_the_first_process_finds_wrong_ends_all(where, tiny, 
 # ---- torchrun
 
 
+@pytest.mark.slow
 def test_torchrun_trains_our_model_to_the_same_losses_as_one_process(tiny, tmp_path):
     arguments = [tiny, "--model", "txl-tokens", "--set", "batches_per_step=2"]
     status, out, err = torchrun(2, "-m", "dtglib", "train", *arguments, "--out", tmp_path / "together")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import jupytext
+import nbformat
 import pytest
 import yaml
 from running import ROOT
@@ -23,6 +24,7 @@ def test_conda_users_get_the_same_versions_as_pip_users():
     (by_pip,) = [part["pip"] for part in environment["dependencies"] if isinstance(part, dict)]
     lock = (ROOT / "requirements.lock").read_text().splitlines()
     assert pins(by_pip) == pins(lock)
+    assert by_pip[-1] == "--editable ."  # Binder reads this file and nothing else
     assert len(pins(lock)) == len(lock), "a line of requirements.lock is no exact pin"
 
 
@@ -104,3 +106,23 @@ def test_git_runs_the_linter_before_a_commit_where_pre_commit_is_installed():
 def test_the_changelog_begins_with_this_version():
     headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     assert headings[0] == __version__
+
+
+# What looks like a result: a decimal number, or one with its unit.
+RESULT = re.compile(r"(?<![\w.])(\d+\.\d+|\d[\d,]*(?:\.\d+)?(?= ?(?:%|nats|bits|points)))")
+# Quotations, formulas, code, addresses and sections of papers, levels of significance and of intervals.
+NO_RESULT = re.compile(
+    r'\*?"[^"]*"\*?|`[^`]*`|\$[^$]*\$|\]\([^)]*\)|(section|table)s? \[?\d[\d.]*|p < 0\.05|95 %', re.IGNORECASE
+)
+
+
+@pytest.mark.parametrize("script", NOTEBOOKS, ids=lambda path: path.stem)
+def test_every_result_in_the_prose_of_a_notebook_stands_in_an_output(script):
+    """Prose and output cannot contradict each other."""
+    cells = nbformat.read(script.with_suffix(".ipynb"), as_version=4).cells
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    shown = "\n".join(str(value) for output in outputs for value in (output.get("text"), output.get("data")) if value)
+    for cell in cells:
+        if cell.cell_type == "markdown":
+            typed = RESULT.findall(NO_RESULT.sub(" ", cell.source))
+            assert not [number for number in typed if number not in shown], cell.source
