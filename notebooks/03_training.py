@@ -379,7 +379,7 @@ pd.DataFrame(rows, columns=columns).set_index("model").round({"minutes": 1, "nat
 # Positions per second, without padding, are the median over the steps. All models do the same work at a position, apart
 # from the number of positions to look at. But a sequence of TXL (tokens) is about a third as long as DTG's (*trained
 # on*), so its training takes less time. And several trainings may have shared the cores, each for some of its time, so
-# these speeds are no benchmark; [notebook 07](07_speed.ipynb) has one.
+# these speeds are no benchmark; [the page about speed](../book/speed.md) has some.
 #
 # ### Exercises
 #

@@ -12,6 +12,7 @@ sys.path.insert(0, str(ROOT / "book"))
 from build import DOCUMENTS, GUIDES, PACKAGES, all_pages, page_of, relinked
 from idea import SENTENCE, draw_idea
 from room_pages import files_of, room_page, rooms_of, signature
+from speed_pictures import PICTURES, curve, draw_beam, draw_share
 
 TEXTS = ["README.md", "book/index.md", *DOCUMENTS, *(f"book/{name}.md" for name in GUIDES)]
 
@@ -112,3 +113,26 @@ def test_the_picture_names_each_position_and_each_prediction():
     assert rows[:4] == ["ROOT  0", "There  1", "is  2", "LEFTARC + is  3"] and len(rows) == 13
     predicted = [text.get_text() for text in mask.texts][:13]
     assert " ".join(filter(None, predicted)) == "There is LEFTARC a difference LEFTARC RIGHTARC RIGHTARC END"
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_the_pictures_of_speed_are_those_of_the_newest_records(name):
+    svg = (ROOT / "figures" / f"{name}.svg").read_text("utf-8")
+    assert PICTURES[name]()._repr_svg_() == svg, "draw it again with `python book/speed_pictures.py`"
+
+
+def test_the_picture_of_a_search_shows_seconds_per_word():
+    (axes,) = draw_beam().axes
+    cached = next(line for line in axes.lines if line.get_label() == "from the cache")
+    of_300 = curve("beam", "from the cache")[-1]
+    assert (cached.get_xdata()[-1], cached.get_ydata()[-1]) == (300, of_300["seconds_taken"] / of_300["count"])
+
+
+def test_the_picture_of_the_machines_rate_has_a_bar_for_each_model_that_was_trained_on_a_gpu():
+    (axes,) = draw_share().axes
+    (on_gpu,) = (bars for bars in axes.containers if "H100" in bars.get_label())
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert [names[round(bar.get_y() + bar.get_height() / 2)] for bar in on_gpu] == [
+        f"training, {title}" for title in ("TXL (tokens)", "DTG", "TXL (trans)")
+    ]
+    assert all(30 < bar.get_width() < 50 for bar in on_gpu)

@@ -1,6 +1,6 @@
 """How time and memory grow: training with the length of sentences, scoring with trees, a beam search with its width.
 
-growth.py measures this on a CPU, cuda.py on a GPU, and notebooks/07_speed draws both. Each figure carries `curve`,
+growth.py measures this on a CPU, cuda.py on a GPU, and book/speed_pictures.py draws them. Each figure carries `curve`,
 `form` (ours, or a naive one) and `x`, by which it is drawn.
 """
 
