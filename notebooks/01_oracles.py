@@ -14,16 +14,25 @@
 #     language: python
 #     name: python3
 # ---
+
 # %% [markdown]
 # # How does a tree become a sequence?
 #
-# **In short:** by the moves of a transition system, three positions a word whatever the tree (only arc-eager needs half
-# a position more). All systems write the same trees, the projective ones with one root; they differ in when an arc is
-# drawn.
+# The paper, sections [2](https://arxiv.org/html/2407.17406v1#S2) (transition systems, Table 1) and
+# [3.4](https://arxiv.org/html/2407.17406v1#S3.SS4) · before: [the data](00_data.ipynb) · after: [the
+# masks](02_masks.ipynb)
 #
-# A Dependency Transformer Grammar does not read trees. It reads the **transitions** that write a sentence and its
-# tree at once, from left to right, on a stack. There are several ways of doing that, and the paper tries three: which
-# transitions do they write, which trees can they write at all, and how long do the sequences become?
+# A Dependency Transformer Grammar does not read trees. It reads the **transitions** that write a sentence and its tree
+# at once, from left to right, on a stack. The paper names four systems of transitions and tries three of them, because
+# the fourth, arc-hybrid, writes what arc-standard writes. Which transitions do they write, for which trees, and how
+# many?
+#
+# 1. The oracle of arc-standard, as rules
+# 2. Three more systems
+# 3. Your sentence
+# 4. Which trees can be written
+# 5. How long the sequences are
+# 6. Exercises
 
 # %% tags=["parameters"]
 size = "smoke"
@@ -31,140 +40,173 @@ size = "smoke"
 # %%
 import numpy as np
 import pandas as pd
+from IPython.display import Markdown
 
-from dtglib.data.corpora import UD_ENGLISH, load, ud_treebanks
-from dtglib.data.treebank import Sentence, trees_only
-from dtglib.data.vocabulary import Vocabulary
+from dtglib.data import corpora, treebank, vocabulary
+from dtglib.parsing.parser import load_parser
+from dtglib.parsing.projective import best_trees
 from dtglib.pictures import plot
-from dtglib.runs.prepare import read_part
-from dtglib.runs.settings import read_size
+from dtglib.runs import prepare, settings
 from dtglib.sequences.compile import Arcs, compile_trees
 from dtglib.transitions import START, SYSTEMS, Kind, legal, oracle, replay, take
 from dtglib.transitions.protocol import OPEN, why_no_tree
 
-settings = read_size(size)
 pd.set_option("display.max_colwidth", None)
+corpus = settings.read_size(size).corpus.corpus
+at_hand = {corpus: prepare.read_part(settings.read_size(size), "train")}
+at_hand |= {name: corpora.load(name, "train") for name in corpora.UD_ENGLISH if name in corpora.ud_treebanks()}
+trees = {name: treebank.trees_only(bank) for name, bank in at_hand.items()}
 
-# %% [markdown]
-# ## The sentence
-#
-# Here are the words and, for each word, the number of its head (0 is ROOT). **Change them, and run the notebook
-# again:** the tables below follow. A tree that cannot be written is refused with the reason.
 
 # %%
-words = ["There", "is", "a", "difference"]
-heads = (2, 0, 4, 2)
-plot.draw_tree(Sentence(tuple(words), heads))
+def compiled(sentences):
+    """The sequences of some sentences in every system, a piece per word; arcs are doubled."""
+    pairs, entries = (
+        [(s.words, s.heads) for s in sentences],
+        vocabulary.Vocabulary.of_words([s.words for s in sentences]),
+    )
+    return {name: compile_trees(SYSTEMS[name], entries, pairs) for name in SYSTEMS}
+
+
+first = {name: bank.sentences[:2000] for name, bank in trees.items()}
+sequences = {name: compiled(sentences) for name, sentences in first.items()}
+per_word = {
+    name: {system: of[system].starts[-1] / sum(len(s.words) for s in first[name]) for system in SYSTEMS}
+    for name, of in sequences.items()
+}
+Markdown(
+    f"**In short:** an oracle reads the transitions off the tree. All four systems write the same trees, the "
+    f"projective ones with one root. They differ in when an arc is drawn and in length: with its arcs read twice, a sentence of "
+    f"{corpus} has {per_word[corpus]['arc-standard']:.2f} positions per word, in arc-eager "
+    f"{per_word[corpus]['arc-eager']:.2f}."
+)
 
 # %% [markdown]
-# ## arc-standard
+# ## 1. The oracle of arc-standard, as rules
 #
-# A word is generated onto the **stack** (GEN). LEFTARC and RIGHTARC join the two topmost words; the dependent goes,
-# the head stays. A word must therefore have all its dependents before it becomes one, and trees grow from the bottom
-# up. At each step several transitions may be legal. The **oracle** knows the tree and takes an arc when it can, and
-# else generates the next word.
+# A word is generated onto the **stack** (GEN). LEFTARC and RIGHTARC join the two topmost words; the head is the right
+# one or the left one, and stays; the dependent goes. So a word needs all its dependents before it becomes one. Several
+# transitions may be legal. The **oracle** knows the tree:
+#
+# 1. If the word below the topmost is its dependent: LEFTARC.
+# 2. Else, if the topmost is a dependent of the word below, and has all its own dependents: RIGHTARC.
+# 3. Else, if a word is left: GEN. 4. Else: END.
+
 
 # %%
+# NBVAL_CHECK_OUTPUT
+def arc_standard_oracle(heads):
+    """The transitions that write a tree; heads has the head of word 1, of word 2 and so on, and 0 for ROOT."""
+    head, missing = [None, *heads], [list(heads).count(word) for word in range(len(heads) + 1)]
+    stack, generated, actions = [0], 0, []
+    while len(stack) > 1 or generated < len(heads):
+        upper, lower = stack[-1], stack[-2] if len(stack) > 1 else None
+        if lower is not None and head[lower] == upper:
+            actions, stack = [*actions, "LEFTARC"], [*stack[:-2], upper]
+            missing[upper] -= 1
+        elif lower is not None and head[upper] == lower and missing[upper] == 0:
+            actions, stack = [*actions, "RIGHTARC"], stack[:-1]
+            missing[lower] -= 1
+        else:
+            generated += 1
+            actions, stack = [*actions, "GEN"], [*stack, generated]
+    return [*actions, "END"]
 
 
-def steps(system, words, heads):
-    """A row a transition, what it leaves on stack and buffer, and what else was legal."""
-    names, state, rows = ["ROOT", *words], START, []
+words, heads = ["There", "is", "a", "difference"], (2, 0, 4, 2)
+print(*arc_standard_oracle(heads))
+for sentence in trees[corpus].sentences[:300]:
+    assert arc_standard_oracle(sentence.heads) == [
+        str(action) for action in oracle(SYSTEMS["arc-standard"], sentence.heads)
+    ]
+
+# %% [markdown]
+# The loop agrees with the package's oracle in 300 trees. Here is the paper's Figure 1 with the stack after each step.
+
+# %%
+plot.draw_tree(treebank.Sentence(tuple(words), heads))
+
+
+# %%
+def steps(name, words, heads):
+    """A row per transition: what it leaves on stack and buffer, the new arc, and what else was legal."""
+    system, names, state, rows = SYSTEMS[name], ["ROOT", *words], START, []
     for action in oracle(system, heads):
         before, state = state, take(system, state, action)
-        name = f"GEN({names[len(state.heads)]})" if action.kind is Kind.GEN else str(action)
         new = set(enumerate(state.heads, 1)) - set(enumerate(before.heads, 1))
-        arcs = [f"{names[head]} → {names[word]}" for word, head in new if head != OPEN]
-        others = [str(other) for other in legal(system, before) if other != action]
-        stack = " ".join(names[word] for word in state.stack)
-        front = names[state.front] if state.front else ""
-        rows.append((name, stack, front, "".join(arcs), ", ".join(others)))
-    columns = ["transition", "stack", "buffer", "new arc", "also legal"]
-    table = pd.DataFrame(rows, columns=columns).style.set_uuid(system.NAME)
-    return table.set_properties(**{"text-align": "left"})
+        rows.append(
+            {
+                "transition": f"GEN({names[len(state.heads)]})" if action.kind is Kind.GEN else str(action),
+                "stack": " ".join(names[word] for word in state.stack),
+                "buffer": names[state.front] if state.front else "",
+                "new arc": "".join(f"{names[head]} → {names[word]}" for word, head in new if head != OPEN),
+                "also legal": ", ".join(str(other) for other in legal(system, before) if other != action),
+            }
+        )
+    return pd.DataFrame(rows).style.set_uuid(name).set_properties(**{"text-align": "left"})
 
 
-steps(SYSTEMS["arc-standard"], words, heads)
-
-# %% [markdown]
-# The first LEFTARC takes *There* away and leaves *is*. The same happens to *a* under *difference*. Only then,
-# complete, does *difference* become a dependent of *is*, and *is* one of ROOT. This is figure 1 of the paper.
-#
-# ## arc-hybrid
-#
-# Here a new word waits in a **buffer** that holds one word, and a LEFTARC joins that word to the top of the stack. A
-# RIGHTARC still joins two words of the stack; for it, the waiting word first steps onto the stack.
-
-# %%
-steps(SYSTEMS["arc-hybrid"], words, heads)
+steps("arc-standard", words, heads)
 
 # %% [markdown]
-# The stack and the buffer differ from those of arc-standard, the transitions do not. The paper says so (section 3.4)
-# and leaves arc-hybrid out; below we see whether it holds for a whole corpus.
+# ## 2. Three more systems
 #
-# ## arc-eager
+# In all three, a new word waits in a **buffer** of one word, and a LEFTARC joins it to the top of the stack.
 #
-# Here RIGHTARC, too, joins the top of the stack and the word in the buffer, as soon as both are there. The dependent
-# moves onto the stack and may still take dependents of its own; it leaves by a POP.
-
-# %%
-steps(SYSTEMS["arc-eager"], words, heads)
-
-# %% [markdown]
-# ROOT's arc comes in the fourth step, long before *is* has all its dependents. When all words have their heads, three
-# POPs clear the stack, ROOT included: this is figure 4 of the paper.
+# **arc-hybrid**: a RIGHTARC joins two words of the stack, as in arc-standard.
 #
-# ## arc-swift
+# **arc-eager**: a RIGHTARC joins the top of the stack to the word in the buffer, as soon as both are there. The
+# dependent moves onto the stack and may still take dependents; it leaves by a POP.
 #
-# An arc of arc-swift may reach further down the stack: RIGHTARC[2] joins the word in the buffer to the second word of
-# the stack. What lies above it goes, so nothing need be popped. On a short sentence, every arc reaches just one word.
-
-# %%
-steps(SYSTEMS["arc-swift"], words, heads)
-
-# %% [markdown]
-# All four side by side. Whoever changes the sentence sees them change.
+# **arc-swift**: an arc may reach further down the stack. RIGHTARC[2] joins the word in the buffer to the second word of
+# the stack; what lies above it goes, so nothing need be popped.
+#
+# In *There is a difference .* the full stop depends on *is*, across *difference*:
 
 # %%
 # NBVAL_CHECK_OUTPUT
+longer, longer_heads = [*words, "."], (*heads, 2)
 for name, system in SYSTEMS.items():
-    print(f"{name:12}", *oracle(system, heads))
-same = oracle(SYSTEMS["arc-standard"], heads) == oracle(SYSTEMS["arc-hybrid"], heads)
-print("arc-standard and arc-hybrid write the same:", same)
-
-# %% [markdown]
-# **Your sentence.** Change the words, the heads or the system, and run the cell.
+    print(f"{name:12}", *oracle(system, longer_heads))
 
 # %%
-my_words, my_heads, my_system = ["There", "is", "a", "difference"], (2, 0, 4, 2), "arc-swift"
-steps(SYSTEMS[my_system], my_words, my_heads)
-
-# %% [markdown]
-# ## Where arc-eager and arc-swift part
-#
-# Figure 5 of the paper has one token more, lost in our copy of its text: most likely the full stop, a dependent of
-# *is*. When it has been generated, *difference* stands between it and its head.
+steps("arc-eager", longer, longer_heads)
 
 # %%
-longer, longer_heads = [*words, "."], (*heads, heads.index(0) + 1)
-plot.save(plot.draw_tree(Sentence(tuple(longer), longer_heads)), "01_full_stop")
-
-# %%
-# NBVAL_CHECK_OUTPUT
-for name, system in SYSTEMS.items():
-    actions = oracle(system, longer_heads)
-    last_word = max(i for i, action in enumerate(actions) if action.kind is Kind.GEN)
-    print(f"{name:12}", "... the full stop:", *actions[last_word:])
+steps("arc-swift", longer, longer_heads)
 
 # %% [markdown]
-# arc-eager pops *difference* and then draws the arc; arc-swift does both at once by RIGHTARC[2]. arc-standard and
-# arc-hybrid had connected *difference* already, before the full stop was generated.
+# ROOT's arc comes in the fourth step, long before *is* has all its dependents. arc-eager pops *difference* and then
+# draws the arc of the full stop; arc-swift does both by RIGHTARC[2]; arc-standard waits with *is* → *difference* only
+# until *difference* is complete.
 #
-# ## Which trees can be written?
+# ## 3. Your sentence
 #
-# Whoever is on a stack waits until everything above is done. So arcs must not cross: the tree has to be
-# **projective**, and ROOT has one dependent. That holds for each of the four systems, and each of them writes *all*
-# such trees (the tests try every tree of up to six words). What is not such a tree is named.
+# Change the words (blanks between all tokens) or the system. The released parser of UD English gives the tree.
+
+# %%
+yours, system = "The keys to the cabinet are here .", "arc-standard"
+
+
+def parsed(text):
+    """The words of a sentence and the best projective tree of the released parser."""
+    (arc_scores,) = load_parser("parser-ud").arc_scores([text.split()])
+    (tree,) = best_trees(arc_scores, 1).heads
+    return text.split(), tuple(tree.tolist())
+
+
+your_words, your_heads = parsed(yours)
+plot.draw_tree(treebank.Sentence(tuple(your_words), your_heads))
+
+# %%
+steps(system, your_words, your_heads)
+
+# %% [markdown]
+# ## 4. Which trees can be written
+#
+# Whoever is on a stack waits until everything above is done. So arcs must not cross: the tree has to be **projective**,
+# and ROOT has one dependent. Each of the four systems writes *all* such trees (the tests try every tree of up to six
+# words). What is not such a tree is named:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -173,81 +215,48 @@ print(why_no_tree((2, 0, 0)))
 print(why_no_tree((2, 1, 0)))
 
 # %% [markdown]
-# How much of a treebank is that? Sentences without such a tree are left out by name and counted. The rows of UD
-# English appear where the data folder has them (`make data`).
+# How much of a treebank is that? (The rows of UD English appear where the data folder has them: `make data`.) The last
+# column is a test: are 40 trees the same after they have been written as transitions, in each system, and read again?
+
 
 # %%
-corpus = settings.corpus
-at_hand = {corpus.corpus: read_part(settings, "train")}
-at_hand |= {name: load(name, "train") for name in UD_ENGLISH if name in ud_treebanks()}
-trees = {name: trees_only(bank) for name, bank in at_hand.items()}
+def come_back(sentences):
+    """Whether the trees are the same after they have been written and read again, in every system."""
+    return all(replay(s, oracle(s, of.heads)) == tuple(of.heads) for s in SYSTEMS.values() for of in sentences)
+
+
 rows = {
     name: {
         "sentences": len(bank.sentences),
         "can be written": len(trees[name].sentences),
         "%": round(100 * len(trees[name].sentences) / len(bank.sentences), 1),
-        "left out": ", ".join(f"{n} {why}" for why, n in trees[name].excluded.items()),
+        "come back": come_back(trees[name].sentences[:40]),
     }
     for name, bank in at_hand.items()
 }
 pd.DataFrame(rows).T
 
 # %% [markdown]
-# Are these trees really written? We take the first 300 of each corpus through each system and back.
-
-# %%
-
-
-def come_back(system, sentences):
-    """How many trees are the same after having been written as transitions and read again."""
-    return sum(replay(system, oracle(system, s.heads)) == tuple(s.heads) for s in sentences)
-
-
-some = {name: bank.sentences[:300] for name, bank in trees.items()}
-back = {name: {s: come_back(SYSTEMS[s], some[name]) for s in SYSTEMS} for name in some}
-pd.DataFrame(back).T.assign(of=[len(sentences) for sentences in some.values()])
-
-# %% [markdown]
-# ## How long are the sequences?
+# ## 5. How long the sequences are
 #
-# A model reads ROOT, the words, and the transitions. Each arc is read **twice** (section 3.1): the first copy
-# composes head and dependent, the second predicts what comes next. We compile the first 2,000 trees of each corpus,
-# one piece a word, and count positions.
-
-# %%
-
-
-def compiled(sentences):
-    """The sequences of some sentences in every system."""
-    pairs = [(s.words, s.heads) for s in sentences]
-    vocabulary = Vocabulary.of_words([s.words for s in sentences])
-    return {name: compile_trees(SYSTEMS[name], vocabulary, pairs) for name in SYSTEMS}
-
-
-first = {name: bank.sentences[:2000] for name, bank in trees.items()}
-sequences = {name: compiled(sentences) for name, sentences in first.items()}
-per_word = {}
-for name, of in sequences.items():
-    words_in_all = sum(len(s.words) for s in first[name])
-    per_word[name] = {system: of[system].starts[-1] / words_in_all for system in SYSTEMS}
-pd.DataFrame(per_word).T.round(2).rename_axis("positions per word")
-
-# %% [markdown]
-# In three systems the length does not depend on the tree: ROOT, and for each word a position that generates it and
-# two for its arc. In arc-eager the POPs come on top: one for every word to the right of its head, the root word among
-# them, and one for ROOT. A POP is not doubled, as it composes nothing.
+# A model reads ROOT, the words, and each arc **twice** (section 3.1): the first copy composes head and dependent, the
+# second predicts what comes next ([notebook 02](02_masks.ipynb) says why). So there are 3 · words + 1 positions,
+# whatever the tree. In arc-eager the POPs come on top: one for each word to the right of its head, and one for ROOT; a
+# POP is not doubled, because it composes nothing.
 
 # %%
 # NBVAL_CHECK_OUTPUT
-name, bank = corpus.corpus, first[corpus.corpus]
-n = np.array([len(s.words) for s in bank])
-after = np.array([sum(head < word for word, head in enumerate(s.heads, 1)) for s in bank])
-print(f"{len(n)} trees of {name}, {n.sum()} words; {after.sum()} of them follow their heads")
-positions = {system: np.diff(sequences[name][system].starts) for system in SYSTEMS}
-for system in ("arc-standard", "arc-hybrid", "arc-swift"):
-    print(f"{system:12} has 3 x words + 1 positions:", (positions[system] == 3 * n + 1).all())
-as_expected = (positions["arc-eager"] == 3 * n + 1 + after + 1).all()
-print(f"{'arc-eager':12} has 3 x words + 1 + POPs positions:", as_expected)
+n = np.array([len(s.words) for s in first[corpus]])
+after = np.array([sum(head < word for word, head in enumerate(s.heads, 1)) for s in first[corpus]])
+positions = {name: np.diff(of.starts) for name, of in sequences[corpus].items()}
+for name in SYSTEMS:
+    pops = after + 1 if name == "arc-eager" else 0
+    print(f"{name:12} has the expected positions:", (positions[name] == 3 * n + 1 + pops).all())
+standard, hybrid = (sequences[corpus][name].vectors for name in ("arc-standard", "arc-hybrid"))
+print("arc-hybrid writes what arc-standard writes:", np.array_equal(standard.target, hybrid.target))
+
+# %%
+pd.DataFrame(per_word).T.round(2).rename_axis("positions per word")
 
 # %%
 eager = pd.Series(positions["arc-eager"]).groupby(n).mean()
@@ -261,55 +270,40 @@ series = {
 plot.draw_curves(series, "words in a sentence", "positions")
 
 # %% [markdown]
-# And does arc-hybrid write what arc-standard writes, in every tree? It does. But what is *legal* differs. In
-# arc-hybrid a word takes its left dependents while it waits in the buffer and its right ones on the stack; in
-# arc-standard it may take them in any order, so that one tree can be written in several ways, of which the oracle
-# picks one.
+# arc-swift says by the reach of an arc what arc-eager says by POP. Every reach is a transition of its own, which a
+# model has to learn from examples. How many arcs reach further than to the topmost word of the stack?
+
 
 # %%
-# NBVAL_CHECK_OUTPUT
-systems = sequences[name]
-standard, hybrid = systems["arc-standard"].vectors, systems["arc-hybrid"].vectors
-print("the same transitions at all positions:", np.array_equal(standard.target, hybrid.target))
-print("a LEFTARC is legal in arc-standard at", (standard.left > 0).sum(), "positions")
-print("and in arc-hybrid at", (hybrid.left > 0).sum())
-
-# %% [markdown]
-# ## How far do arc-swift's arcs reach?
-#
-# Every reach is a transition of its own, which a model has to learn from examples. The curves say how many arcs reach
-# further down the stack than to its topmost word.
-
-# %%
+def reaching(swift, furthest=8):
+    """The percentage of arc-swift's arcs that reach at least k words down the stack, for k = 2, 3 and so on."""
+    arcs, written = Arcs.of(vocabulary.Vocabulary.of_words([words])), swift.vectors.target
+    counts = [np.isin(written, [*arcs.left[k:], *arcs.right[k:]]).sum() for k in range(1, furthest + 1)]
+    return range(2, furthest + 1), 100 * np.array(counts[1:]) / counts[0]
 
 
-arcs = Arcs.of(Vocabulary.of_words([words]))  # transitions have the same ids for all words
-
-
-def shares(swift, furthest=8):
-    """What share of arc-swift's arcs (in %) reach at least k words, for k = 2, 3 and so on."""
-    reaches, ids = range(1, furthest + 1), swift.vectors.target
-    counts = [np.isin(ids, [*arcs.left[k:], *arcs.right[k:]]).sum() for k in reaches]
-    return reaches[1:], 100 * np.array(counts[1:]) / counts[0]
-
-
-curves = {name: shares(of["arc-swift"]) for name, of in sequences.items()}
+curves = {name: reaching(of["arc-swift"]) for name, of in sequences.items()}
 plot.draw_curves(curves, "k", "% of arcs that reach k words or more")
 
-# %%
-# NBVAL_CHECK_OUTPUT
-for k, share in zip(*curves[corpus.corpus], strict=True):
-    print(f"reach {k} words or more: {share:.1f} % of the arcs of {corpus.corpus}")
-
 # %% [markdown]
-# ## What we found
+# ## 6. Exercises
 #
-# The systems agree on what can be written, the projective trees with one root: all of minilang and 95 to 99 in a
-# hundred of the trees of UD English. They differ in *when* an arc is drawn. arc-standard and arc-hybrid write the
-# same sequences; they connect a right dependent last, when it is complete. arc-eager and arc-swift connect it at
-# once, so ROOT's arc comes early.
+# 1. Write down arc-standard's transitions for *The keys are here* (heads 2, 3, 0, 3), and the stack after each.
+# 2. *She saw him* (heads 2, 0, 2): which other sequence of arc-standard writes the same tree? Why does arc-hybrid
+#    have no other one?
 #
-# With doubled arcs there are three positions a word, whatever the tree. Only arc-eager needs more, half a position to
-# seven tenths a word, as it says by POP what arc-swift says by the reach of an arc. arc-swift pays with transitions
-# that are rare: one arc in seven (minilang) or in five (UD English) reaches further than one word, and hardly one in
-# a hundred further than five. What a model *sees* while it reads such a sequence is the next notebook's question.
+# <details><summary>Answers</summary>
+#
+# 1. GEN GEN LEFTARC GEN LEFTARC GEN RIGHTARC RIGHTARC END; `steps("arc-standard", "The keys are here".split(), (2, 3,
+#    0, 3))` shows the stacks.
+# 2. GEN GEN GEN RIGHTARC LEFTARC RIGHTARC END: *saw* takes *him* first. In arc-hybrid a word takes its left dependents
+#    while it waits in the buffer, and its right ones later on the stack. The column *also legal* shows the choice.
+#
+# </details>
+#
+# ## What we found, and doubts
+#
+# The systems agree on what can be written, and disagree on *when* an arc is drawn: arc-standard and arc-hybrid connect
+# a right dependent when it is complete, arc-eager and arc-swift at once. That decides what a model *sees*, which is the
+# next notebook's question. The oracle picks one of several sequences in arc-standard; the paper does not say which, its
+# Figure 1 fits ours. That the fifth word of its Figure 5 is a full stop is our reconstruction.
