@@ -76,8 +76,8 @@ per_word = {
 }
 Markdown(
     f"**In short:** an oracle reads the transitions off the tree. All four systems write the same trees, the "
-    f"projective ones with one root. They differ in when an arc is drawn and in length: with its arcs read twice, a sentence of "
-    f"{corpus} has {per_word[corpus]['arc-standard']:.2f} positions per word, in arc-eager "
+    f"projective ones with one root. They differ in when an arc is drawn and in length: with its arcs read twice, a "
+    f"sentence of {corpus} has {per_word[corpus]['arc-standard']:.2f} positions per word, in arc-eager "
     f"{per_word[corpus]['arc-eager']:.2f}."
 )
 
