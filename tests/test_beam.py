@@ -295,7 +295,7 @@ def test_hypotheses_that_come_too_late_for_the_word_beam_are_not_followed(name, 
 # ---- Trees
 
 
-@pytest.mark.parametrize("widths", [Widths(1, 1, 1, 130), Widths(10, 5, 5, 130)])
+@pytest.mark.parametrize("widths", [Widths(1, 1, 1, 130), Widths(3, 2, 2, 130)])
 @pytest.mark.parametrize("name", slow(SYSTEM_OF))
 def test_a_sentence_of_sixty_words_has_a_projective_tree_with_one_root(name, widths):
     model = model_of(name)

@@ -67,8 +67,8 @@ def test_it_learns_some_sentences_and_their_graphs_by_heart_but_shuffled_graphs_
 
 
 @pytest.mark.slow
-def test_it_learns_fifty_sentences_and_their_graphs_by_heart():
-    treebank = load("minilang", "train", 50)
+def test_it_learns_thirty_sentences_and_their_graphs_by_heart():
+    treebank = load("minilang", "train", 30)
     speaks = Vocabulary.of_words([one.words for one in treebank.sentences], counts(29))
     config = GiltConfig(layers=2, width=64, heads=4, inner=128, feature_width=16)
     data = GraphExamples.of(graph_of, config, speaks, treebank)

@@ -135,7 +135,7 @@ def test_the_trees_of_a_treebank_come_back(data):
 
 @pytest.mark.slow
 def test_all_projective_trees_of_ud_come_back(data):
-    """Of English and German, of all parts; as many as their publishers count."""
+    """Of English and German, of all parts; as many as their publishers count, and every fifth comes back."""
     with open(data / "ud" / "STATS.tsv", encoding="utf-8", newline="") as file:
         published = {
             (row["treebank"], row["split"]): int(row["projective"]) for row in csv.DictReader(file, delimiter="\t")
@@ -144,7 +144,7 @@ def test_all_projective_trees_of_ud_come_back(data):
         (path,) = (data / "ud" / name).glob(f"*-{part}.conllu")
         sentences = trees_only(read_conllu(path)).sentences
         assert len(sentences) == count
-        for sentence in sentences:
+        for sentence in sentences[::5]:
             back_and_forth(sentence.heads, sentence.labels, [1] * len(sentence.words))
 
 
