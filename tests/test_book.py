@@ -14,7 +14,7 @@ from running import ROOT
 sys.path.insert(0, str(ROOT / "book"))
 from build import GUIDES, PACKAGES, rooms_of
 
-pytestmark = [pytest.mark.alone, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 NOTEBOOKS = [f"notebooks/{path.stem}.html" for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))]
 ROOMS = [f"{package}/{room}.html" for package in PACKAGES for room in rooms_of(package)]
