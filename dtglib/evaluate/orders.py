@@ -83,7 +83,7 @@ def in_words(rows: pd.DataFrame) -> list[str]:
 
 
 def _sentence(row: dict[str, Any]) -> str:
-    verdict = "holds" if row["holds"] else "does not hold"
+    verdict = "holds" if row["holds"] else "does not hold" if row["by"] else "is a tie"
     (digits,) = (measure.digits for measure in measures() if measure.name == row["measure"])
     result = f"{row['measure']}, {row['the paper says']}: {verdict} on {row['corpus']}, by {abs(row['by']):.{digits}f}"
     if pd.isna(row["p"]):

@@ -17,7 +17,6 @@ PAPER = Paper(
     notebooks="2",
     commands="dtgpapers.gilt.commands:COMMANDS",
     corpora="dtgpapers.gilt.sdp:READERS",
-    jobs="dtgpapers.gilt.measured:jobs_of",
     records="dtgpapers.gilt.measured:RECORDS",
     variants="dtgpapers.gilt.measured:of_variant",
     measures="dtgpapers.gilt.tables:MEASURES",

@@ -1,7 +1,6 @@
-"""A graph that grows word by word, and beside it what a model reads of it.
+"""A graph that grows word by word, and beside it the features that a model reads of it.
 
     draw_tapes(words, arcs, tapes)      a line for each word: the arcs so far, and features of the words so far
-    draw_gains(names, gains)            how much more each position looks at others because of the graph
 
 `arcs` has (head, dependent), 0 for ROOT; an arc is drawn from the later of its two words on. `tapes` has, for each
 word, the features of all words up to it by name: the `prefixes` of dtgpapers/gilt/describe.py.
@@ -12,7 +11,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from dtglib.basics.shapes import Float
 from dtglib.pictures.plot import BLUE, GREY, ORANGE, Picture, draw_arc, draw_root, stacked, word_places
 
 Arcs = Sequence[tuple[int, int]]
@@ -65,27 +63,3 @@ def _draw_features(axes: Axes, tape: Mapping[str, Sequence[int]], most: Mapping[
     axes.set(yticks=range(len(tape)), yticklabels=list(tape), xticks=[])
     axes.tick_params(length=0, labelsize=8)
     axes.spines[:].set_visible(False)
-
-
-def draw_gains(names: Sequence[str], gains: Mapping[str, Float[np.ndarray, "T T"]]) -> Picture:
-    """Draw differences of attention weights in percentage points, a grid for each entry, all in one scale.
-
-    A position that looks stands on the left, one that is seen above; orange is more because of the graph, blue less.
-    """
-    size, most = len(names), max(np.abs(one).max() for one in gains.values())
-    cells = 1.1 * CELL * size
-    figure = Picture(figsize=((cells + 1.1) * len(gains), cells + 1.2))
-    grids = figure.subplots(1, len(gains), squeeze=False, gridspec_kw={"wspace": 1.1 / cells})[0]
-    for axes, (title, one) in zip(grids, gains.items(), strict=True):
-        seen = np.where(np.tri(size, dtype=bool), 100 * one, np.nan)
-        axes.imshow(seen, cmap="PuOr_r", vmin=-100 * most, vmax=100 * most)
-        for row, column in zip(*np.tril_indices(size), strict=True):
-            ink = "white" if abs(one[row, column]) > 0.6 * most else "black"
-            axes.text(column, row, str(round(seen[row, column])), ha="center", va="center", fontsize=8, color=ink)
-        axes.set(xticks=range(size), yticks=range(size), xticklabels=names, yticklabels=names)
-        axes.xaxis.tick_top()
-        axes.tick_params(length=0, labelsize=8)
-        axes.tick_params(axis="x", labelrotation=90)
-        axes.spines[:].set_visible(False)
-        axes.set_xlabel(title)
-    return figure

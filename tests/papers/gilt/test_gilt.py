@@ -25,12 +25,12 @@ from dtglib.network.transformer import TransformerConfig
 from dtgpapers.gilt import scorer
 from dtgpapers.gilt.config import GiltConfig
 from dtgpapers.gilt.examples import GraphBatch, GraphExamples, counts
-from dtgpapers.gilt.gains import gains, shares_moved
+from dtgpapers.gilt.gains import gains
 from dtgpapers.gilt.graphs import Graph, graph_of
 from dtgpapers.gilt.measure import measured
 from dtgpapers.gilt.measured import graph_scores
 from dtgpapers.gilt.model import Gilt, GiltOutput
-from dtgpapers.gilt.tape import FEATURES, tapes
+from dtgpapers.gilt.tape import tapes
 
 SMALL = GiltConfig(layers=2, width=16, heads=2, inner=24, feature_width=6)
 WAYS = ("ra", "ftr", "ctr")
@@ -504,15 +504,3 @@ def test_what_attention_gains_is_what_its_weights_lose_where_the_tables_are_zero
         given = q + network.u, q + network.w, k, one_hot, r, inputs.structure
         by_definition = naive(*given, term) - naive(*given)
     assert found[0] == pytest.approx(by_definition[0].numpy(), abs=1e-5)
-
-
-def test_a_feature_that_is_left_out_moves_nothing_and_what_moves_is_a_share():
-    network, graph = model(), Graph.of(5, [(2, 1), (0, 2), (5, 3), (5, 4), (2, 5)])
-    sentences = [([*SENTENCES[0], *SENTENCES[0]][:5], graph), (SENTENCES[0][:2], Graph.of(2, [(2, 1)]))]
-    with torch.no_grad():
-        network.tables[FEATURES.index("depth")] = 0
-    assert shares_moved(network, sentences, ["depth"]) == pytest.approx([0, 0], abs=1e-6)
-    alone = shares_moved(network, sentences, ["degree"])
-    assert ((alone > 0) & (alone < 1)).all()
-    by_hand = [np.abs(gains(network, *one, ["degree"])).sum(3) / 2 for one in sentences]
-    assert alone[1] == pytest.approx(np.concatenate([one[1].reshape(-1) for one in by_hand]).mean(), abs=1e-6)

@@ -1,10 +1,10 @@
-"""Pictures of growing graphs, and of what their features change in attention."""
+"""Pictures of growing graphs."""
 
 import matplotlib
 import numpy as np
 from matplotlib.patches import FancyArrowPatch
 
-from dtgpapers.gilt.pictures import draw_gains, draw_tapes
+from dtgpapers.gilt.pictures import draw_tapes
 
 matplotlib.use("agg")
 
@@ -26,13 +26,3 @@ def test_a_graph_that_grows_has_its_arcs_so_far_and_its_features_in_each_line():
         (shown,) = heat.images
         assert shown.get_array().count() == 2 * word  # the words to come have no values
     assert "svg" in picture._repr_svg_()
-
-
-def test_gains_have_a_grid_each_with_a_number_for_all_that_is_seen_and_one_scale():
-    up, down = np.array([[0.0, 0.0], [0.25, -0.25]]), np.array([[0.0, 0.0], [-0.5, 0.5]])
-    picture = draw_gains(["<ROOT>", "They"], {"layer 1": up, "layer 2": down})
-    for axes, title, numbers in zip(picture.axes, ("layer 1", "layer 2"), ("0 25 -25", "0 -50 50"), strict=True):
-        assert axes.get_xlabel() == title
-        assert " ".join(text.get_text() for text in axes.texts) == numbers
-        (shown,) = axes.images
-        assert shown.get_array().count() == 3 and shown.get_clim() == (-50, 50)
