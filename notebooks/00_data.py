@@ -72,8 +72,8 @@ if len(real):  # where the data folder has UD English
     )
 Markdown(
     f"**In short:** the models read sentences with dependency trees. Half of the sentences of {corpus.corpus} have at "
-    f"most {ours['median words']} words, and all of its trees are projective.{of_real} In exchange minilang is exact: "
-    f"what is grammatical in it is known, and what training has not shown."
+    f"most {ours['median words']} words, and {ours['projective %']:.0f} % of its trees are projective.{of_real} In "
+    f"exchange minilang is exact: what is grammatical in it is known, and what training has not shown."
 )
 
 # %% [markdown]
