@@ -49,7 +49,7 @@ from dtglib.sequences.structure import Flex, Structure, dense, flex
 from dtglib.training.compiled import compiled_graphs, compiled_layers
 from dtglib.training.examples import PACKED, Examples
 from dtglib.training.prefetch import ahead
-from dtglib.training.schedule import TrainConfig, make_optimizer
+from dtglib.training.schedule import TrainConfig
 
 
 class Sizes(NamedTuple):
@@ -259,7 +259,7 @@ def report_training(
     device = model.embedding.weight.device
     # On a CPU in the dense form, because FlexAttention does not go backwards there.
     form, kind = (flex, Flex) if device.type == "cuda" else (dense, Structure)
-    optimizer = make_optimizer(model, TrainConfig())
+    optimizer = TrainConfig().optimizer(model)
     for group in optimizer.param_groups:
         group["lr"] = 1.5e-4 * group["times"]
     plan = PACKED.plan(examples.lengths, size.positions, np.random.default_rng(1))[: size.steps]

@@ -48,7 +48,7 @@ from dtglib.families.base import load_model, titles
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.projective import best_trees, different_samples, how_many
 from dtglib.pictures import plot
-from dtglib.runs import prepare, sentence_scores, tables
+from dtglib.runs import prepare, syntax_scores, tables
 
 pd.set_option("display.width", 160)
 
@@ -270,7 +270,7 @@ of_dtg.round(1)
 
 # %% tags=["table"]
 rows = [
-    {"model": title, "size": size, **sentence_scores.perplexity_at(settings, folder)}
+    {"model": title, "size": size, **syntax_scores.perplexity_at(settings, folder)}
     for title, (settings, folder) in prepare.trained_at(size, "dtg").items()
 ]
 columns = ["size", "sentences", "trees", "per word", "per word, low", "per word, high"]

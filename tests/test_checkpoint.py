@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from dtglib.basics.errors import UserError
 from dtglib.training.checkpoint import FILE, differing, read_checkpoint, restore, save_checkpoint
-from dtglib.training.schedule import TrainConfig, make_optimizer
+from dtglib.training.schedule import TrainConfig
 
 IDENTITY = {"model": "dtg", "layers": 2, "learning_rate": 1.5e-4, "patience": None}
 STANDING = {"steps": 3, "lines": 4, "best": 2.5}
@@ -32,7 +32,7 @@ class Small(nn.Module):
 
 def begun(seed: int = 0) -> tuple[nn.Module, torch.optim.AdamW]:
     model = Small(seed)
-    return model, make_optimizer(model, TrainConfig(weight_decay=0.01))
+    return model, TrainConfig(weight_decay=0.01).optimizer(model)
 
 
 def step(model: nn.Module, optimizer: torch.optim.AdamW, number: int) -> None:
@@ -99,7 +99,7 @@ def test_a_model_in_which_two_layers_share_a_weight_comes_back_and_still_shares_
     def tied(seed: int) -> tuple[nn.Module, torch.optim.AdamW]:
         model = Small(seed)
         model.out.weight = model.embedding.weight
-        return model, make_optimizer(model, TrainConfig())
+        return model, TrainConfig().optimizer(model)
 
     model, optimizer = tied(0)
     step(model, optimizer, 0)

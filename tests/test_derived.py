@@ -89,7 +89,7 @@ def test_a_change_of_a_file_changes_the_folders_of_what_depends_on_it(tmp_path):
         "transitions/protocol.py": {ARC_EAGER, COMPILE},  # constants that the kernels of all systems import
         "parsing/projective.py": {PROJECTIVE},
         "data/minilang/english/lexicon.yaml": {MINILANG},
-        "basics/numba_cache.py": {ARC_EAGER, COMPILE, PROJECTIVE, MINILANG},
+        "basics/jit.py": {ARC_EAGER, COMPILE, PROJECTIVE, MINILANG},
     }.items():
         with open(copy / edited, "a") as file:
             file.write("\n# There is a difference\n")
@@ -164,8 +164,9 @@ def test_a_function_outside_the_package_is_compiled_and_not_cached(empty):
 DIFFERENCE = """
 import sys
 from dtglib.basics.jit import njit
-import dtglib.basics.numba_cache, time
-reduced = dtglib.basics.numba_cache.FunctionCache._save_overload
+import time
+from numba.core.caching import FunctionCache
+reduced = FunctionCache._save_overload
 
 def slowly(self, signature, compiled):
     load = self._cache_file._load_index
@@ -176,7 +177,7 @@ def slowly(self, signature, compiled):
     self._cache_file._load_index = loaded
     reduced(self, signature, compiled)
 
-dtglib.basics.numba_cache.FunctionCache._save_overload = slowly
+FunctionCache._save_overload = slowly
 from test_derived import difference
 kernel = njit(difference).compiled
 print(kernel(*eval(sys.argv[1])), sum(kernel.stats.cache_hits.values()))

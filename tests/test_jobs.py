@@ -12,9 +12,8 @@ from dtglib.basics.papers import papers
 from dtglib.families.base import family, titles
 from dtglib.runs.jobs import Job, jobs_of
 from dtglib.runs.prepare import prepare, read_corpus, trained
-from dtglib.runs.sentence_scores import perplexity_at
 from dtglib.runs.settings import read_size
-from dtglib.runs.syntax_scores import pairs_of, parsing_of, suites_of
+from dtglib.runs.syntax_scores import pairs_of, parsing_of, perplexity_at, suites_of
 
 
 @pytest.fixture

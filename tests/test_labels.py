@@ -47,7 +47,6 @@ from dtglib.evaluate.attachment import attached, is_no_punctuation
 from dtglib.evaluate.likelihood import score_trees
 from dtglib.evaluate.reports import parsing_row
 from dtglib.evaluate.surprisal import moments
-from dtglib.evaluate.tightness import tightness
 from dtglib.families.base import build, family, family_of, load_model
 from dtglib.network.output import Factored, Single, Whole, classes_of
 from dtglib.network.prepared import prepared
@@ -451,11 +450,6 @@ def test_a_parser_without_the_models_labels_is_refused_with_the_way_out(names):
     trees = proposed(names) if names else OverTrees(np.zeros((5, 5))).best_trees(2)
     with pytest.raises(UserError, match="its parser finds none of its labels; take one that was trained on a treebank"):
         small_model("dtg", LABELLED).reading.trees_of(LABELLED, trees)
-
-
-def test_no_study_of_bounds_without_exact_sums():
-    with pytest.raises(UserError, match="one label for each arc do not sum to"):
-        tightness(small_model("dtg", LABELLED), EXAMPLE, np.zeros((5, 5)), 5, np.random.default_rng(1))
 
 
 # ---- How many are right

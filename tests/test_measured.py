@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import math
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +18,12 @@ from dtglib.data.treebank import Sentence
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.likelihood import score_many
 from dtglib.evaluate.perplexity import by_trees, exactly, interval_per_word, perplexity
-from dtglib.evaluate.reports import Missing, by_truth, missing, perplexity_row
-from dtglib.evaluate.tightness import tightness
+from dtglib.evaluate.reports import perplexity_row
 from dtglib.families.base import build, load_model
 from dtglib.network.transformer import TransformerConfig
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS, propose
-from dtglib.runs.sentence_scores import COUNTS, scores_of, spread, tightness_of
+from dtglib.runs.sentence_scores import scores_of, spread
 from dtglib.runs.sentence_scores import test_sentences as sentences_to_test
 from dtglib.runs.settings import read_settings
 
@@ -191,106 +189,6 @@ def test_the_row_of_a_table_counts_the_sentences_that_cannot_be(repository, fold
     first, *others = scores_of(folder / "dtg", SENTENCES, folder / "parser", 20)
     row = perplexity_row([first._replace(log_prob=-math.inf, best=None), *others])
     assert (row["impossible"], row["nats"], row["per word"]) == (1, math.inf, math.inf)
-
-
-# ---- How tight the bound is
-
-
-def test_the_rows_of_a_study_are_those_of_the_function_and_are_computed_once(repository, folder, no_more):
-    rows = tightness_of(folder / "dtg", SENTENCES, folder / "parser", trees=40, seed=2)
-    model, arc_scores = load_model(folder / "dtg"), load_parser(folder / "parser").arc_scores(WORDS)
-    near = partial(
-        pytest.approx, abs=1e-5
-    )  # the parser scores a block of sentences at once here, and all of them there
-    for number, row in enumerate(rows):
-        found = tightness(model, WORDS[number], arc_scores[number], 40, np.random.default_rng([2, number]))
-        counts = [1, 2, 3, 4, 5, 10, 20, 30, 40]  # a tenth of the trees is what an evaluation has
-        for way, bounds in (("best", found.best), ("sample", found.sampled)):
-            assert row[way] == near({str(count): bounds[min(count, len(bounds)) - 1] for count in counts})
-        estimate = [row[f"estimate_{name}"] for name in ("log_prob", "low", "high", "effective_samples")]
-        assert estimate == near(list(found.estimate))
-        assert (row["words"], row["trees"]) == (len(WORDS[number]), len(found.best))
-        names = ("exact", "outside", "seen", "entropy", "unseen")
-        for name in names:
-            assert row[name] == near(getattr(found, name))
-    assert [row["trees"] for row in rows] == [30, 1, 40]
-    assert [row["exact"] is None for row in rows] == [False, False, True]
-    no_more()
-    assert tightness_of(folder / "dtg", SENTENCES, folder / "parser", trees=40, seed=2) == rows
-
-
-def test_a_study_goes_on_where_it_was_stopped_with_the_same_draws(repository, folder):
-    rows = tightness_of(folder / "dtg", SENTENCES, folder / "parser", trees=10)
-    (path,) = (repository / "runs" / "scores").glob("*/rows.jsonl")
-    head, first, *_ = path.read_text().splitlines(keepends=True)
-    path.write_text(head + first + '{"words": 1, "be')
-    assert tightness_of(folder / "dtg", SENTENCES, folder / "parser", trees=10) == rows
-
-
-@pytest.mark.parametrize(
-    ("trees", "expected"),
-    [
-        (1, [1]),
-        (2, [1, 2]),
-        (4, [1, 2, 3, 4]),
-        (30, [1, 2, 3, 5, 10, 20, 30]),
-        (70, [1, 2, 3, 5, 7, 10, 20, 30, 50, 70]),
-    ],
-)
-def test_bounds_are_kept_of_all_trees_of_a_tenth_and_of_round_numbers_between(trees, expected, repository, folder):
-    (row,) = tightness_of(folder / "dtg", SENTENCES[2:], folder / "parser", trees)
-    for way in ("best", "sample"):
-        assert list(map(int, row[way])) == expected
-        assert list(row[way].values()) == sorted(set(row[way].values())), "each is more than the one before"
-
-
-def test_the_largest_counts_are_those_of_3000_trees():
-    assert list(COUNTS) == sorted(COUNTS)
-    assert {300, 3000} <= set(COUNTS)
-
-
-# Four words and an end, all of whose trees are known; nine words and an end, about which there is an estimate.
-SHORT = {
-    "words": 4, "best": {"1": -12.0, "10": -10.5}, "sample": {"1": -13.0, "10": -10.25}, "exact": -10.0, "seen": -10.0,
-    "estimate_log_prob": -9.0, "estimate_low": -19.0, "estimate_high": 1.0,
-}  # fmt: skip
-LONG = {
-    "words": 9, "best": {"1": -25.0, "10": -23.0}, "sample": {"1": -26.0, "10": -22.5}, "exact": None, "seen": -22.0,
-    "estimate_log_prob": -20.0, "estimate_low": -23.0, "estimate_high": -17.0,
-}  # fmt: skip
-
-
-def test_what_a_bound_lacks_by_hand():
-    """Over the 15 events; only the estimate that is used has an error, and what was seen knows nothing of it."""
-    assert missing([SHORT, LONG], "best", 1) == pytest.approx(((2 + 5) / 15, 3 / 15, (2 + 3) / 15))
-    assert missing([SHORT, LONG], "best", 10) == pytest.approx(((0.5 + 3) / 15, 3 / 15, (0.5 + 1) / 15))
-    assert missing([SHORT, LONG], "sample", 10) == pytest.approx(((0.25 + 2.5) / 15, 3 / 15, (0.25 + 0.5) / 15))
-    assert missing([SHORT], "sample", 1) == Missing(3 / 5, 0.0, 3 / 5)
-
-
-def test_sentences_whose_log_p_is_known_are_apart_from_those_for_which_it_is_estimated():
-    assert by_truth([LONG, SHORT, LONG]) == {"exact": [SHORT], "estimate": [LONG, LONG]}
-    assert by_truth([]) == {"exact": [], "estimate": []}
-    assert by_truth([SHORT | {"exact": -math.inf}])["exact"], "that it cannot be is known, too"
-
-
-def test_of_a_sentence_that_cannot_be_nothing_is_missing():
-    never = SHORT | {"best": {"1": -math.inf}, "exact": -math.inf, "seen": -math.inf}
-    assert missing([never], "best", 1) == Missing(0, 0, 0)
-    later = SHORT | {"best": {"1": -math.inf}}
-    assert missing([later], "best", 1) == Missing(math.inf, 0, math.inf)
-
-
-def test_the_errors_of_sentences_are_independent():
-    assert missing([LONG] * 4, "best", 1).error == pytest.approx(math.sqrt(4 * 3**2) / 40)
-
-
-def test_with_all_trees_nothing_is_missing_and_with_more_trees_less_is(repository, folder):
-    rows = tightness_of(folder / "dtg", SENTENCES[:2], folder / "parser", trees=40)
-    for way in ("best", "sample"):
-        assert missing(rows, way, 30) == pytest.approx((0, 0, 0), abs=1e-9)
-        lacks = [missing(rows, way, count).nats for count in (1, 2, 5, 10, 30)]
-        assert lacks == sorted(lacks, reverse=True) and lacks[0] > 0.01
 
 
 def test_what_is_kept_is_json_with_a_name_that_says_of_what(repository, folder):

@@ -1,6 +1,5 @@
 """A recorded evaluation: from two tiny models and two tiny parsers to every line that a table will ask for."""
 
-import math
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +13,7 @@ from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.reports import perplexity_row
 from dtglib.families.dtg import QUESTIONS
 from dtglib.runs.ablations import variants_of
-from dtglib.runs.recording import record_evaluation
+from dtglib.runs.recording import ABLATIONS, OF_MODELS, record_evaluation
 from dtglib.runs.sentence_scores import scores_of
 from dtglib.runs.sentence_scores import test_sentences as sentences_to_test
 from dtglib.runs.settings import read_size
@@ -36,7 +35,7 @@ def record(repository) -> Record:
     """Made once, and read as often as it is asked for."""
     out = repository / "results"
     if not out.exists():
-        record_evaluation("smoke", [1], ["dtg", "txl-tokens"], out)
+        record_evaluation("smoke", [1], ["dtg", "txl-tokens"], out, [*OF_MODELS, ABLATIONS])
     return read_record(out)
 
 
@@ -49,10 +48,7 @@ def test_there_is_a_line_for_every_number_and_the_record_is_finished(record):
     assert (record.about["seeds"], record.config["size"]) == ([1], "smoke")
     parts = Counter(line["part"] for line in record.metrics)
     of_syntax = {"suites", "averages of suites", "pairs", "all pairs", "parsing"}
-    assert (
-        set(parts)
-        == {"training", "parser", "perplexity", "perplexity by beam", "reranking", "tightness", "ablation"} | of_syntax
-    )
+    assert set(parts) == {"training", "parser", "perplexity", "perplexity by beam", "reranking", "ablation"} | of_syntax
     assert all(line["seed"] == 1 for line in record.metrics)
     assert [line["model"] for line in lines(record, "training")] == ["dtg", "txl-tokens"]
     assert [line["parser"] for line in lines(record, "parser")] == ["strong", "weak"]
@@ -82,24 +78,6 @@ def test_with_each_parser_there_is_a_row_for_it_the_model_with_trees_and_the_ora
         assert list(rows) == ["proposal", "dtg", "oracle"]
         assert rows["proposal"]["over proposal"] == 0
         assert rows["oracle"]["UAS"] >= rows["dtg"]["UAS"]
-
-
-def test_more_trees_lack_less_and_the_trees_of_the_evaluation_are_among_the_counts(record):
-    of_one = [
-        line
-        for line in lines(record, "tightness")
-        if (line["parser"], line["against"], line.get("way")) == ("strong", "estimate", "best")
-    ]
-    assert [line["trees"] for line in of_one] == [1, 2, 3, 5, 10, 20, 30, 50]
-    lacking = [line["nats"] for line in of_one]
-    assert lacking == sorted(lacking, reverse=True)
-    assert lacking[0] > lacking[-1] >= 0
-    (means,) = (
-        line
-        for line in lines(record, "tightness")
-        if (line["parser"], line["against"]) == ("strong", "estimate") and "entropy" in line
-    )
-    assert all(math.isfinite(means[name]) for name in ("entropy", "unseen", "outside"))
 
 
 def test_a_finished_record_is_not_written_over(record, repository):
@@ -139,10 +117,10 @@ def test_only_some_questions_are_asked_and_one_that_there_is_not_is_named_before
     assert {question for question, _, _ in variants_of(settings, ["output layer"])} == {"output layer"}
     assert variants_of(settings) == variants_of(settings, list(QUESTIONS))
     with pytest.raises(
-        UserError, match=r"DTG: there is no question 'colour' about it; there is 'arc representation', "
+        UserError, match=r"DTG: there is no question 'colour'; its questions are 'arc representation', "
     ):
         record_evaluation("smoke", [1], ["dtg"], repository / "elsewhere", ["ablations"], ["colour"])
-    with pytest.raises(UserError, match=r"TXL \(tokens\): there is no question 'parser' about it; there is none"):
+    with pytest.raises(UserError, match=r"TXL \(tokens\): there is no question 'parser'; its questions are none"):
         record_evaluation("smoke", [1], ["dtg", "txl-tokens"], repository / "elsewhere", ["ablations"], ["parser"])
     assert not (repository / "elsewhere").exists()
 

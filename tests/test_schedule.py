@@ -13,14 +13,14 @@ from torch import nn
 
 from dtglib.basics.errors import UserError
 from dtglib.sequences.batches import by_length
-from dtglib.training.schedule import Step, TrainConfig, all_steps, make_optimizer, rate_at
+from dtglib.training.schedule import Step, TrainConfig, all_steps
 
 RATES = TrainConfig(learning_rate=1.0, first_rate=0.1, last_rate=0.01, warmup_steps=10)
 LENGTHS = np.random.default_rng(3).integers(5, 40, 50)
 
 
 def rates(steps: int, config: TrainConfig = RATES) -> list[float]:
-    return [rate_at(step, steps, config) for step in range(steps)]
+    return [config.rate(step, steps, []) for step in range(steps)]
 
 
 def planned(seed: int = 1, **settings) -> list[Step]:
@@ -52,11 +52,11 @@ def test_then_it_falls_along_half_a_cosine():
 
 def test_at_the_end_it_is_at_last_rate():
     assert 0.01 < rates(1000)[-1] < 0.01 + 1e-5
-    assert rate_at(1000, 1000, RATES) == pytest.approx(0.01)
+    assert RATES.rate(1000, 1000, []) == pytest.approx(0.01)
 
 
 def test_the_paper_s_schedule():
-    paper = partial(rate_at, steps=100_000, config=TrainConfig())
+    paper = partial(TrainConfig().rate, steps=100_000, dev=[])
     assert paper(0) == pytest.approx(1e-7, rel=0.2)
     assert paper(7_999) == paper(8_000) == 1.5e-4
     assert paper(99_999) == pytest.approx(3e-7, rel=1e-3)
@@ -128,7 +128,7 @@ class Tied(nn.Module):
 
 def test_embeddings_learn_faster_and_every_parameter_learns_once():
     model = Tied()
-    others, embeddings = make_optimizer(model, TrainConfig(embedding_rate=3.0)).param_groups
+    others, embeddings = TrainConfig(embedding_rate=3.0).optimizer(model).param_groups
     assert (others["times"], embeddings["times"]) == (1.0, 3.0)
     assert [p is model.embedding.weight for p in embeddings["params"]] == [True]
     assert {id(p) for p in others["params"] + embeddings["params"]} == {id(p) for p in model.parameters()}
@@ -136,16 +136,16 @@ def test_embeddings_learn_faster_and_every_parameter_learns_once():
 
 
 def test_a_model_without_embeddings_has_one_rate():
-    (group,) = make_optimizer(nn.Linear(2, 2), TrainConfig(embedding_rate=3.0)).param_groups
+    (group,) = TrainConfig(embedding_rate=3.0).optimizer(nn.Linear(2, 2)).param_groups
     assert group["times"] == 1.0
 
 
 def test_the_optimiser_is_the_paper_s():
-    optimizer = make_optimizer(Tied(), TrainConfig())
+    optimizer = TrainConfig().optimizer(Tied())
     assert type(optimizer) is torch.optim.AdamW
     for group in optimizer.param_groups:
         assert (group["betas"], group["weight_decay"]) == ((0.9, 0.999), 0.0)
-    assert make_optimizer(Tied(), TrainConfig(weight_decay=0.1)).param_groups[0]["weight_decay"] == 0.1
+    assert TrainConfig(weight_decay=0.1).optimizer(Tied()).param_groups[0]["weight_decay"] == 0.1
 
 
 # ---- Settings

@@ -35,7 +35,7 @@ from dtglib.training.checkpoint import FILE as CHECKPOINT_FILE
 from dtglib.training.distributed import has_bfloat16_units
 from dtglib.training.examples import Examples
 from dtglib.training.networks import best_on_dev
-from dtglib.training.schedule import TrainConfig, all_steps, rate_at
+from dtglib.training.schedule import TrainConfig, all_steps
 from dtglib.training.stopping import Interrupted
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -72,7 +72,7 @@ def by_hand(config: TrainConfig, data: Letters) -> nn.Module:
         norm = torch.cat([parameter.grad.flatten() for parameter in model.parameters()]).norm()
         for parameter in model.parameters():
             parameter.grad *= min(1, config.clip / norm)
-        rate = rate_at(number, len(steps), config)
+        rate = config.rate(number, len(steps), [])
         for group, times in zip(optimizer.param_groups, (1, config.embedding_rate), strict=True):
             group["lr"] = rate * times
         optimizer.step()
@@ -204,7 +204,7 @@ def test_a_line_of_metrics_is_about_the_steps_since_the_last_one(tmp_path):
 def test_the_rate_and_the_norm_of_the_gradient_are_recorded(tmp_path):
     run(tmp_path, replace(CONFIG, evaluate_every=1))
     train_lines = lines(tmp_path, "train")
-    assert [line["learning_rate"] for line in train_lines] == [rate_at(step, 12, CONFIG) for step in range(12)]
+    assert [line["learning_rate"] for line in train_lines] == [CONFIG.rate(step, 12, []) for step in range(12)]
     assert all(0 < line["gradient_norm"] < 100 for line in train_lines)
 
 

@@ -19,8 +19,8 @@ from words_in_pieces import (
 from dtglib.data.symbols import arcs
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode.beam import Widths
-from dtglib.decode.word_by_word import follow, search_words
-from dtglib.evaluate.surprisal import beginnings, surprisals
+from dtglib.decode.word_by_word import follow, search_beginnings, search_words
+from dtglib.evaluate.surprisal import surprisals
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -43,7 +43,8 @@ def test_differences_of_prefixes_are_no_probabilities_of_words():
     network, before = model("txl-tokens"), ["ac"]
     after = [[*before, word] for word in words_of(12)]
     (whole,) = surprisals(network, [before], ALL)
-    shares = [one.of_prefixes[-1] for one in beginnings(network, after, ALL)] + [whole.of_end]
+    begun = search_beginnings(network.stepper(), network.vocabulary, after, ALL)
+    shares = [-one.log_prefix[-1] - whole.of_prefixes.sum() for one in begun] + [whole.of_end]
     assert abs(np.exp(-np.array(shares)).sum() - 1) > 0.1
 
 

@@ -13,7 +13,7 @@ import torch
 from dtglib.data.vocabulary import END, UNKNOWN, Encoded, Vocabulary
 from dtglib.decode.beam import Widths, search
 from dtglib.decode.word_by_word import search_beginnings, search_words
-from dtglib.evaluate.surprisal import beginnings, moments, surprisals
+from dtglib.evaluate.surprisal import moments, of_beginnings, surprisals
 from dtglib.transitions.protocol import OPEN
 
 ALL = Widths(10**6, 10**6, 0)
@@ -55,7 +55,7 @@ def assert_sums_to_one(network, before):
     """Over all next words and the end, probabilities sum to one."""
     letters = 2
     after = [[*before, word] for word in words_of(letters)]
-    of_words = [one.of_words[-1] for one in beginnings(network, after, ALL)]
+    of_words = [one[-1] for one in of_beginnings(network, ALL)(after)]
     begun = search_beginnings(network.stepper(), network.vocabulary, after, ALL)
     shares = [-value for value in of_words]
     for words, value, log_over in zip(after, of_words, (one.log_over[-1] for one in begun), strict=True):
@@ -81,9 +81,12 @@ def assert_searches_agree(network):
     """Whole sentences, their beginnings and pictures have the same numbers."""
     sentences = [["b", "ac", "a"], ["b", "ac"], ["?cc"]]
     whole = list(surprisals(network, sentences, ALL))
-    for words, one, begun in zip(sentences, whole, beginnings(network, sentences, ALL), strict=True):
-        np.testing.assert_allclose(one.of_words, begun.of_words, atol=1e-5)
-        np.testing.assert_allclose(one.of_prefixes, begun.of_prefixes, atol=1e-5)
+    begun = search_beginnings(network.stepper(), network.vocabulary, sentences, ALL)
+    for words, one, prefix, of_words in zip(
+        sentences, whole, begun, of_beginnings(network, ALL)(sentences), strict=True
+    ):
+        np.testing.assert_allclose(one.of_words, of_words, atol=1e-5)
+        np.testing.assert_allclose(one.of_pieces, -np.diff(prefix.log_prefix, prepend=0.0), atol=1e-5)
         drawn = [moment.surprisal for moment in moments(network, words, ALL)]
         np.testing.assert_allclose(drawn, [*one.of_words, one.end], atol=1e-5)
         (found,) = search(network.stepper(), network.vocabulary, [words], ALL)

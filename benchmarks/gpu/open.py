@@ -48,7 +48,7 @@ from dtglib.sequences.columns import Compiled, Sequences
 from dtglib.training.checkpoint import FILE as CHECKPOINT_FILE
 from dtglib.training.examples import Examples
 from dtglib.training.loop import Data, train
-from dtglib.training.schedule import TrainConfig, rate_at
+from dtglib.training.schedule import TrainConfig
 from dtglib.training.stopping import Interrupted
 
 PARTS = ("train", "held-out")
@@ -208,7 +208,7 @@ class Timed(TrainConfig):
         if step < self.warmup_steps:
             return super().rate(step, steps, dev)
         share = min(1.0, (time.monotonic() - BEGAN[0]) / self.seconds)
-        return rate_at(self.warmup_steps + round(share * 10**6), self.warmup_steps + 10**6, self)
+        return super().rate(self.warmup_steps + round(share * 10**6), self.warmup_steps + 10**6, dev)
 
 
 BEGAN = [0.0]  # when the clock was started: at the second step, because in the first one all code is compiled

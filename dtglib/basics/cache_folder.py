@@ -1,7 +1,7 @@
-"""The user's cache of what depends on nothing but the package: compiled kernels, and minilang's sentences.
+"""A cache for compiled kernels and minilang's sentences, which depend on the package alone.
 
     ~/.cache/dtglib/                                        ($XDG_CACHE_HOME/dtglib/ if that variable is set)
-        dtglib.decode.trie/3f9a1c07b2d4e658/                kernels of this module, by numba (numba_cache.py)
+        dtglib.decode.trie/3f9a1c07b2d4e658/                kernels of this module, by numba (jit.py)
         dtglib.data.minilang.corpus/8e21f00a6c5d9b34/       sentences, such as train-0-1024
 
 Each module has a folder. Inside, folders are named by a hash of the module, of the modules that it imports, and of the
@@ -60,9 +60,9 @@ def write_cached(module: str, name: str, content: bytes) -> None:
 
 
 def is_current(module: str) -> bool:
-    """True if the code that computes what this module caches is still that on the disk.
+    """True if the files behind a module have not changed since this process imported the package.
 
-    Code and data are read when they are needed. If a file was changed after the import, what this process computes may
+    Code and data are read when they are needed. If a file changes after the import, the results of this process may
     belong to neither version.
     """
     return are_on_disk(hashes_behind(module))

@@ -74,7 +74,7 @@ def are_on_disk(modules: Iterable[str]) -> bool:
 
 
 def code_of(room: str, *made_by: Callable | ModuleType) -> str:
-    """A hash of the code behind a result that some functions (or the code of a module) compute in a room."""
+    """A hash of the code behind a result of a room, which these functions (or modules) compute."""
     modules, others = set(), {}
     for maker in made_by:
         while isinstance(maker, partial):
@@ -94,7 +94,7 @@ def hashes_behind(module: str) -> dict[str, str]:
     """The hashes of the modules that decide the compiled kernels or the sentences of a module, by their names."""
     # No kernel takes anything from a room above `decode`.
     behind = modules_behind(module.replace(".", "/"), "decode")
-    return {name: RUNNING[name] for name in (*behind, "dtglib/basics/jit", "dtglib/basics/numba_cache")}
+    return {name: RUNNING[name] for name in (*behind, "dtglib/basics/jit")}
 
 
 def code_behind_source(source: str, room: str) -> str:
@@ -116,7 +116,7 @@ def _hash_of(hashes: dict[str, str]) -> str:
 def modules_behind(module: str, room: str) -> frozenset[str]:
     """A module and everything that it imports, directly or not, from its own room, this room and the rooms below.
 
-    Of a result of a room above the families, all families and all that papers bring count.
+    A result of a room above the families also depends on all families and on all packages of papers.
     """
     counted = {_room(module), *ROOMS[1 : ROOMS.index(room) + 1], None}
     loads_families = "families" in ROOMS[1 : ROOMS.index(room)]
@@ -133,7 +133,7 @@ def modules_behind(module: str, room: str) -> frozenset[str]:
 
 @cache
 def _imports_of(module: str) -> frozenset[str]:
-    """The modules that a module imports, and the data files in its folder or in a folder there."""
+    """The modules that a module imports, and the data files in its folder or one level below."""
     if module.endswith(DATA):
         return frozenset()
     folder = Path(module).parent
@@ -154,6 +154,6 @@ def _imported_by(source: bytes | str) -> set[str]:
 
 
 def _room(module: str) -> str | None:
-    """The room of dtglib that a module stands in, or None for a module of another package."""
+    """The room of a module of dtglib; None for a module of another package."""
     package, _, inside = module.partition("/")
     return inside.partition("/")[0] if package == "dtglib" else None

@@ -8,11 +8,9 @@
     >>> corpus.train_sentences                                                                    # doctest: +SKIP
     600
 
-Each of these dataclasses stands beside what it is about.
-
 Every key of the file is a field of exactly one dataclass, and every mistake is an error that names file, key and the
-way out: an unknown key, a value of the wrong type, a missing key that has no default. A model brings its own dataclass
-and hands it to `read_config`; nothing here has to know of it.
+way out: an unknown key, a value of the wrong type, a missing key that has no default. Each dataclass is defined beside
+the code that uses it, and is passed to `read_config`.
 """
 
 import contextlib
@@ -32,7 +30,7 @@ from dtglib.basics.files import repository
 
 
 def require_positive(config: Any, *names: str) -> None:
-    """For `__post_init__`: the named fields are at least 1, where they are not None."""
+    """Raise a UserError unless each of the named fields is at least 1 or None; for `__post_init__`."""
     for name in names:
         value = getattr(config, name)
         if value is not None and value < 1:
@@ -46,7 +44,7 @@ def read_config(
     unused: Iterable[str] = (),
     laid_over: Iterable[Path] = (),
 ) -> tuple[Any, ...]:
-    """One instance per dataclass in `kinds`; `overrides` replace the file's values, strings among them as YAML.
+    """One instance per dataclass in `kinds`; `overrides` replace values of the file, and texts are read as YAML.
 
     Keys among `unused` may be in the file, although no dataclass has them. The values of the files in
     `laid_over` replace those of the first one.
@@ -65,7 +63,7 @@ def read_config(
 
 
 def value_of(path: str | Path, key: str, default: str, overrides: Mapping[str, Any] | None = None) -> str:
-    """The value of one text key, read before the family (and with it the set of valid keys) is known."""
+    """The text of one key, for which the other keys need not be known."""
     return _convert(key, _settings(path, overrides or {}).get(key, default), str)
 
 
@@ -86,7 +84,7 @@ def size_file(size: str) -> Path:
 
 
 def parse_override(text: str) -> tuple[str, str]:
-    """Take a `--set key=value` of the command line apart."""
+    """Split `--set key=value` of the command line into key and value."""
     key, equals, value = text.partition("=")
     if not key or not equals:
         raise UserError(f"--set {text}: write it as key=value, for example --set seed=2")
@@ -94,7 +92,7 @@ def parse_override(text: str) -> tuple[str, str]:
 
 
 def as_dict(*configs: Any) -> dict[str, Any]:
-    """All fields of all the configs, side by side as in the file."""
+    """The fields of all these configs in one dictionary, as in the file."""
     return {name: value for config in configs for name, value in dataclasses.asdict(config).items()}
 
 
@@ -104,7 +102,7 @@ def as_yaml(*configs: Any) -> str:
 
 
 def fingerprint(*configs: Any, without: Iterable[str] = ()) -> str:
-    """Twelve hexadecimal digits, the same for the same settings in whatever order; some may be left out."""
+    """A checksum of all settings but some, in twelve hexadecimal digits; their order does not matter."""
     settings = {name: value for name, value in as_dict(*configs).items() if name not in without}
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
 
@@ -139,14 +137,14 @@ def _build(kind: type, settings: Mapping[str, Any], path: str | Path) -> Any:
 
 
 def _convert(key: str, value: Any, expected: Any) -> Any:
-    """The value, if it is of the field's type; only a whole number or a text such as 1e-4 becomes a float."""
+    """The value, if it has the type of the field; a whole number, or a text such as 1e-4, may become a float."""
     choices = get_args(expected) if get_origin(expected) in (types.UnionType, Union) else (expected,)
     for choice in choices:
         if get_origin(choice) is Literal and value in get_args(choice):
             return value
         if choice is float and type(value) in (int, float, str):
             with contextlib.suppress(ValueError):
-                return float(value)  # of a text, too: YAML takes 1e-4 for one
+                return float(value)  # YAML reads 1e-4 as a text
         # bool is a subclass of int, but a number of sentences is not "true".
         if type(value) is choice:
             return value
@@ -157,7 +155,7 @@ _NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true o
 
 
 def _describe(choices: tuple[Any, ...]) -> str:
-    """For example "a whole number or null", "words or pieces"."""
+    """The expected types in words, such as "a whole number or null" or "words or pieces"."""
     names = []
     for choice in choices:
         names += [str(literal) for literal in get_args(choice)] if get_origin(choice) is Literal else [_NAMES[choice]]

@@ -1,8 +1,7 @@
-"""The one kind of exception that the user can put right.
+"""The kind of exception that a user can put right.
 
-Its message is written for the person at the keyboard: it names the file, line or key and the way out. The
-command line prints it as one line and exits with status 2; every other exception is a bug in dtglib and keeps its
-traceback.
+Its message names the file, line or key and the way out. The command line prints it as one line and exits with status 2.
+Every other exception is a bug in dtglib and keeps its traceback.
 
     >>> require(3 == 4, "mine.conllu:7: 4 words, but 3 heads; one is wanted for each word")
     Traceback (most recent call last):

@@ -25,7 +25,7 @@ from typing import IO
 
 from dtglib.basics.errors import UserError
 
-# Errors of the disk that a user can put right; others are not of the file that is written.
+# Errors of the disk that a user can put right.
 OF_THE_DISK = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM),
     *(errno.ENAMETOOLONG, errno.EEXIST, errno.ENOTDIR, errno.EISDIR),

@@ -8,10 +8,14 @@ the same numbers as compiled code, some hundred times as slowly; for a single se
 numba, or to compile for 20 seconds. So numba is imported when a call gets many integers, or other numbers, or when the
 calls so far have taken SECONDS. A kernel whose arguments are integers must not compute with other numbers inside.
 
-The cache of compiled kernels (numba_cache.py) cannot hold a function that takes functions as arguments. So a kernel
-names the functions that it calls, and selects a transition system by a number (see transitions/rules.py).
+numba's cache does not notice when a function or a constant of another module has changed. So the cache of a module has
+a folder that is named by a hash of the module and of those that it imports (cache_folder.py). It cannot hold a function
+that takes functions as arguments. So a kernel names the functions that it calls, and selects a transition system by a
+number (see transitions/rules.py).
 """
 
+import contextlib
+import fcntl
 import functools
 import inspect
 import math
@@ -23,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-# The hashes that name the folders of the cache must be those of the code that is imported now.
-import dtglib.basics.cache_folder  # noqa: F401
+from dtglib.basics.cache_folder import cache_folder, is_current
+from dtglib.basics.code import packages
 
 SECONDS = 0.5  # of processor time, in each thread: a third of what numba takes to load compiled kernels
 INTEGERS = 2**17  # in the arguments of a call: a loop over more of them may take longer
@@ -59,10 +63,16 @@ class Kernel:
 
     @functools.cached_property
     def compiled(self) -> Any:
-        """The same function for numba, which compiles it, or finds it in the cache."""
-        from dtglib.basics.numba_cache import dispatcher
+        """The same function for numba, which compiles it at its first call, unless the cache has the code."""
+        import numba
 
-        return dispatcher(self.function, self.options)
+        compiled: Any = numba.njit(**self.options)(self.function)
+        # Only the package's own functions: the hash that names the folder does not cover others.
+        module = self.function.__module__
+        if module.partition(".")[0] in packages() and (folder := cache_folder(module)):
+            vars(numba.core.config)["CACHE_DIR"] = str(folder)
+            compiled._cache = _cache_with_one_writer(self.function)
+        return compiled
 
     @property
     def _numba_type_(self) -> Any:
@@ -71,6 +81,23 @@ class Kernel:
 
     def __reduce__(self) -> str:
         return self.function.__qualname__  # pickled by its name, as functions are
+
+
+def _cache_with_one_writer(function: FunctionType) -> Any:
+    """numba's cache of a function; two processes that write at once might give their code the same name."""
+    from numba.core.caching import FunctionCache
+
+    cached: Any = FunctionCache(function)
+    save = cached.save_overload
+
+    def save_alone(signature: Any, compiled: Any) -> None:
+        if is_current(function.__module__):
+            with contextlib.suppress(OSError), open(f"{cached.cache_path}/.lock", "w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                save(signature, compiled)
+
+    cached.save_overload = save_alone
+    return cached
 
 
 class _Plain(threading.local):

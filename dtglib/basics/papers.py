@@ -24,7 +24,7 @@ from dtglib.basics.errors import UserError
 
 
 class Paper(NamedTuple):
-    """A paper. Each part that is marked "module:NAME" is a reference; an empty one stands for nothing."""
+    """A paper. A part that is marked "module:NAME" names an object of its package; an empty part adds nothing."""
 
     name: str
     families: tuple[str, ...]  # module:NAME of its kinds of models (families/base.py), baselines first
@@ -72,7 +72,7 @@ def papers() -> tuple[Paper, ...]:
 
 
 def papers_named(name: str) -> list[Paper]:
-    """The paper of this name; or all that have notebooks, in the order of these, if the name is "all"."""
+    """The paper of this name; for "all", every paper with notebooks, in the order of these."""
     if name != "all":
         return [paper_named(name)]
     return sorted((paper for paper in papers() if paper.notebooks), key=lambda paper: paper.notebooks)

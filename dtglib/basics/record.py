@@ -50,7 +50,7 @@ PACKAGES = ("dtglib", "torch", "numpy", "numba", "sentencepiece", "conllu", "nlt
 
 
 class Run:
-    """A run that is being recorded, for as long as its `with` block lasts."""
+    """A run, which is recorded within its `with` block."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ def read_about(folder: str | Path) -> dict[str, Any]:
 
 
 def read_record(folder: str | Path) -> Record:
-    """Read the folder of a `Run`; if the run did not finish, with the lines of metrics that are complete."""
+    """Read the folder of a `Run`; if the run did not finish, only whole lines of metrics are read."""
     about, config, metrics = read_about(folder), Path(folder) / SETTINGS_FILE, Path(folder) / METRICS_FILE
     # A run that was killed at its very beginning has neither file.
     lines = metrics.read_text(encoding="utf-8").split("\n")[:-1] if metrics.exists() else []
@@ -164,7 +164,7 @@ def read_record(folder: str | Path) -> Record:
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON and YAML can hold it, without the folders of this machine."""
+    """The value in types of JSON and YAML, without the names of this machine's folders."""
     if isinstance(value, Mapping):
         return {without_folders(str(key)): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -207,7 +207,7 @@ def versions() -> dict[str, str]:
 
 
 def hardware() -> dict[str, Any]:
-    """The make of the machine, but not its name."""
+    """The system, processor, memory and GPUs of this machine, without its name."""
     cpuinfo = Path("/proc/cpuinfo")  # Linux has it
     models = re.findall(r"model name\s*: (.*)", cpuinfo.read_text()) if cpuinfo.exists() else []
     machine = {
@@ -225,7 +225,7 @@ def hardware() -> dict[str, Any]:
 
 
 def peak_memory() -> int:
-    """The peak memory, in bytes, of this process or of any child that it started and waited for (a kernel)."""
+    """The largest peak memory, in bytes, of this process and of the processes that it has waited for (kernels)."""
     unit = 1 if sys.platform == "darwin" else 1024  # macOS counts in bytes, others in kilobytes
     own, of_children = (
         unit * resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)

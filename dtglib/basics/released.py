@@ -21,7 +21,7 @@ PLACES = (PACKAGE / "models", PACKAGE.parent / "models")  # of an installed pack
 
 @dataclass(frozen=True)
 class Card:
-    """The facts that a user of a released model needs; nats are of the dev part, and scores are in percent."""
+    """The card of a released model or parser. Nats are those of the dev part, and scores are in percent."""
 
     kind: Literal["model", "parser"]
     title: str
@@ -36,11 +36,11 @@ class Card:
     minutes: float  # of training
     hardware: str
     nats_per_word: float  # the loss on dev, ends of sentences included; of a parser: that of trees
-    nats_lost: float  # per word, because the weights are rounded
+    nats_lost: float  # per word, by rounding the weights
     perplexity: float | None = None  # per word of the test part; for models with trees an upper bound
     suites: float | None = None  # our first average of the test suites
-    pairs: float | None = None  # accuracy on minimal pairs,
-    share_of_pairs: float | None = None  # of this share of them, evenly spaced
+    pairs: float | None = None  # accuracy on minimal pairs
+    share_of_pairs: float | None = None  # the share of the minimal pairs that were scored, evenly spaced
     uas: float | None = None  # on the test part
     f1: float | None = None  # of a parser of constituents, labelled
     bleu: float | None = None  # of a translator, on the test part

@@ -28,7 +28,7 @@ def _evaluate_options(sub: argparse.ArgumentParser) -> None:
 
 
 def evaluate(options: argparse.Namespace) -> None:
-    """Train and evaluate models of a size, and record it for the tables."""
+    """Train and evaluate models of a size, and record the results for the tables."""
     from dtglib.families.base import titles
     from dtglib.runs.recording import record_evaluation
 

@@ -61,7 +61,7 @@ def _run(arguments: Sequence[str] | None, complain: Callable[[str], None]) -> in
 
 
 def _forget_output() -> None:
-    """Keep Python from trying, when it exits, to flush output that could not be written."""
+    """Prevent a second error when Python exits and flushes output that could not be written."""
     if sys.stdout is sys.__stdout__:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # type: ignore[union-attr]
 

@@ -82,7 +82,7 @@ def add_parser(sub: argparse.ArgumentParser) -> None:
 def add_beam(sub: argparse._ActionsContainer) -> None:
     """Options for the widths of a search; see `widths_from`."""
     sub.add_argument("--beam", type=count, default=300, metavar="N", help="hypotheses that are kept (default: 300)")
-    behind = f"drop hypotheses so far behind the best (default: {WITHIN:g}; none: the paper's plain beam)"
+    behind = f"drop hypotheses this many nats behind the best (default: {WITHIN:g}; none: the paper's plain beam)"
     sub.add_argument("--within", type=nats_or_none, default=WITHIN, metavar="NATS", help=behind)
     tried = "of the symbols between two words (arcs, brackets, ...), try the N most probable ones only (default: all)"
     sub.add_argument("--score-beam", type=count, metavar="N", help=tried)
@@ -135,7 +135,7 @@ def seed(text: str) -> int:
 
 
 def sentences_of(options: argparse.Namespace) -> Sequence["Sentence"]:
-    """The sentence of the command line, or the selected ones of a file; the number of those left out is reported."""
+    """The sentence of the command line, or sentences of a file; the number of excluded ones is reported."""
     from dtglib.data.corpora import load
     from dtglib.data.tokenize import tokenize
     from dtglib.data.treebank import Sentence
@@ -158,10 +158,7 @@ def _is_sentence(text: str) -> bool:
 
 
 def model_folder(options: argparse.Namespace, about: str | None = None, kind: str = "dtg") -> Path:
-    """The folder of the model of a command; `about` is what the command reads, such as minilang.
-
-    `kind` is what the names of the released models that it takes begin with.
-    """
+    """The folder of a command's model. By default it is the released model `kind` for the corpus `about`."""
     from dtglib.basics.released import folder_named
     from dtglib.network.saved import CONFIG_FILE
 
@@ -172,12 +169,12 @@ def model_folder(options: argparse.Namespace, about: str | None = None, kind: st
 
 
 def parser_name(options: argparse.Namespace, about: str | None = None, kind: str = "parser") -> str:
-    """The parser of a command, for `load_parser`; `kind` is what the names of released ones begin with."""
+    """The parser of a command. By default it is the released parser `kind` for the corpus `about`."""
     return options.parser or _default(kind, about)
 
 
 def _default(kind: str, about: str | None) -> str:
-    """The released model or parser that a command takes if none is named; this is reported."""
+    """The released model or parser for a corpus, whose name is reported."""
     chosen = f"{kind}-minilang" if about == "minilang" else f"{kind}-ud"
     print(f"dtglib: with {chosen}", file=sys.stderr)
     return chosen
@@ -226,7 +223,7 @@ def in_a_line(tree: Sequence[int] | str | None) -> str:
     return "" if tree is None else tree if isinstance(tree, str) else " ".join(map(str, tree))
 
 
-def say_that_no_parser_is_asked(options: argparse.Namespace, name: str) -> None:
+def warn_of_unused_parser(options: argparse.Namespace, name: str) -> None:
     """Report on standard error that an option has no effect."""
     if options.parser:
-        print(f"dtglib: {name} takes no trees from a parser; it is not asked", file=sys.stderr)
+        print(f"dtglib: --parser has no effect, because {name} sums over no trees of a parser", file=sys.stderr)

@@ -34,7 +34,7 @@ def _parse_options(sub: argparse.ArgumentParser) -> None:
 
 
 def parse(options: argparse.Namespace) -> None:
-    """Give a sentence, or those of a file, their best trees."""
+    """Parse a sentence, or the sentences of a file."""
     from dtglib.basics.files import write_atomically
     from dtglib.evaluate.tree_forms import form_of
     from dtglib.parsing.parser import load_parser

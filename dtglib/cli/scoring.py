@@ -32,9 +32,9 @@ from dtglib.cli.options import (
     parser_name,
     print_table,
     require_searched,
-    say_that_no_parser_is_asked,
     seed,
     sentences_of,
+    warn_of_unused_parser,
     widths_from,
 )
 from dtglib.cli.together import is_first
@@ -70,7 +70,7 @@ def score(options: argparse.Namespace) -> None:
     if likelihood.sums_over_trees:
         parser = _proposer(options, folder, RELEASED_FOR[kind.trees.proposed_by])
     else:
-        say_that_no_parser_is_asked(options, kind.name)
+        warn_of_unused_parser(options, kind.name)
         widths = widths_from(options) if likelihood.needs_search else None
     drawn = options.trees, options.method, options.seed
     scores = scores_of(folder, sentences, parser, *drawn, widths, is_kept=False)
@@ -105,7 +105,7 @@ def score(options: argparse.Namespace) -> None:
 
 
 def _proposer(options: argparse.Namespace, folder: Path, kind: str) -> str:
-    """The parser that proposes what to sum over; a released model has one of this kind of the same corpus."""
+    """The parser that proposes the trees of a sum; that of a released model is the released one for the same corpus."""
     from dtglib.basics.released import is_released, read_card
 
     if not options.parser and not is_released(folder):
@@ -125,7 +125,7 @@ def _surprisal_options(sub: argparse.ArgumentParser) -> None:
 
 
 def surprisal(options: argparse.Namespace) -> None:
-    """Tell how surprising each word of a sentence, or of a file, is."""
+    """Print the surprisal of each word of a sentence, or of a file."""
     let_threads_sleep()
     from dtglib.evaluate.surprisal import surprisals, word_rows
     from dtglib.families.base import load_model
@@ -153,7 +153,7 @@ def surprisal(options: argparse.Namespace) -> None:
 
 
 def _rounded(value: object) -> object:
-    """A number for a table; what is not known, as after the death of all hypotheses, is left blank."""
+    """A number for a table; an unknown one, as after the death of all hypotheses, is left blank."""
     if not isinstance(value, float):
         return value
     return "" if math.isnan(value) else round(value, 4)

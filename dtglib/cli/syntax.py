@@ -21,7 +21,7 @@ from dtglib.cli.options import (
     model_folder,
     print_table,
     require_searched,
-    say_that_no_parser_is_asked,
+    warn_of_unused_parser,
     widths_from,
 )
 from dtglib.cli.together import is_first
@@ -94,7 +94,7 @@ def blimp(options: argparse.Namespace) -> None:
     if options.parser and kind.likelihood.sums_over_trees:
         way = ByTrees(options.parser, options.trees, options.method, options.seed)
     else:
-        say_that_no_parser_is_asked(options, kind.name)
+        warn_of_unused_parser(options, kind.name)
         way = without_parser(kind, widths_from(options))
     rows = pair_rows(folder, paradigms, way)
     report = pairs_report(paradigms, rows, Vocabulary.load(folder))
@@ -114,12 +114,12 @@ def blimp(options: argparse.Namespace) -> None:
 
 
 def _path_or_default(path: str | None, public: str) -> str | None:
-    """The path of the tested set: without a name the public one, or minilang's where that is missing."""
+    """The path of the test set; if none is named, the public one or, if that is missing, minilang's."""
     from dtglib.data.registry import data_folder
 
     if path is None and not (data_folder() / public).is_dir():
         where = data_folder() / public
-        print(f"dtglib: with minilang's, as {where} is not here (`make data` fetches it)", file=sys.stderr)
+        print(f"dtglib: with minilang's, because there is no {where} (`make data` fetches it)", file=sys.stderr)
         return "minilang"
     return path
 
@@ -130,7 +130,7 @@ def _add_report(sub: argparse.ArgumentParser) -> None:
 
 
 def _write_report(options: argparse.Namespace, about: Mapping[str, Any], tables: Mapping[str, Sequence[dict]]) -> None:
-    """Write the whole report as JSON to standard output, if asked; with --out also, as tables, into a folder."""
+    """Write the report: with --json to standard output, with --out as JSON and as tables into a folder."""
     import pandas as pd
 
     from dtglib.basics.files import write_atomically

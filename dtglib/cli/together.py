@@ -19,7 +19,7 @@ SECONDS_FOR_THE_FIRST = 5
 
 
 def is_first() -> bool:
-    """True if this process speaks for all; a process alone does."""
+    """True if this process prints and writes files; a process alone does."""
     return os.environ.get("RANK", "0") == "0"
 
 

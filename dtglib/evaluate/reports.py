@@ -1,9 +1,9 @@
-"""Rows and tables that sum up scores: perplexities, attachment, minimal pairs, test suites, tightness of bounds."""
+"""Rows and tables that sum up scores: perplexities, attachment, minimal pairs, test suites."""
 
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -95,37 +95,3 @@ def suites_report(tested: Sequence[suites.Suite], rows: Sequence[Row], vocabular
         "circuits": suites.circuits(scores),
         "averages": suites.averages(scores),
     }
-
-
-# ---- How tight bounds are (tightness.py): over the rows of a study, one for each sentence
-
-
-class Missing(NamedTuple):
-    """The difference between log p(words) and a bound, in nats per word; ends of sentences count as words."""
-
-    nats: float  # from the exact value, or from its estimate
-    error: float  # of the estimates: half the width of a 95 % interval
-    at_least: float  # from the sum over all trees that were seen, which is no estimate
-
-
-def by_truth(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """The sentences of a study, separated by whether their log p(words) is exact or an estimate."""
-    return {
-        "exact": [row for row in rows if row["exact"] is not None],
-        "estimate": [row for row in rows if row["exact"] is None],
-    }
-
-
-def missing(rows: Sequence[Row], way: str, count: int) -> Missing:
-    """The difference between log p(words) and the bound of `count` trees, over all sentences of a study."""
-    events = sum(row["words"] + 1 for row in rows)
-    differences, at_least, variance = [], [], 0.0
-    for row in rows:
-        bound, truth = row[way][str(count)], row["exact"]
-        if truth is None:
-            truth = row["estimate_log_prob"]
-            variance += ((row["estimate_high"] - row["estimate_low"]) / 2) ** 2
-        # The difference is 0 for an impossible sentence; minus infinity less minus infinity would be NaN.
-        differences.append(0.0 if truth == bound else truth - bound)
-        at_least.append(0.0 if row["seen"] == bound else row["seen"] - bound)
-    return Missing(math.fsum(differences) / events, math.sqrt(variance) / events, math.fsum(at_least) / events)

@@ -107,27 +107,17 @@ def surprisals(
         yield _surprisal(model.vocabulary, words, read)
 
 
-class BeginningSurprisals(NamedTuple):
-    """The surprisals of the words of a beginning of a sentence."""
-
-    of_words: np.ndarray
-    of_prefixes: np.ndarray
-
-
-def beginnings(
-    model: Searchable, sentences: Sequence[Sequence[str]], widths: Widths = DEFAULT_WIDTHS
-) -> Iterator[BeginningSurprisals]:
-    """The surprisals of the words of each beginning of a sentence."""
-    for words, begun in zip(sentences, in_parts(search_beginnings, model, sentences, widths), strict=True):
-        of_prefixes = np.add.reduceat(_differences(begun.log_prefix), _starts(model.vocabulary, words))
-        yield BeginningSurprisals(of_whole_words(of_prefixes, _over(begun)), of_prefixes)
-
-
 def of_beginnings(
     model: Searchable, widths: Widths = DEFAULT_WIDTHS
-) -> Callable[[Sequence[Sequence[str]]], list[np.ndarray]]:
+) -> Callable[[Sequence[Sequence[str]]], Iterator[np.ndarray]]:
     """A function from beginnings of sentences to the surprisals of their words; test suites use it."""
-    return lambda sentences: [begun.of_words for begun in beginnings(model, sentences, widths)]
+
+    def surprise(sentences: Sequence[Sequence[str]]) -> Iterator[np.ndarray]:
+        for words, begun in zip(sentences, in_parts(search_beginnings, model, sentences, widths), strict=True):
+            of_prefixes = np.add.reduceat(_differences(begun.log_prefix), _starts(model.vocabulary, words))
+            yield of_whole_words(of_prefixes, _over(begun))
+
+    return surprise
 
 
 def _starts(vocabulary: Vocabulary, words: Sequence[str]) -> np.ndarray:

@@ -4,13 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from dtglib.data.treebank import Sentence, format_conllu
 from dtglib.evaluate.attachment import attached, every_word, is_no_punctuation
-from dtglib.parsing.tree_form import TreeForm
+from dtglib.parsing.kinds import TreeForm, kinds
 
 
 def form_of(fills: str) -> TreeForm:
     """The form of the trees of parsers that fill a field of sentences, such as heads."""
-    from dtglib.parsing.kinds import kinds  # imported here, because supar takes seconds to import, and may be missing
-
     forms = {kind.network.fills: kind.form for kind in kinds().values() if kind.form}
     return forms.get(fills, HEADS)
 

@@ -1,8 +1,9 @@
 """Ways to bound log p of sentences from below: by a beam search, or by the trees that a parser proposes."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from torch import nn
@@ -15,14 +16,12 @@ from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS
 
 
-class ByBeam(NamedTuple):
+@dataclass(frozen=True)
+class ByBeam:
     """The sum over the derivations that a beam search keeps, a lower bound."""
 
     widths: Widths = DEFAULT_WIDTHS
-
-    @property
-    def parser(self) -> None:
-        """No parser is asked."""
+    parser: ClassVar[None] = None
 
     @property
     def at_once(self) -> int:
@@ -33,18 +32,15 @@ class ByBeam(NamedTuple):
         return lambda sentences: (result.log_prob for result in in_parts(search, model, sentences, self.widths))
 
 
-class ByTrees(NamedTuple):
+@dataclass(frozen=True)
+class ByTrees:
     """The sum over the trees that a parser proposes for each sentence, a lower bound."""
 
     parser: Path | str
     trees: int = 300
     method: str = "sample"
     seed: int = 1
-
-    @property
-    def at_once(self) -> int:
-        """See ByBeam."""
-        return 16
+    at_once: ClassVar[int] = 16
 
     def log_probs(self, model: nn.Module) -> Callable[[Sequence[Words]], Iterable[float]]:
         parser = load_parser(self.parser)

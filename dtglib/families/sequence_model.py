@@ -16,10 +16,8 @@ from dtglib.basics.errors import require
 from dtglib.data.symbols import ARCS, Symbols, arcs
 from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.decode.beam import DEFAULT_WIDTHS, Widths, in_parts, search
 from dtglib.decode.sequence_stepper import SequenceStepper
 from dtglib.decode.stack_stepper import StackStepper
-from dtglib.decode.stepper import Searchable
 from dtglib.evaluate.perplexity import SentenceScore, by_trees, exactly
 from dtglib.families.base import Family, Likelihood, Trees, with_symbols
 from dtglib.network.transformer import Transformer, TransformerConfig
@@ -49,17 +47,8 @@ def _exact(model: SequenceModel, sentences: Sequence[Sentence], trees: None) -> 
     return exactly(model, [sentence.words for sentence in sentences])
 
 
-def _by_beam(model: Searchable, sentences: Sequence[Sentence], widths: Widths | None) -> Iterator[SentenceScore]:
-    words = [sentence.words for sentence in sentences]
-    for sentence, found in zip(words, in_parts(search, model, words, widths or DEFAULT_WIDTHS), strict=True):
-        best = None if found.tree is None else tuple(found.tree.tolist())
-        yield SentenceScore(len(sentence), len(model.vocabulary.encode(sentence).ids), 0, found.log_prob, best)
-
-
 BOUND = Likelihood("log p, at least", is_exact=False, sums_over_trees=True, scores=_bounds)
 EXACT = Likelihood("log p", is_exact=True, sums_over_trees=False, scores=_exact)
-# The sum over the trees that a beam search keeps: for models whose trees no parser proposes.
-BY_BEAM = Likelihood("log p, at least", is_exact=False, sums_over_trees=False, scores=_by_beam)
 
 
 def _symbols(reading: Any, config: TransformerConfig, treebank: Treebank) -> Symbols:

@@ -1,19 +1,29 @@
 """The kinds of parsers that are trained here; the key `parser` of a config names one, and arcs are the default."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dtglib.basics.config import value_of
 from dtglib.basics.errors import UserError
 from dtglib.basics.papers import papers
-from dtglib.data.treebank import Treebank
+from dtglib.data.treebank import Sentence, Treebank
 from dtglib.parsing.fields import Entries
 from dtglib.parsing.kept import CONFIG_FILE, EncoderConfig, KeptParser, ParserExamples
 from dtglib.parsing.trained import ParserConfig, Trained, TreebankExamples, entries_of
-from dtglib.parsing.tree_form import TreeForm
 
 ARCS = "arcs"
+
+
+class TreeForm(NamedTuple):
+    """The way in which trees of a parser are written, and compared with those of a treebank."""
+
+    written: Callable[[Sentence], str]  # a parsed sentence in a file
+    has_tree: Callable[[Sentence], bool]
+    # Lines about gold and parsed sentences.
+    agreement: Callable[[Sequence[Sentence], Sequence[Sentence]], Iterator[str]]
+    score_name: str  # on the card of a released parser
+    score: Callable[[Sequence[Sentence], Sequence[Sentence]], float]  # of gold and parsed sentences, from 0 to 1
 
 
 class ParserKind(NamedTuple):
@@ -24,7 +34,7 @@ class ParserKind(NamedTuple):
     network: type[KeptParser]
     entries: Callable[[Treebank, int], Entries]
     examples: type[ParserExamples]
-    form: TreeForm | None = None  # None: heads
+    form: TreeForm | None = None  # None: that of heads (evaluate/tree_forms.py)
 
 
 def kinds() -> dict[str, ParserKind]:

@@ -52,16 +52,14 @@ def _add_legend(axes: Axes) -> None:
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
 
 
-def draw_scores(rows: pd.DataFrame, group: str, score: str, colour: str, level: Number | None = None) -> Picture:
-    """Draw bars of mean percentages by group and colour, a dot for every row (a seed), and optionally a level."""
+def draw_scores(rows: pd.DataFrame, group: str, score: str, colour: str) -> Picture:
+    """Draw bars of mean percentages by group and colour, and a dot for every row (a seed)."""
     groups, kinds = rows[group].nunique(), rows[colour].nunique()
     picture, axes = single(7, 0.16 * groups * (kinds + 1) + 1)
     about = {"data": rows, "x": score, "y": group, "hue": colour, "palette": "colorblind", "ax": axes}
     seaborn.barplot(**about, errorbar=None)
     dots = {"size": 3, "edgecolor": "black", "linewidth": 0.5, "jitter": False, "legend": False}
     seaborn.stripplot(**about, dodge=True, **dots)
-    if level is not None:
-        axes.axvline(level, color=GREY, linewidth=1, linestyle="--")
     axes.set(ylabel="", xlim=(0, 103))
     axes.spines[["top", "right"]].set_visible(False)
     _add_legend(axes)

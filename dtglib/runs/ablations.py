@@ -15,14 +15,13 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.papers import papers
 from dtglib.basics.record import Row
 from dtglib.data.corpora import CorpusConfig, part_of
-from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.evaluate.reports import perplexity_row
 from dtglib.families.base import OWN, Variant
 from dtglib.runs.parsers import TrainingData, parser_named
 from dtglib.runs.prepare import folder_for, prepare, read_corpus, train_into
-from dtglib.runs.sentence_scores import scores_of, test_sentences
+from dtglib.runs.sentence_scores import test_sentences
 from dtglib.runs.settings import Settings
-from dtglib.runs.syntax_scores import beam_scores, pairs_of, parsing_of, suites_of, widths_of
+from dtglib.runs.syntax_scores import beam_scores, pairs_of, parsing_of, scores_at, suites_of, widths_of
 from dtglib.training.networks import best_on_dev
 
 
@@ -31,7 +30,7 @@ def variants_of(settings: Settings, some: Sequence[str] = ()) -> list[tuple[str,
     questions, has_trees = settings.family.questions, _has_trees(settings.corpus)
     if unknown := [question for question in some if question not in questions]:
         known = ", ".join(map(repr, questions)) or "none"
-        raise UserError(f"{settings.family.title}: there is no question {unknown[0]!r} about it; there is {known}")
+        raise UserError(f"{settings.family.title}: there is no question {unknown[0]!r}; its questions are {known}")
     return [
         (question, name, variant)
         for question, variants in questions.items()
@@ -48,20 +47,20 @@ def _has_trees(corpus: CorpusConfig) -> bool:
 
 
 def ablations(settings: Settings, some: Sequence[str] = ()) -> list[Row]:
-    """A row of measurements for each variant of each question (or of some); a model may belong to several questions."""
+    """A row of measurements for each variant of each question, or of some; questions may share a model."""
     rows = variants_of(settings, some)
     numbers = {str(variant): measure(settings, variant) for _, _, variant in rows}
     return [{"question": question, "variant": name, **numbers[str(variant)]} for question, name, variant in rows]
 
 
 def measure(settings: Settings, variant: Variant) -> Row:
-    """Train a variant, or find it, and measure it as its paper does."""
+    """The measurements of a variant by the function of its paper; it is trained now unless it is in the cache."""
     of_paper = (paper.part("variants") for paper in papers() if paper.name == settings.family.paper)
     return (next(of_paper, None) or measured)(settings, variant)
 
 
 def measured(settings: Settings, variant: Variant) -> Row:
-    """Train a variant, or find it: how well it predicts sentences, and what it knows of syntax."""
+    """Perplexity, minimal pairs and test suites of a variant, which is trained now unless it is in the cache."""
     chosen, folder = trained_variant(settings, variant)
     (primary, *_) = suites_of(chosen, folder)["averages"].items()
     return {
@@ -73,7 +72,7 @@ def measured(settings: Settings, variant: Variant) -> Row:
 
 
 def _by_search(chosen: Settings, folder: Path) -> Row:
-    """Perplexity and attachment by the beam search that scores sentences and parses them."""
+    """Perplexity and attachment by beam search."""
     by_beam = perplexity_row(beam_scores(folder, test_sentences(chosen), widths_of(chosen)))
     of_trees = parsing_of(chosen, folder)
     attachment = {name: of_trees[name] for name in ("UAS", "LAS") if name in of_trees}
@@ -81,9 +80,13 @@ def _by_search(chosen: Settings, folder: Path) -> Row:
 
 
 def predicted(settings: Settings, variant: Variant) -> Row:
-    """Train a variant, or find it: how well it predicts sentences."""
+    """The perplexity of a variant, which is trained now unless it is in the cache."""
     chosen, folder = trained_variant(settings, variant)
-    return {**of_training(folder), **perplexity_row(_scores(chosen, settings, variant, folder))}
+    kind, parser = chosen.family, None
+    if kind.likelihood.sums_over_trees:
+        name = f"{variant.summed_over}_parser" if kind.trees.are_heads else kind.trees.proposed_by
+        parser = parser_named(getattr(settings.parsers, name), settings)
+    return {**of_training(folder), **perplexity_row(scores_at(chosen, folder, parser))}
 
 
 def of_training(folder: Path) -> Row:
@@ -103,25 +106,13 @@ def trained_variant(settings: Settings, variant: Variant) -> tuple[Settings, Pat
     return chosen, folder
 
 
-def _scores(chosen: Settings, settings: Settings, variant: Variant, folder: Path) -> list[SentenceScore]:
-    """The probabilities of the test sentences: by search, or by the trees of the variant's parser if there is one."""
-    sentences, kind = test_sentences(settings), chosen.family
-    if kind.likelihood.needs_search:
-        return beam_scores(folder, sentences, widths_of(settings))
-    parser = None
-    if kind.likelihood.sums_over_trees:
-        name = f"{variant.summed_over}_parser" if kind.trees.are_heads else kind.trees.proposed_by
-        parser = parser_named(getattr(settings.parsers, name), settings)
-    return scores_of(folder, sentences, parser, settings.evaluation.trees, seed=settings.run.seed)
-
-
 @lru_cache(maxsize=1)  # a corpus may be large
 def _corpus(settings: Settings, share: float) -> TrainingData:
     return read_corpus(settings, share)
 
 
 def settings_of(variant: Variant, settings: Settings) -> Settings:
-    """The settings of a model at a size, with the changes of a variant; fewer sentences are read more often."""
+    """Settings with the changes of a variant; a variant with fewer sentences has more epochs."""
     longer = replace(settings.train, epochs=round(settings.train.epochs / variant.share))
     chosen = settings._replace(model=replace(settings.model, **variant.model), train=longer)
     if variant.parsed_by is None:

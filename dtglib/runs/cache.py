@@ -74,7 +74,7 @@ def cached_rows(kind: str, name: str, identity: Mapping[str, Any], code: str, co
 
 
 def kept_rows(path: Path, identity: Mapping[str, Any], computed: Computed) -> list[Row]:
-    """All rows; those that the file, and those of other processes beside it, do not contain yet are computed now."""
+    """All rows; those that neither this file nor those of other processes beside it contain are computed now."""
     head = json.dumps(dict(identity), sort_keys=True)
     count = len(computed.costs)
     with processes() as ours, contextlib.ExitStack() as locked:
@@ -109,13 +109,13 @@ def _compute(path: Path, head: str, computed: Computed, done: Iterable[int], our
     """Append this process's share of the missing rows to its file."""
     done = set(done)
     missing = [block for block in _blocks(computed) if not done.issuperset(range(block.start, block.stop))]
-    # Blocks are dealt out by their costs, so that all processes are done at about the same time.
+    # Each process gets blocks of all costs, so that all processes end at about the same time.
     dealt = sorted(range(len(missing)), key=lambda number: -sum(computed.costs[missing[number]]))
     mine = sorted(dealt[ours.rank :: ours.count])
     if not mine:
         return
     rows_of = computed.load()
-    # A row of a block that is there already is computed again, because the others of its block need it, and not kept.
+    # A block is computed as a whole, but a row that the file has already is not written again.
     rows = (row for number in mine for row in _numbered(missing[number], rows_of) if row[0] not in done)
     in_all = sum(missing[number].stop - missing[number].start for number in mine)
     _prepare(path, head)
@@ -142,7 +142,7 @@ def _prepare(path: Path, head: str) -> None:
 
 
 def _numbered(block: slice, rows_of: Callable[[slice], Iterable[Row]]) -> Iterator[tuple[int, Row]]:
-    """The rows of a block with their numbers, exactly as they will be read from a file."""
+    """The rows of a block with their numbers, with the types that they will have when they are read from a file."""
     for number, row in zip(range(block.start, block.stop), rows_of(block), strict=True):
         yield number, json.loads(json.dumps(row))
 

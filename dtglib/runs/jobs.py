@@ -17,14 +17,14 @@ from dtglib.basics.papers import paper_named
 from dtglib.families.base import compared, family
 from dtglib.runs.parsers import is_ours, trained_parser
 from dtglib.runs.prepare import is_released, prepare, read_corpus, trained
-from dtglib.runs.sentence_scores import perplexity_at, test_sentences
+from dtglib.runs.sentence_scores import test_sentences
 from dtglib.runs.settings import Settings, compared_at, read_size
-from dtglib.runs.syntax_scores import beam_scores, pairs_of, parsing_of, suites_of, widths_of
+from dtglib.runs.syntax_scores import beam_scores, pairs_of, parsing_of, perplexity_at, suites_of, widths_of
 from dtglib.training.networks import best_on_dev
 
 
 class Job(NamedTuple):
-    """Something to be computed; if `run` returns text, it is a short form of the result."""
+    """A computation; if `run` returns text, it is a short form of the result."""
 
     name: str
     run: Callable[[], object]
@@ -36,7 +36,7 @@ def jobs_of(size: str, paper: str) -> list[Job]:
 
 
 def jobs_of_models(size: str, models: Sequence[str]) -> list[Job]:
-    """The jobs that any paper needs: its models are trained, with the parsers that propose their trees, and scored."""
+    """The jobs that every paper needs: parsers and models are trained, and the models are scored."""
     settings, models = read_size(size, model=models[0]), judged_at(size, models)
     seed, kinds = settings.run.seed, {model: family(model) for model in models}
     summing = [kind for kind in kinds.values() if kind.likelihood.sums_over_trees]
@@ -52,7 +52,7 @@ def jobs_of_models(size: str, models: Sequence[str]) -> list[Job]:
 
 
 def judged_at(size: str, models: Sequence[str]) -> list[str]:
-    """The models that are judged at a size: where released models are asked for, those that are released."""
+    """The models that are scored at a size; if it uses released models, those that are released."""
     is_trained_here = not read_size(size, model=models[0]).evaluation.released
     return [model for model in models if is_trained_here or is_released(read_size(size, model=model))]
 
@@ -85,7 +85,7 @@ def _parses(settings: Settings, folder: Path) -> str:
     return f"UAS {parsing_of(settings, folder)['UAS']:.1%}"
 
 
-# What is measured of the models of which families.
+# A measurement by its name: the function, and the families to whose models it applies.
 JUDGEMENTS = {
     "pairs of": (_pairs, lambda kind: not kind.likelihood.is_conditional),
     "suites of": (_suites, lambda kind: kind.likelihood.is_searched),

@@ -110,12 +110,12 @@ def proposer_of(kind: Family, settings: Settings) -> Path | str:
 
 
 def parser_named(name: str, settings: Settings) -> Path | str:
-    """The folder of a parser with a config here, trained on a run's corpus; other names stay, for `load_parser`."""
+    """The folder of a parser of configs/parsers/, trained on a run's corpus; any other name is returned unchanged."""
     return trained_parser(name, settings) if is_ours(name) else name
 
 
 def nats_per_word(folder: Path) -> float:
-    """The loss of a trained parser on held-out sentences: nats for a word's share of the tree, its labels included."""
+    """The loss of a trained parser on held-out sentences, in nats per word, labels included."""
     parts = {name: nats for name, nats in best_on_dev(folder).items() if name.startswith("nats_per_")}
     return sum(nats for name, nats in parts.items() if name != "nats_per_sentence")  # all are means over the words
 

@@ -4,8 +4,8 @@
 
 The jobs write their results to disk themselves (runs/cache.py); their output goes into folder/jobs/. A job that needs
 a model which another process trains waits for it. A job that fails is reported: the notebook that needs its results
-computes them, or shows the error. So it is with all that are left, if a process dies for lack of memory. At Ctrl-C the
-processes are killed; they have written all finished rows, and a checkpoint every few minutes.
+computes them, or shows the error. The same holds for all jobs that are left if a process dies for lack of memory. At
+Ctrl-C the processes are killed; they have written all finished rows, and a checkpoint every few minutes.
 
 Small models gain little from a second thread, and searches among trees even less. So on a CPU there is one process per
 thread. With a GPU there is no pool, because all jobs would wait for the GPU.
@@ -32,7 +32,7 @@ MOST_WORKERS = 4  # each holds a corpus and a model, a gigabyte or two where the
 
 
 def is_possible() -> bool:
-    """True if several processes are faster than the notebooks' own, which compute what they need one by one."""
+    """True if several processes are faster than one: on a CPU with more than one thread."""
     return torch.get_num_threads() > 1 and not torch.cuda.is_available()
 
 
@@ -53,7 +53,7 @@ def work_through(jobs: Sequence[Job], folder: Path) -> list[str]:
 
 
 def _all_done(workers: ProcessPoolExecutor, jobs: Sequence[Job], logs: Path) -> list[str]:
-    """Hand out all jobs and report each end; returns the names of those that were not done."""
+    """Do all jobs, with a line for each; returns the names of those that were not done."""
     log_of = {job: logs / f"{job.name.replace('/', '-')}.log" for job in jobs}
     futures = {workers.submit(_do, job, log_of[job]): job for job in jobs}
     left = [job.name for job in jobs]

@@ -42,7 +42,7 @@ from dtglib.training.networks import train_network
 
 
 def read_corpus(settings: Settings, share: float = 1.0) -> TrainingData:
-    """The vocabulary and the treebanks that the models of a comparison share of train (or a share of it) and dev."""
+    """The vocabulary and the treebanks (train, or a share of it, and dev) that the models of a comparison share."""
     train, dev = (part_of(settings.corpus, part, stream) for part in ("train", "dev"))
     if share < 1:
         train = in_memory(train)
@@ -53,7 +53,7 @@ def read_corpus(settings: Settings, share: float = 1.0) -> TrainingData:
 
 
 def read_part(settings: Settings, part: str) -> Treebank:
-    """The train, dev or test part of a run's corpus, with the trees for training (see `parsed_by`, of heads)."""
+    """The train, dev or test part of a run's corpus; if the settings name a parser, with its trees."""
     return _with_trees(settings, part_of(settings.corpus, part, load))
 
 
@@ -84,7 +84,7 @@ def _vocabulary_of(settings: Settings, train: Treebank) -> Vocabulary:
 
 
 def _with_folder(settings: Settings, part: str, treebank: Treebank, vocabulary: Vocabulary) -> Treebank:
-    """The same treebank; if it is large, it has a folder for its sequences, which depend on the vocabulary alone."""
+    """The same treebank; if it is large, with a folder for its sequences, which depend on the vocabulary alone."""
     if not isinstance(treebank.sentences, Streamed):
         return treebank
     made_by = {"longest": settings.train.longest, "checksum_of_vocabulary": vocabulary.fingerprint}
@@ -97,7 +97,7 @@ def _with_folder(settings: Settings, part: str, treebank: Treebank, vocabulary: 
 
 
 def _identity(settings: Settings, part: str) -> dict[str, Any]:
-    """The facts that identify the sentences, known without reading them."""
+    """The facts that identify the sentences of a part; no sentence is read for them."""
     corpus = settings.corpus
     sentences, checksum = getattr(corpus, f"{part}_sentences"), corpus_checksum(corpus.corpus)
     return {"corpus": corpus.corpus, "part": part, "sentences": sentences, "checksum_of_corpus": checksum}

@@ -14,25 +14,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dtglib.basics.config import as_dict
 from dtglib.basics.errors import UserError
 from dtglib.basics.papers import papers
 from dtglib.basics.record import Row, Run, read_record
 from dtglib.data.treebank import Sentence
-from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate import reports
 from dtglib.evaluate.rerank import reranked
-from dtglib.families.base import Family, family
+from dtglib.families.base import family, family_name_in
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS, favourites, propose
-from dtglib.runs import sentence_scores
 from dtglib.runs.ablations import ablations, variants_of
 from dtglib.runs.parsers import is_ours, nats_per_word, proposer_of, proposers, read_parser
 from dtglib.runs.prepare import prepare, read_corpus, trained
+from dtglib.runs.sentence_scores import test_sentences
 from dtglib.runs.settings import Settings, checksums_of, read_size
-from dtglib.runs.syntax_scores import beam_scores, pairs_of, parsing_of, suites_of, widths_of
+from dtglib.runs.syntax_scores import beam_scores, pairs_of, parsing_of, scores_at, suites_of, widths_of
 from dtglib.training.networks import best_on_dev
 
 
@@ -44,13 +41,13 @@ def record_evaluation(
     about: Sequence[str] = (),
     questions: Sequence[str] = (),
 ) -> None:
-    """Train (or find in the cache) and evaluate models of a size with every seed, and write a record.
+    """Evaluate models of a size with every seed, and write a record; models that are not cached are trained.
 
-    Of the ablations those that answer `questions` are trained, or all of them.
+    Only the ablations that answer `questions` are trained, or all of them.
     """
     known = [*parts_of_models(), ABLATIONS]
     if unknown := [name for name in about if name not in known]:
-        raise UserError(f"there is no evaluation {unknown[0]!r}; there is {', '.join(known)}")
+        raise UserError(f"there is no evaluation {unknown[0]!r}; evaluations are {', '.join(known)}")
     settings, about = _shared(size, names), about or known
     for name in names if questions else ():
         variants_of(read_size(size, model=name), questions)  # an error if it has no such question
@@ -67,7 +64,7 @@ def record_evaluation(
 
 
 def _shared(size: str, names: Sequence[str], **more: Any) -> Settings:
-    """The settings that the models share; those of one paper may have another corpus than those of another one."""
+    """The settings that all models share. It is an error if their corpora or evaluations differ."""
     first, *others = (read_size(size, model=name, **more) for name in names)
     if any((other.corpus, other.evaluation) != (first.corpus, first.evaluation) for other in others):
         raise UserError(f"{', '.join(names)}: at size {size} they are not compared on one corpus; record them apart")
@@ -79,7 +76,7 @@ def _of_seed(
 ) -> Iterator[Row]:
     """The lines of one seed; it determines the models, the parsers and the sampled trees."""
     settings = _shared(size, names, seed=seed)
-    sentence_scores.test_sentences(settings)  # first, because a corpus without a test part is an error
+    test_sentences(settings)  # first, because a corpus without a test part is an error
     corpus = read_corpus(settings)
     models = {}
     for model in names if set(about) - {ABLATIONS} else ():
@@ -96,8 +93,8 @@ def _of_seed(
 
 
 def _of_sentences(settings: Settings, models: Mapping[str, Path]) -> Iterator[Row]:
-    """Perplexities, reranking, and how tight the bounds are."""
-    sentences = sentence_scores.test_sentences(settings)
+    """Perplexities and reranking."""
+    sentences = test_sentences(settings)
     kinds = {model: family(model) for model in models}
     summed = [model for model, kind in kinds.items() if kind.likelihood.sums_over_trees and kind.trees.are_heads]
     with_heads = {model: models[model] for model in summed}
@@ -105,28 +102,24 @@ def _of_sentences(settings: Settings, models: Mapping[str, Path]) -> Iterator[Ro
         yield {"part": "parser", "parser": name, **_of_proposer(parser)}
         yield from _of_parser(settings, with_heads, name, parser, sentences)
     for model in [name for name in models if name not in with_heads]:
-        perplexities = _of_others(settings, models[model], kinds[model], sentences)
-        yield {"part": kinds[model].likelihood.perplexity, "model": model, **perplexities}
+        yield {"part": kinds[model].likelihood.perplexity, "model": model, **_of_others(settings, models[model])}
     for model, folder in models.items():
         if kinds[model].likelihood.is_searched and not kinds[model].likelihood.is_exact:
             by_beam = beam_scores(folder, sentences, widths_of(settings))
             yield {"part": "perplexity by beam", "model": model, **reports.perplexity_row(by_beam)}
 
 
-def _of_others(settings: Settings, folder: Path, kind: Family, sentences: list[Sentence]) -> Row:
-    """The perplexity of a model that does not sum over heads: by the trees of its own kind of parser, or without."""
-    if kind.likelihood.needs_search:
-        return {"parser": None} | reports.perplexity_row(beam_scores(folder, sentences, widths_of(settings)))
-    parser = proposer_of(kind, settings) if kind.likelihood.sums_over_trees else None
-    scores = sentence_scores.scores_of(folder, sentences, parser, settings.evaluation.trees, seed=settings.run.seed)
-    used = {"parser": None}
-    if parser:
+def _of_others(settings: Settings, folder: Path) -> Row:
+    """The perplexity of a model that does not sum over heads; a parser of its own kind may propose its trees."""
+    kind, parser, used = family(family_name_in(folder)), None, {"parser": None}
+    if kind.likelihood.sums_over_trees:
+        parser = proposer_of(kind, settings)
         used = {"parser": Path(parser).name, "nats_per_word_of_parser": _of_proposer(parser)["nats_per_word"]}
-    return used | reports.perplexity_row(scores)
+    return used | reports.perplexity_row(scores_at(settings, folder, parser))
 
 
 def _of_syntax(settings: Settings, models: Mapping[str, Path]) -> Iterator[Row]:
-    """Test suites and minimal pairs, of models for which sentences alone have a probability."""
+    """Test suites and minimal pairs, except of models of translations."""
     for model, folder in models.items():
         if family(model).likelihood.is_conditional:
             continue
@@ -177,28 +170,15 @@ def _of_proposer(parser: Path | str) -> Row:
 def _of_parser(
     settings: Settings, models: Mapping[str, Path], name: str, parser: Path | str, sentences: list[Sentence]
 ) -> Iterator[Row]:
-    """Perplexity, reranking and tightness with the trees that one parser proposes."""
-    trees, seed = settings.evaluation.trees, settings.run.seed
+    """Perplexity and reranking with the trees that one parser proposes."""
     words = [sentence.words for sentence in sentences]
     loaded = load_parser(parser)
-    proposed = list(propose(loaded, words, trees, METHODS["sample"], seed))
+    proposed = list(propose(loaded, words, settings.evaluation.trees, METHODS["sample"], settings.run.seed))
     choices = {}
     for model, folder in models.items():
-        scores = sentence_scores.scores_of(folder, sentences, parser, trees, seed=seed)
+        scores = scores_at(settings, folder, parser)
         # A labelled tree begins with its heads, one for each word.
         choices[model] = [score.best and score.best[: score.words] for score in scores]
         yield {"part": "perplexity", "model": model, "parser": name, **reports.perplexity_row(scores)}
     for row in reranked(sentences, favourites(loaded, words), proposed, choices):
         yield {"part": "reranking", "parser": name, **row}
-    if "dtg" not in models or Vocabulary.load(models["dtg"]).symbols.labels:
-        return
-    most = sentence_scores.TREES_IN_STUDY * trees
-    study = sentence_scores.tightness_of(models["dtg"], sentence_scores.studied(settings), parser, most, seed)
-    for against, rows in reports.by_truth(study).items():
-        about = {"part": "tightness", "model": "dtg", "parser": name, "against": against, "sentences": len(rows)}
-        for way in ("best", "sample"):
-            for count in map(int, rows[0][way] if rows else ()):
-                yield {**about, "way": way, "trees": count, **reports.missing(rows, way, count)._asdict()}
-        if rows:
-            means = {what: float(np.mean([row[what] for row in rows])) for what in ("entropy", "unseen", "outside")}
-            yield about | means

@@ -1,8 +1,7 @@
-"""Scores of sentences by trained models: probabilities, perplexities, and the tightness of bounds.
+"""Scores of sentences by trained models: probabilities and perplexities.
 
     sentences = test_sentences(settings)                                   evenly spaced in the test part
     scores = scores_of(folder_of_model, sentences, folder_of_parser, trees=300)
-    rows = tightness_of(folder_of_model, sentences, folder_of_parser, trees=3000)
 
 Scores are cached in runs/scores. Their key (runs/cache.py) contains the weights of model and parser, the words,
 the number of trees and the method that chooses them, and the code. The device is not part of the key, because it
@@ -13,8 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dtglib.basics.code import code_of
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import sha256
@@ -24,19 +21,13 @@ from dtglib.data.treebank import Sentence
 from dtglib.decode.beam import DEFAULT_WIDTHS, Widths
 from dtglib.evaluate.item_files import Something
 from dtglib.evaluate.perplexity import SentenceScore
-from dtglib.evaluate.reports import perplexity_row
-from dtglib.evaluate.tightness import tightness
 from dtglib.families.base import family, family_name_in, family_of, load_model, module_of
 from dtglib.network.saved import WEIGHTS_FILE
 from dtglib.parsing.parser import known_as, load_parser
 from dtglib.parsing.propose import METHODS, SENTENCES_PER_CALL, propose
 from dtglib.runs.cache import Computed, cached_rows, digest_of, rows_now
-from dtglib.runs.parsers import proposer_of
 from dtglib.runs.settings import Settings
 from dtglib.training.distributed import device_at_hand
-
-# The numbers of trees for which bounds are stored.
-COUNTS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000)
 
 
 def test_sentences(settings: Settings) -> list[Sentence]:
@@ -48,15 +39,6 @@ def spread(sentences: Sequence[Something], count: int | None) -> list[Something]
     """`count` of the sentences (None: all), evenly spaced."""
     count = min(count or len(sentences), len(sentences))
     return [sentences[number * len(sentences) // count] for number in range(count)]
-
-
-TREES_IN_STUDY = 10  # the number of trees in the study of bounds, as a multiple of that in the evaluation
-
-
-def studied(settings: Settings) -> list[Sentence]:
-    """The sentences in the study of bounds: a fifth of the test sentences."""
-    sentences = test_sentences(settings)
-    return spread(sentences, max(5, len(sentences) // 5))
 
 
 def scores_of(
@@ -71,8 +53,8 @@ def scores_of(
 ) -> list[SentenceScore]:
     """The score of each sentence by a trained model.
 
-    A model that sums over trees needs a parser to propose some: how many, chosen by which method and seed. The widths
-    are those of a model that is scored by a search.
+    A model that sums over trees needs a parser, which proposes `trees` trees of each sentence; `method` and `seed`
+    choose them. `widths` are those of a search, for a model that is scored by one.
     """
     words = [sentence.words for sentence in sentences]
 
@@ -98,42 +80,6 @@ def scores_of(
     computed = Computed(list(map(len, words)), load, at_once)
     rows = cached_scores("scores", model_folder, parser, about, computed) if is_kept else rows_now(computed)
     return [SentenceScore(**{**row, "best": row["best"] and tuple(row["best"])}) for row in rows]
-
-
-def perplexity_at(settings: Settings, folder: Path) -> Row:
-    """The perplexity on the test sentences of a run size, by trees that the family's parser proposes if it sums."""
-    kind, trees, seed = settings.family, settings.evaluation.trees, settings.run.seed
-    parser = proposer_of(kind, settings) if kind.likelihood.sums_over_trees else None
-    return perplexity_row(scores_of(folder, test_sentences(settings), parser, trees, seed=seed))
-
-
-def tightness_of(
-    model_folder: Path, sentences: Sequence[Sentence], parser_folder: Path | str, trees: int = 3000, seed: int = 1
-) -> list[Row]:
-    """A row per sentence that shows how its bound grows with the number of trees; see evaluate/tightness.py."""
-    words = [sentence.words for sentence in sentences]
-    counts = sorted({max(1, trees // 10), trees, *(count for count in COUNTS if count < trees)})
-
-    def load() -> Callable[[slice], Iterator[Row]]:
-        model, parser = load_model(model_folder, device_at_hand()), load_parser(parser_folder)
-
-        def rows_of(block: slice) -> Iterator[Row]:
-            for number, arc_scores in enumerate(parser.arc_scores(words[block]), block.start):
-                bounds = tightness(model, words[number], arc_scores, trees, np.random.default_rng([seed, number]))
-                yield {
-                    "words": len(words[number]),
-                    # If a sentence has fewer trees than `count`, its bound is that of all of them.
-                    "best": {count: float(bounds.best[:count][-1]) for count in counts},
-                    "sample": {count: float(bounds.sampled[:count][-1]) for count in counts},
-                    "trees": len(bounds.best),
-                    **{f"estimate_{name}": value for name, value in bounds.estimate._asdict().items()},
-                    **{name: getattr(bounds, name) for name in ("exact", "outside", "seen", "entropy", "unseen")},
-                }
-
-        return rows_of
-
-    about = {"what": "tightness", "trees": trees, "seed": seed, "sentences": digest_of(words)}
-    return cached_scores("tightness", model_folder, parser_folder, about, Computed(list(map(len, words)), load))
 
 
 def cached_scores(

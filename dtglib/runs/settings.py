@@ -48,13 +48,13 @@ class ParsersConfig:
 
 @dataclass(frozen=True)
 class EvaluationConfig:
-    """The models that are evaluated, and how much."""
+    """The models that are evaluated, and the sizes of the evaluation."""
 
     released: str | None = None  # the released models of this corpus are evaluated; null: those that are trained here
     trees: int = 300
     scored_sentences: int | None = None  # evenly spaced in the test part; null: all of them
     beam: int = 300
-    within: float | None = None  # nats behind the best hypothesis at which others are dropped; null: none is
+    within: float | None = None  # nats behind the best hypothesis at which another one is dropped; null: never
     score_beam: int | None = None  # of the symbols between two words, how many of a hypothesis are tried; null: all
     items: float = 1.0  # the share of the test suites' items
     pairs: float = 1.0  # the share of the minimal pairs
@@ -117,7 +117,7 @@ def compared_at(size: str, paper: str) -> dict[str, str]:
 
 
 def embedded_corpus(settings: Settings) -> str | None:
-    """The corpus that has test suites and minimal pairs of its own, if the settings name it; otherwise None."""
+    """The name of the settings' corpus if it has test suites and minimal pairs of its own; otherwise None."""
     return "minilang" if settings.corpus.corpus == "minilang" else None
 
 

@@ -1,5 +1,6 @@
-"""The syntactic knowledge of trained models: suites, minimal pairs and parsing. All rows are cached in runs/scores.
+"""Trained models at a run size: perplexity, test suites, minimal pairs, parsing. All rows are cached in runs/scores.
 
+    perplexity_at(settings, folder)["per word"]                                     see evaluate/perplexity.py
     rows = suite_rows(folder_of_model, read_suites("minilang"), Widths(300))        see evaluate/suites.py
     rows = pair_rows(folder_of_model, read_pairs("minilang"), ByBeam(Widths(300)))  see evaluate/blimp.py
     rows = parses(folder_of_model, sentences, Widths(300))                          the trees of the best derivations
@@ -10,8 +11,9 @@ from a beam search (`ByBeam`), and the family's own score, which needs neither (
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar
 
 from torch import nn
 
@@ -21,31 +23,27 @@ from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode.beam import DEFAULT_WIDTHS, Widths, search
 from dtglib.evaluate import blimp, suites
 from dtglib.evaluate.perplexity import SentenceScore
-from dtglib.evaluate.reports import Report, pairs_report, parsing_row, suites_report
+from dtglib.evaluate.reports import Report, pairs_report, parsing_row, perplexity_row, suites_report
 from dtglib.evaluate.surprisal import of_beginnings
 from dtglib.evaluate.ways import ByBeam, ByTrees
 from dtglib.families.base import Family, family, family_name_in, family_of, load_model
 from dtglib.runs.cache import Computed, digest_of
-from dtglib.runs.sentence_scores import cached_scores, test_sentences
+from dtglib.runs.parsers import proposer_of
+from dtglib.runs.sentence_scores import cached_scores, scores_of, test_sentences
 from dtglib.runs.settings import Settings, embedded_corpus
 from dtglib.sequences.labelled import labels_of
 from dtglib.training.distributed import device_at_hand
 
 
-class Directly(NamedTuple):
+@dataclass(frozen=True)
+class Directly:
     """The family's own score, which needs neither a parser nor a search; it is exact for TXL (tokens).
 
-    A sentence has none if the model gives one of its words no probability: without it the others would score better.
+    A sentence has no score if one of its words has no probability: without this word it would score better.
     """
 
-    @property
-    def parser(self) -> None:
-        """No parser is asked."""
-
-    @property
-    def at_once(self) -> int:
-        """See ByBeam."""
-        return 256
+    parser: ClassVar[None] = None
+    at_once: ClassVar[int] = 256
 
     def log_probs(self, model: nn.Module) -> Callable[[Sequence[Words]], Iterable[float]]:
         scores = family_of(model).likelihood.scores
@@ -61,7 +59,7 @@ def without_parser(kind: Family, widths: Widths) -> ByBeam | Directly:
 
 
 def named(kind: Family, way: ByBeam | ByTrees | Directly) -> str:
-    """The name of log p in a report: the way to it or, where the family has none, the name of what stands for it."""
+    """The name of log p in a report: that of its way or, for a family without log p, that of the substitute."""
     return kind.likelihood.name if kind.likelihood.is_pseudo else type(way).__name__
 
 
@@ -73,7 +71,7 @@ def pair_rows(folder: Path, paradigms: Sequence[blimp.Paradigm], way: ByBeam | B
         log_probs = way.log_probs(load_model(folder, device_at_hand()))
         return lambda block: blimp.rows_of_batch(pairs[block], log_probs)
 
-    fields = {name: value for name, value in way._asdict().items() if name != "parser"}
+    fields = {name: value for name, value in asdict(way).items() if name != "parser"}
     about = {"what": "pairs", "way": type(way).__name__, "pairs": digest_of(paradigms), **fields}
     costs = [len(pair.good) + len(pair.bad) for _, pair in pairs]
     computed = Computed(costs, load, way.at_once // 2, unit="pair")
@@ -126,6 +124,20 @@ def beam_scores(folder: Path, sentences: Sequence[Sentence], widths: Widths = DE
         pieces, tree = len(vocabulary.encode(sentence.words).ids), row["tree"] and tuple(row["tree"])
         scores.append(SentenceScore(len(sentence.words), pieces, 0, row["log_prob"], tree))
     return scores
+
+
+def scores_at(settings: Settings, folder: Path, parser: Path | str | None = None) -> list[SentenceScore]:
+    """The scores of the test sentences of a run size; a model that sums over trees needs the parser."""
+    sentences = test_sentences(settings)
+    if family(family_name_in(folder)).likelihood.needs_search:
+        return beam_scores(folder, sentences, widths_of(settings))
+    return scores_of(folder, sentences, parser, settings.evaluation.trees, seed=settings.run.seed)
+
+
+def perplexity_at(settings: Settings, folder: Path) -> Row:
+    """The perplexity on the test sentences of a run size; the family's parser proposes the trees of a sum."""
+    parser = proposer_of(settings.family, settings) if settings.family.likelihood.sums_over_trees else None
+    return perplexity_row(scores_at(settings, folder, parser))
 
 
 def suites_of(settings: Settings, folder: Path) -> Report:

@@ -5,8 +5,8 @@
     as_markdown(values)                          the README's table: a row for each model, a column for each measure
     newest_lines(None, lambda line: line["part"] == "all pairs")        for other tables: a row for each such line
 
-Models are compared with models, and variants with the variants that answer the same question (ablations.py). A model
-whose variants are recorded without it stands beside them with the numbers of its own record.
+Models are compared with models, and variants with the variants that answer the same question (ablations.py). Where a
+record has variants of a model but not the model itself, the numbers of the model's own record stand beside them.
 
 Our numbers are means over seeds with standard deviations and the number of seeds; the newest of several records of the
 same measurement counts. Numbers of different corpora cannot be compared, so they stand in columns of their own. A
@@ -40,7 +40,7 @@ def measured_values(folder: Path | None = None) -> pd.DataFrame:
 
 
 def _unchanged(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """The rows of models once more, as variants of themselves, where other variants are recorded and these are not."""
+    """The rows of unchanged models, for questions whose records have only the other variants."""
     for model in families():
         of_model = rows[(rows["question"] == MODELS) & (rows["system"] == model.title)]
         for question, variants in model.questions.items():
@@ -133,23 +133,23 @@ def _in_short(values: pd.Series) -> str:
 
 
 def records(folder: Path, named: str = "*") -> Iterator[Record]:
-    """The finished records in folders that are so named, the newest first."""
+    """The finished records in the folders whose names match a pattern, the newest first."""
     every = [read_record(path.parent) for path in folder.glob(f"{named}/record.json")]
     by_age = sorted(every, key=lambda record: record.about["started"], reverse=True)
     return (record for record in by_age if record.about["status"] == "finished")
 
 
 def benchmark(name: str) -> Record | None:
-    """The newest record of a benchmark that came to its end, or None where there is none."""
+    """The newest finished record of a benchmark; None if there is none."""
     moment = "????-??-??-??????"  # with which the name of a folder begins
     return next(records(repository() / "benchmarks" / "records", f"{moment}-{name}"), None)
 
 
 def newest_lines(folder: Path | None, wanted: Callable[[Line], bool]) -> pd.DataFrame:
-    """The lines that are wanted; of each corpus, size and model those of the newest record that has them.
+    """The wanted lines of each corpus, size and model, from the newest record that has such lines.
 
-    `corpus` and `size` are the record's, and `trained` is what it trained or tuned. A line without a model is of a way
-    to tune what the record names. So models of several records may stand side by side.
+    `corpus` and `size` are those of the record, and `trained` is the model that it trained or tuned. A line without a
+    model is about a way to tune this model.
     """
     seen, rows = set(), []
     for record in records(folder or repository() / "results"):

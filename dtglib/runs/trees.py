@@ -23,7 +23,7 @@ BATCH = 1000  # sentences that are parsed before any of them is written
 
 
 def parsed_by(parser: Path | str) -> Callable[[Treebank], Treebank]:
-    """`parsed` for the blocks of a treebank: the parser is loaded once, for the first that is not in the cache."""
+    """`parsed` for the blocks of a treebank; the parser is loaded once, when a block is not in the cache."""
     return partial(parsed, parser=parser, load_it=cache(lambda: load_parser(parser)))
 
 
@@ -33,7 +33,7 @@ def parsed(treebank: Treebank, parser: Path | str, load_it: Callable[[], Any] | 
 
     def load() -> Callable[[slice], Iterator[Row]]:
         loaded = load_it() if load_it else load_parser(parser)
-        what = f"parser {loaded.name} finds constituents, and heads are needed; take another"
+        what = f"parser {loaded.name} finds {loaded.fills}, and heads are needed; name another parser"
         require(loaded.fills == "heads", what)
         return lambda block: (
             {"heads": sentence.heads, "labels": sentence.labels} for sentence in loaded.parse(sentences[block])

@@ -3,7 +3,7 @@
 The whole plan is made in advance and depends only on the seed, so that a stopped run can continue it.
 
     >>> config = TrainConfig(learning_rate=1.5e-4, warmup_steps=100)
-    >>> [f"{rate_at(step, 1000, config):.1e}" for step in (0, 49, 99, 550, 999)]
+    >>> [f"{config.rate(step, 1000, []):.1e}" for step in (0, 49, 99, 550, 999)]
     ['1.6e-06', '7.5e-05', '1.5e-04', '7.5e-05', '3.0e-07']
 """
 
@@ -52,12 +52,24 @@ class TrainConfig:
                 raise UserError(f"{name} must be a finite number, and not negative; it is {getattr(self, name)}")
 
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
-        """The optimiser of a model; each of its groups has an entry `times`, which multiplies the learning rate."""
-        return make_optimizer(model, self)
+        """AdamW with a group for the embeddings, which learn faster; `times` multiplies a group's learning rate."""
+        embeddings = {p for module in model.modules() if isinstance(module, nn.Embedding) for p in module.parameters()}
+        groups = [
+            {"params": [p for p in model.parameters() if p not in embeddings], "times": 1.0},
+            {"params": [p for p in model.parameters() if p in embeddings], "times": self.embedding_rate},
+        ]
+        groups = [group for group in groups if group["params"]]
+        return torch.optim.AdamW(groups, betas=(0.9, 0.999), weight_decay=self.weight_decay, fused=True)
 
     def rate(self, step: int, steps: int, dev: Sequence[float]) -> float:
-        """The learning rate of a step, counted from 0, given the held-out losses of all evaluations before it."""
-        return rate_at(step, steps, self)
+        """The learning rate of a step, counted from 0: a linear warm-up, then half a cosine.
+
+        A subclass may use `dev`, the held-out losses of all evaluations before this step.
+        """
+        if step < self.warmup_steps:
+            return self.first_rate + (self.learning_rate - self.first_rate) * (step + 1) / self.warmup_steps
+        done = (step - self.warmup_steps) / max(1, steps - self.warmup_steps)
+        return self.last_rate + (self.learning_rate - self.last_rate) * (1 + math.cos(math.pi * done)) / 2
 
     def size(self, lengths: np.ndarray) -> float:
         """The weight of a batch of sentences of these lengths; a step divides its loss by the mean of all steps."""
@@ -80,14 +92,6 @@ class Step(NamedTuple):
     ends_epoch: bool
 
 
-def rate_at(step: int, steps: int, config: TrainConfig) -> float:
-    """The learning rate of a step, counted from 0: a linear warm-up, then half a cosine."""
-    if step < config.warmup_steps:
-        return config.first_rate + (config.learning_rate - config.first_rate) * (step + 1) / config.warmup_steps
-    done = (step - config.warmup_steps) / max(1, steps - config.warmup_steps)
-    return config.last_rate + (config.learning_rate - config.last_rate) * (1 + math.cos(math.pi * done)) / 2
-
-
 def all_steps(plan: Plan, config: TrainConfig, seed: int) -> list[Step]:
     """All steps of a training; every epoch has its own order."""
     steps = []
@@ -97,14 +101,3 @@ def all_steps(plan: Plan, config: TrainConfig, seed: int) -> list[Step]:
             after = first + config.batches_per_step
             steps.append(Step(epoch, batches[first:after], after >= len(batches)))
     return steps
-
-
-def make_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
-    """AdamW with a group for the embeddings, which learn faster; `times` multiplies a group's learning rate."""
-    embeddings = {p for module in model.modules() if isinstance(module, nn.Embedding) for p in module.parameters()}
-    groups = [
-        {"params": [p for p in model.parameters() if p not in embeddings], "times": 1.0},
-        {"params": [p for p in model.parameters() if p in embeddings], "times": config.embedding_rate},
-    ]
-    groups = [group for group in groups if group["params"]]
-    return torch.optim.AdamW(groups, betas=(0.9, 0.999), weight_decay=config.weight_decay, fused=True)

@@ -31,8 +31,7 @@ from dtglib.network.transformer import LossPart
 from dtglib.parsing.fields import Column, Entries, encoded, in_groups, require_numbers, word_fields, words_and_letters
 from dtglib.parsing.from_supar import EOS, CRFConstituencyModel
 from dtglib.parsing.kept import EncoderConfig, KeptParser, ParserExamples, encoder_arguments
-from dtglib.parsing.kinds import ParserKind
-from dtglib.parsing.tree_form import TreeForm
+from dtglib.parsing.kinds import ParserKind, TreeForm
 from dtgpapers.constituency.bracketing import CHAIN, escaped, is_readable, spans_of
 from dtgpapers.constituency.f1 import Constituents, counted
 from dtgpapers.constituency.spans import (

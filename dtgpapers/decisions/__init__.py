@@ -1,4 +1,4 @@
-"""The search of models with a decision about each word, which Pushdown Layers and GiLT share.
+"""Models with a decision about each word: the search and the likelihood that Pushdown Layers and GiLT share.
 
 Read first: stepper.py.
 """

@@ -9,7 +9,7 @@ from dtglib.data.symbols import Symbols
 from dtglib.data.treebank import Treebank
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.families.base import BASE, Family, Questions, Trees, Variant, with_symbols
-from dtglib.families.sequence_model import BY_BEAM
+from dtgpapers.decisions.likelihood import BY_BEAM
 from dtgpapers.gilt.config import GiltConfig, GiltTraining
 from dtgpapers.gilt.examples import GraphExamples, counts
 from dtgpapers.gilt.graphs import Reader, graph_of, tree_of

@@ -6,9 +6,9 @@ from typing import Any
 from dtglib.data.treebank import Treebank
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.families.base import Family, Trees, with_symbols
-from dtglib.families.sequence_model import BY_BEAM
 from dtglib.network.transformer import TransformerConfig
 from dtglib.training.examples import Examples
+from dtgpapers.decisions.likelihood import BY_BEAM
 from dtgpapers.pushdown.network import PushdownModel
 from dtgpapers.pushdown.paper import PaperModel
 from dtgpapers.pushdown.reading import READING, SYMBOLS, TapedExamples

@@ -13,11 +13,12 @@ from toys import SYSTEM_OF, by_model
 
 from dtglib.data.symbols import arcs
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.evaluate.likelihood import Estimate, all_trees, score_trees
-from dtglib.evaluate.tightness import FLATTENED, Tightness, tightness
+from dtglib.evaluate.likelihood import all_trees, score_trees
 from dtglib.families.base import build
 from dtglib.network.transformer import Transformer, TransformerConfig
 from dtglib.parsing.projective import best_trees, different_samples, samples
+from dtgpapers.bounds.estimate import Estimate
+from dtgpapers.bounds.tightness import FLATTENED, Tightness, tightness
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -23,9 +23,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dtglib.basics.errors import require
-from dtglib.evaluate.likelihood import Estimate, all_trees, importance_estimate, score_trees
+from dtglib.evaluate.likelihood import all_trees, score_trees
 from dtglib.network.transformer import Transformer
 from dtglib.parsing.projective import best_trees, different_samples, log_partition, samples
+from dtgpapers.bounds.estimate import Estimate, importance_estimate
 
 FLATTENED = (1.0, 0.5, 0.25)  # the factors of the arc scores in the three distributions
 
