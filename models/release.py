@@ -24,7 +24,7 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.files import repository, write_atomically
 from dtglib.basics.progress import progress
 from dtglib.basics.record import METRICS_FILE, read_record
-from dtglib.basics.released import CARD_FILE, RELEASED_FOR, Card, read_card
+from dtglib.basics.released import CARD_FILE, Card, read_card
 from dtglib.data.corpora import part_of
 from dtglib.evaluate.perplexity import perplexity
 from dtglib.evaluate.tree_forms import form_of
@@ -146,7 +146,7 @@ def _scores_of_model(folder: Path, release: Release) -> Iterator[tuple[str, Call
     """The scores on the card of a model, each with the function that measures it."""
     settings, kind = read_size(release.corpus.size, model=release.model), family(release.model)
     if not kind.likelihood.is_pseudo:
-        parser = f"{RELEASED_FOR[kind.trees.proposed_by]}-{release.corpus.name}"
+        parser = f"{kind.trees.released}-{release.corpus.name}"
         proposer = parser if kind.likelihood.sums_over_trees else None
         sentences, trees = test_sentences(settings), settings.evaluation.trees
         yield "perplexity", lambda: perplexity(scores_of(folder, sentences, proposer, trees)).per_word

@@ -9,7 +9,7 @@ import pytest
 
 import dtglib.basics.papers
 from dtglib.basics.errors import UserError
-from dtglib.basics.papers import Paper, paper_named
+from dtglib.basics.papers import Paper, papers_named
 from dtglib.basics.record import read_record
 from dtglib.runs.reproduce import reproduce
 
@@ -47,7 +47,7 @@ def without_kernels(monkeypatch):
 
 
 def test_each_paper_has_its_notebooks(repository, without_kernels, monkeypatch, capsys):
-    first, letters = paper_named("dtg"), Paper("letters", families=(), notebooks="1")
+    first, letters = papers_named("dtg")[0], Paper("letters", families=(), notebooks="1")
     monkeypatch.setattr(dtglib.basics.papers, "papers", lambda: (first, letters))
     for name in ("01_first", "10_relative", "90_last"):
         write_notebook(repository, "", name)

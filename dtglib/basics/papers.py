@@ -72,15 +72,9 @@ def papers() -> tuple[Paper, ...]:
 
 
 def papers_named(name: str) -> list[Paper]:
-    """The paper of this name; for "all", every paper with notebooks, in the order of these."""
-    if name != "all":
-        return [paper_named(name)]
-    return sorted((paper for paper in papers() if paper.notebooks), key=lambda paper: paper.notebooks)
-
-
-def paper_named(name: str) -> Paper:
-    """The paper of this name, which has notebooks."""
-    known = {paper.name: paper for paper in papers() if paper.notebooks}
-    if name not in known:
-        raise UserError(f"there are no notebooks of a paper {name!r}; papers are {', '.join(known)}; or take all")
-    return known[name]
+    """The paper of this name; for "all", every paper. Only papers with notebooks count, and are in their order."""
+    known = sorted((paper for paper in papers() if paper.notebooks), key=lambda paper: paper.notebooks)
+    if chosen := [paper for paper in known if name in (paper.name, "all")]:
+        return chosen
+    names = ", ".join(paper.name for paper in known)
+    raise UserError(f"there are no notebooks of a paper {name!r}; papers are {names}; or take all")

@@ -15,7 +15,6 @@ from dtglib.basics.code import PACKAGE
 from dtglib.basics.config import read_config
 
 CARD_FILE = "card.yaml"
-RELEASED_FOR = {"strong_parser": "parser", "span_parser": "spans"}  # parsers in models/, by the setting that names one
 PLACES = (PACKAGE / "models", PACKAGE.parent / "models")  # of an installed package, and of the repository
 
 

@@ -36,13 +36,14 @@ def _parse_options(sub: argparse.ArgumentParser) -> None:
 def parse(options: argparse.Namespace) -> None:
     """Parse a sentence, or the sentences of a file."""
     from dtglib.basics.files import write_atomically
-    from dtglib.evaluate.tree_forms import form_of
     from dtglib.parsing.parser import load_parser
 
     if options.out and options.out.exists() and os.path.exists(options.text) and options.out.samefile(options.text):
         raise UserError(f"--out: {options.out} is what is to be parsed; name another file")
     sentences = sentences_of(options)
     parser = load_parser(parser_name(options, options.text))
+    from dtglib.evaluate.tree_forms import form_of  # which imports supar; where that is missing, load_parser says so
+
     form = form_of(parser.fills)
     parsed = parser.parse(sentences)
     text = "".join(map(form.written, parsed))

@@ -55,7 +55,6 @@ def _score_options(sub: argparse.ArgumentParser) -> None:
 
 def score(options: argparse.Namespace) -> None:
     """Score sentences: log p of each, perplexities of all."""
-    from dtglib.basics.released import RELEASED_FOR
     from dtglib.data.vocabulary import Vocabulary
     from dtglib.evaluate.perplexity import perplexity
     from dtglib.families.base import family, family_name_in
@@ -68,7 +67,7 @@ def score(options: argparse.Namespace) -> None:
     sentences = sentences_of(options)
     parser = widths = None
     if likelihood.sums_over_trees:
-        parser = _proposer(options, folder, RELEASED_FOR[kind.trees.proposed_by])
+        parser = _proposer(options, folder, kind.trees.released)
     else:
         warn_of_unused_parser(options, kind.name)
         widths = widths_from(options) if likelihood.needs_search else None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import write_atomically
-from dtglib.basics.papers import papers
+from dtglib.basics.papers import named, papers
 from dtglib.cli.options import Command, add_json, print_table
 
 
@@ -40,12 +40,10 @@ def structure(options: argparse.Namespace) -> None:
     if options.tree is not None:
         if any(given is not None for given in (options.words, options.heads, options.labels)):
             raise UserError("--tree has words and constituents; leave out --words and --heads, and --labels")
-        from dtglib.families.base import structures
-
-        known = structures()
+        known = {name: reference for paper in papers() for name, reference in paper.structures}
         if options.system not in known:
             raise UserError(f"--tree goes with --system {' or '.join(known)}, not with {options.system!r}")
-        seen = known[options.system](options.tree, pieces)
+        seen = named(known[options.system])(options.tree, pieces)
     elif options.words is None or options.heads is None:
         raise UserError("name a sentence with --words and --heads, or with --tree")
     else:

@@ -1,7 +1,7 @@
 """Commands that train: train, train-parser.
 
 dtglib train configs/mini.yaml --model dtg-eager --set seed=2 --out DIR
-dtglib train-parser configs/parsers/strong.yaml --out DIR          or spans.yaml, for constituents
+dtglib train-parser configs/parsers/strong.yaml --out DIR
 """
 
 import argparse

@@ -18,8 +18,8 @@ class Measure(NamedTuple):
     name: str
     papers: tuple[str, ...]  # the papers' corpus and measure
     unit: str  # of our numbers, if the paper does not state its unit
-    of_model: Callable[[Line], float | None]  # its value in a line of metrics; None if the line is about another one
-    of_variant: Callable[[Line], float | None] | None = None  # its value in the line of an ablation, if those have it
+    of_model: Callable[[Line], float | None] | None  # its value in a line about models; None if no line has it
+    of_variant: Callable[[Line], float | None] | None = None  # the same in a line of an ablation
     digits: int = 1  # after the point
     less_is_better: bool = False
 
@@ -44,11 +44,6 @@ def _reranked(line: Line) -> float | None:
     return 100 * line["UAS"] if is_counted else None
 
 
-def _none(line: Line) -> None:
-    """For what only variants are compared by."""
-    return None
-
-
 def _of_variant(key: str) -> Callable[[Line], float | None]:
     return lambda line: line.get(key)
 
@@ -61,15 +56,13 @@ def percent(key: str) -> Callable[[Line], float | None]:
 PRIMARY = ("mean of 6 circuits of 33 suites", "mean of 6 circuits of 21 suites")  # public, minilang's
 
 MEASURES = (
-    Measure(
-        "perplexity", ("BLLIP-LG/PPL",), "a word", _perplexity, lambda line: line.get("per word"), less_is_better=True
-    ),
-    Measure("perplexity by beam", (), "a word", _none, _of_variant("per word, by beam"), less_is_better=True),
+    Measure("perplexity", ("BLLIP-LG/PPL",), "a word", _perplexity, _of_variant("per word"), less_is_better=True),
+    Measure("perplexity by beam", (), "a word", None, _of_variant("per word, by beam"), less_is_better=True),
     Measure("BLiMP", ("BLiMP/acc", "BLiMP10pct/acc"), "", _pairs, percent("pairs")),
     Measure("SG", ("SG/score",), "", _suites, percent("suites")),
     Measure("UAS", ("PTB-test/UAS",), "", _reranked),
-    Measure("UAS by beam", (), "", _none, percent("UAS")),
-    Measure("LAS by beam", (), "", _none, percent("LAS")),
+    Measure("UAS by beam", (), "", None, percent("UAS")),
+    Measure("LAS by beam", (), "", None, percent("LAS")),
 )
 
 MODELS = ""  # the `question` of rows that compare models rather than variants

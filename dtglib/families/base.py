@@ -25,14 +25,13 @@ import torch
 
 from dtglib.basics.config import read_config, value_of
 from dtglib.basics.errors import UserError
-from dtglib.basics.papers import named, paper_named, papers
+from dtglib.basics.papers import named, papers, papers_named
 from dtglib.basics.released import folder_named
 from dtglib.data.symbols import ARCS, Symbols
 from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.network.saved import CONFIG_FILE, TrainedWith, vocabulary_beside
-from dtglib.sequences.describe import Described
 from dtglib.training.schedule import TrainConfig
 
 DEFAULT_MODEL = "dtg"  # if a config names no model
@@ -76,6 +75,7 @@ class Trees(NamedTuple):
 
     called: str = "heads"
     proposed_by: str = "strong_parser"  # the setting that names the parser which proposes them
+    released: str = "parser"  # the first part of the names of released parsers of such trees
     are_parses: bool = False  # derivations are dependency trees, so that the model is a parser
     # One of them as a list of numbers or as text, given a vocabulary, the words and the tree.
     shown: Callable[[Vocabulary, Sequence[str], Sequence[int]], list[int] | str] = lambda _, words, tree: list(tree)
@@ -188,7 +188,8 @@ def module_of(name: str) -> ModuleType:
 
 def compared(paper: str) -> dict[str, str]:
     """The titles of the models that a paper's notebooks compare, by their names."""
-    return {name: title for name, title in titles().items() if name in paper_named(paper).compared}
+    (chosen,) = papers_named(paper)
+    return {name: title for name, title in titles().items() if name in chosen.compared}
 
 
 def titles(paper: str | None = None) -> dict[str, str]:
@@ -199,11 +200,6 @@ def titles(paper: str | None = None) -> dict[str, str]:
 def family_of(network: Any) -> Family:
     """The family that a network belongs to."""
     return family(network.config.model)
-
-
-def structures() -> dict[str, Callable[[str, Sequence[int] | None], Described]]:
-    """Functions that show the masks of trees of a paper's own kind, from a text and the words' piece counts."""
-    return {name: named(reference) for paper in papers() for name, reference in paper.structures}
 
 
 def title_of(name: str) -> str:

@@ -22,8 +22,7 @@ from dtglib.pictures.masks import KIND_COLOURS, draw_mask, draw_masks  # noqa: F
 from dtglib.pictures.picture import BLUE, GREY, ORANGE, Picture, save, single  # noqa: F401
 from dtglib.pictures.trees import draw_arc, draw_reading, draw_root, draw_tree, stacked, word_places  # noqa: F401
 
-Number = int | float
-Numbers: TypeAlias = Sequence[Number] | np.ndarray | pd.Series | pd.Index
+Numbers: TypeAlias = Sequence[int | float] | np.ndarray | pd.Series | pd.Index
 # The x and y values of each named curve.
 Curves = Mapping[str, tuple[Numbers, Numbers]]
 

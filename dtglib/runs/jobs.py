@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from dtglib.basics.papers import paper_named
+from dtglib.basics.papers import papers_named
 from dtglib.families.base import compared, family
 from dtglib.runs.parsers import is_ours, trained_parser
 from dtglib.runs.prepare import is_released, prepare, read_corpus, trained
@@ -32,7 +32,8 @@ class Job(NamedTuple):
 
 def jobs_of(size: str, paper: str) -> list[Job]:
     """The jobs for a paper's notebooks at a size."""
-    return (paper_named(paper).part("jobs") or jobs_of_models)(size, list(compared_at(size, paper)))
+    (chosen,) = papers_named(paper)
+    return (chosen.part("jobs") or jobs_of_models)(size, list(compared_at(size, paper)))
 
 
 def jobs_of_models(size: str, models: Sequence[str]) -> list[Job]:
@@ -41,7 +42,7 @@ def jobs_of_models(size: str, models: Sequence[str]) -> list[Job]:
     seed, kinds = settings.run.seed, {model: family(model) for model in models}
     summing = [kind for kind in kinds.values() if kind.likelihood.sums_over_trees]
     parsers = sorted({getattr(settings.parsers, kind.trees.proposed_by) for kind in summing})
-    jobs = [Job(f"train parser {name}", partial(_parser, size, name)) for name in parsers if is_ours(name)]
+    jobs = [Job(f"train parser {name}", partial(trained_parser, name, settings)) for name in parsers if is_ours(name)]
     jobs += jobs_of_training(size, settings, models)
     scored = [name for name in models if not kinds[name].likelihood.needs_search]
     jobs += jobs_of_seed(size, "scores of", _scores, scored, seed)
@@ -127,10 +128,6 @@ def _model(size: str, model: str, seed: int) -> Path:
 
 def _trained(size: str, model: str, seed: int) -> str:
     return f"{best_on_dev(_model(size, model, seed))['nats_per_sentence']:.2f} nats per held-out sentence"
-
-
-def _parser(size: str, name: str) -> None:
-    trained_parser(name, read_size(size))
 
 
 def _measured(function: Callable[[Settings, Path], object], size: str, model: str, seed: int) -> object:

@@ -43,7 +43,7 @@ class ParsersConfig:
     parsed_by: str | None = None  # draws the trees for training; null: they are the corpus's own
     strong_parser: str = "strong"  # proposes the trees that the probability of a sentence is summed over
     weak_parser: str = "weak"  # the same, for the effect of a weaker parser (the paper's Table 5)
-    span_parser: str = "spans"  # proposes constituency trees
+    span_parser: str = "spans"  # the same for models of constituents
 
 
 @dataclass(frozen=True)

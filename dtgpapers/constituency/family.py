@@ -84,7 +84,7 @@ def bracket_family(
         return reading.symbols(treebank)
 
     family = sequence_family(name, title, reading, PAPER, network)
-    return replace(family, vocabulary=with_symbols(symbols), trees=Trees("tree", "span_parser", shown=_shown))
+    return replace(family, vocabulary=with_symbols(symbols), trees=Trees("tree", "span_parser", "spans", shown=_shown))
 
 
 def _shown(vocabulary: Vocabulary, words: Sequence[str], tree: Sequence[int]) -> str:

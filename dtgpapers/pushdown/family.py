@@ -34,7 +34,7 @@ def _family(name: str, title: str, network: type[PushdownModel]) -> Family:
         streams=True,
         likelihood=BY_BEAM,
         vocabulary=with_symbols(lambda config, treebank: SYMBOLS),
-        trees=Trees("tree", "span_parser", shown=_shown),
+        trees=Trees("tree", "span_parser", "spans", shown=_shown),
     )
 
 

@@ -14,7 +14,7 @@ from toys import CPU, tiny_repository
 import dtglib.runs.jobs
 from dtglib.basics import released
 from dtglib.basics.errors import UserError
-from dtglib.basics.papers import paper_named
+from dtglib.basics.papers import papers_named
 from dtglib.basics.record import Run
 from dtglib.cli.main import main
 from dtglib.data.vocabulary import Vocabulary
@@ -79,7 +79,7 @@ def test_the_keys_of_such_a_file_are_explained_or_those_of_the_size_itself(path,
 
 def test_at_smoke_all_eight_systems_are_compared_at_mini_five_and_at_open_small_four(monkeypatch):
     monkeypatch.chdir(ROOT)
-    assert tuple(compared_at("smoke", "translation")) == tuple(SYSTEMS) == paper_named("translation").compared
+    assert tuple(compared_at("smoke", "translation")) == tuple(SYSTEMS) == papers_named("translation")[0].compared
     at_mini = compared_at("mini", "translation")
     assert SYSTEMS.keys() - at_mini.keys() == {"bitran-transitions", "gcn-no-labels", "gcn-no-gates"}
     assert set(compared_at("open-small", "translation")) == {"vanilla", "linearized", "parent", "gcn"}
