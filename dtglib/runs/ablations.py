@@ -17,7 +17,7 @@ from dtglib.basics.record import Row
 from dtglib.data.corpora import CorpusConfig, part_of
 from dtglib.evaluate.reports import perplexity_row
 from dtglib.families.base import OWN, Variant
-from dtglib.runs.parsers import TrainingData, parser_named
+from dtglib.runs.parsers import parser_named
 from dtglib.runs.prepare import folder_for, prepare, read_corpus, train_into
 from dtglib.runs.sentence_scores import test_sentences
 from dtglib.runs.settings import Settings
@@ -106,9 +106,7 @@ def trained_variant(settings: Settings, variant: Variant) -> tuple[Settings, Pat
     return chosen, folder
 
 
-@lru_cache(maxsize=1)  # a corpus may be large
-def _corpus(settings: Settings, share: float) -> TrainingData:
-    return read_corpus(settings, share)
+_corpus = lru_cache(maxsize=1)(read_corpus)  # a corpus may be large
 
 
 def settings_of(variant: Variant, settings: Settings) -> Settings:

@@ -119,7 +119,7 @@ def _of_others(settings: Settings, folder: Path) -> Row:
 
 
 def _of_syntax(settings: Settings, models: Mapping[str, Path]) -> Iterator[Row]:
-    """Test suites and minimal pairs, except of models of translations."""
+    """Test suites and minimal pairs, unless the models score sentences only given others."""
     for model, folder in models.items():
         if family(model).likelihood.is_conditional:
             continue
