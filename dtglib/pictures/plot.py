@@ -1,10 +1,10 @@
-"""Pictures of results: curves, bars and dots. Those of trees and masks can be imported from here, too.
+"""Pictures of results: curves and bars. Those of trees and masks can be imported from here, too.
 
     draw_tree(sentence)      the words in a row, arcs from head to dependent above them (trees.py)
     draw_reading(words, ...) a sentence word by word: surprisals, the best tree so far, and the words that are visible
     draw_mask(seen)          an attention mask (masks.py); draw_masks: several
     draw_curves(series, ...) named curves
-    draw_scores(rows, ...)   bars of mean scores, with a dot for every seed
+    draw_surprisals(words, ...)   bars for each word of a sentence
     save(picture, name)      writes a picture into the repository's figures/
 
 A picture is returned, not shown: a notebook shows the last value of a cell.
@@ -49,34 +49,6 @@ def make_logarithmic(axes: Axes, names: str) -> None:
 
 def _add_legend(axes: Axes) -> None:
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
-
-
-def draw_scores(rows: pd.DataFrame, group: str, score: str, colour: str) -> Picture:
-    """Draw bars of mean percentages by group and colour, and a dot for every row (a seed)."""
-    groups, kinds = rows[group].nunique(), rows[colour].nunique()
-    picture, axes = single(7, 0.16 * groups * (kinds + 1) + 1)
-    about = {"data": rows, "x": score, "y": group, "hue": colour, "palette": "colorblind", "ax": axes}
-    seaborn.barplot(**about, errorbar=None)
-    dots = {"size": 3, "edgecolor": "black", "linewidth": 0.5, "jitter": False, "legend": False}
-    seaborn.stripplot(**about, dodge=True, **dots)
-    axes.set(ylabel="", xlim=(0, 103))
-    axes.spines[["top", "right"]].set_visible(False)
-    _add_legend(axes)
-    return picture
-
-
-def draw_dots(rows: pd.DataFrame, group: str, value: str) -> Picture:
-    """Draw a dot for every row (a seed), with one line of dots for each group, and a stroke at its mean."""
-    groups = list(dict.fromkeys(rows[group]))
-    picture, axes = single(6, 0.4 * max(3, len(groups)) + 0.8)
-    for place, name in enumerate(groups):
-        values = rows.loc[rows[group] == name, value]
-        axes.plot(values, [place] * len(values), "o", color=BLUE, markersize=5, alpha=0.6, markeredgewidth=0)
-        axes.plot([values.mean()] * 2, [place - 0.3, place + 0.3], color=ORANGE, linewidth=2)
-    axes.set(yticks=range(len(groups)), yticklabels=groups, xlabel=value, ylim=(len(groups) - 0.5, -0.5))
-    axes.margins(x=0.1)
-    axes.spines[["top", "right"]].set_visible(False)
-    return picture
 
 
 def draw_surprisals(words: Sequence[str], series: Mapping[str, Numbers], unit: str) -> Picture:

@@ -57,7 +57,7 @@ def reproduce(size: str, paper: str = "dtg", again: bool = False) -> None:
                 print(f"{place}: up to date")
             else:
                 (paper,) = (paper.name for paper in papers if path.name[0] in paper.notebooks)
-                if _asks_models(path) and paper not in prepared:
+                if _needs_models(path) and paper not in prepared:
                     _do_jobs(size, paper, runs)
                     prepared.add(paper)
                 _run(path, size, folder, place)
@@ -66,8 +66,8 @@ def reproduce(size: str, paper: str = "dtg", again: bool = False) -> None:
     print(f"\n{took} in all; the notebooks, as they were run, and their figures are in runs/{size}/")
 
 
-def _asks_models(notebook: Path) -> bool:
-    """True if a notebook reads trained models, which the jobs train; the others are run at once."""
+def _needs_models(notebook: Path) -> bool:
+    """True if a notebook uses trained models, which the jobs train first; other notebooks are run at once."""
     source = notebook.with_suffix(".py").read_text("utf-8")
     return re.search(r"\btrained(_at)?\(", source) is not None
 
