@@ -53,7 +53,7 @@ from dtglib.evaluate import bootstrap, measures, orders, suites, surprisal
 from dtglib.families.base import family_of, load_model, structures, titles
 from dtglib.network.transformer import batch_of
 from dtglib.pictures import plot
-from dtglib.runs import prepare, sentence_scores, settings, syntax_scores, tables
+from dtglib.runs import prepare, settings, syntax_scores, tables
 from dtglib.sequences import batches, describe, structure
 from dtgpapers.constituency import bracketing, reach
 
@@ -482,7 +482,7 @@ for title, of in asked.items():
         folder = prepare.trained(of)
         on_suites, *_ = syntax_scores.suites_of(of, folder)["averages"].values()  # of circuits
         on_pairs = syntax_scores.pairs_of(of, folder)["accuracy"]
-        perplexity = sentence_scores.perplexity_at(of, folder)["per word"]
+        perplexity = syntax_scores.perplexity_at(of, folder)["per word"]
         rows[title] = {"suites, %": 100 * on_suites, "pairs, %": 100 * on_pairs, "perplexity per word": perplexity}
 pd.DataFrame(rows).T.round(1)
 
