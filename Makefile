@@ -58,7 +58,7 @@ figures: $(READY)  ## draw all figures again into figures/, at SIZE
 TOGETHER := -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 # A small file of each room where tensors go in and out: with every call checked, tests take several times as long.
-CHECKED := structure attention output model trie stackcache projective perplexity schedule
+CHECKED := structure attention output model trie stackcache perplexity
 OF_PAPERS := gilt/test_gilt_attention translation/test_translation_network udgn/test_udgn constituency/test_spans
 CHECKED := $(CHECKED:%=tests/test_%.py) $(OF_PAPERS:%=tests/papers/%.py)
 
@@ -71,7 +71,7 @@ test-slow: $(READY)  ## the tests that `make test` leaves out
 	@$(BIN)/pytest -m 'slow and alone'
 
 test-shapes: $(READY)  ## some tests of each room again, with all shapes and types checked
-	@$(BIN)/pytest $(TOGETHER) -m 'not (slow or alone)' --jaxtyping-packages=dtglib,dtgpapers,beartype.beartype $(CHECKED)
+	@$(BIN)/pytest $(TOGETHER) -m 'not (slow or alone)' -k 'not heart' --jaxtyping-packages=dtglib,dtgpapers,beartype.beartype $(CHECKED)
 
 test-all: test test-slow test-shapes  ## what CI runs
 
