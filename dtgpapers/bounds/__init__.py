@@ -1,4 +1,4 @@
-"""How tight is the bound of a sum over some trees? A study of what section 4.1 of the DTG paper leaves open.
+"""A study of lower bounds: the part of log p(words) that a sum over some trees lacks (section 4.1 of the DTG paper).
 
 In: a trained DTG, a parser. Out: records for notebook 04. Read first: tightness.py.
 """

@@ -102,7 +102,7 @@ def missing(rows: Sequence[Row], way: str, count: int) -> Missing:
 
 
 def _recorded(settings: Settings, models: Mapping[str, Path]) -> Iterator[Row]:
-    """What the bounds lack, by parser, way of choosing trees, and number of trees; means over the sentences."""
+    """The lines of a record: the missing nats by parser, way and number of trees, and means over the sentences."""
     if MODEL not in models or Vocabulary.load(models[MODEL]).symbols.labels:
         return
     most = TIMES * settings.evaluation.trees
