@@ -209,8 +209,8 @@ distances.groupby("nearer")["right"].agg(["count", "min", "max"]).round(0).astyp
 #
 # A correlation over models is not a cause. So we take two released models and change nothing but the mask, in all items
 # of *number_src*, with the tree given. In PLM no later position may see *heroes* any more. In TG the position that
-# predicts the verb, `(VP`, sees *heroes* in addition to its stack; at which depth that word seems to stand is a choice:
-# where the subject's constituent is (1), or inside of the verb phrase (0).
+# predicts the verb, `(VP`, sees *heroes* in addition to its stack; its relative position is a choice: that of the
+# subject, as if it were a sister of it (0), or a level above it (1).
 
 
 # %%
@@ -261,8 +261,8 @@ def in_sight(word, relpos):
 AS_TRAINED = "as trained"
 edits = {
     ("PLM", AS_TRAINED): None, ("PLM", "heroes hidden"): hidden(6), ("TG", AS_TRAINED): None,
-    ("TG", "heroes hidden"): hidden(6), ("TG", "heroes in sight, at 1"): in_sight(6, 1),
-    ("TG", "heroes in sight, at 0"): in_sight(6, 0),
+    ("TG", "heroes hidden"): hidden(6), ("TG", "heroes a level above"): in_sight(6, 1),
+    ("TG", "heroes beside the subject"): in_sight(6, 0),
 }  # fmt: skip
 bits = {key: margins(models[key[0]], "number_src", edit) for key, edit in edits.items()}
 assert np.allclose(bits["TG", AS_TRAINED], bits["TG", "heroes hidden"])  # six layers away, of four
@@ -280,11 +280,11 @@ picture
 Markdown(
     f"Without *heroes*, PLM goes from {right_items['PLM', AS_TRAINED]:.0f} to "
     f"{right_items['PLM', 'heroes hidden']:.0f} % of the items: it knows the rule, and is misled. In TG hiding the "
-    f"word changes nothing, because it is six layers away, and the model has four. In sight of the verb, at depth 1, "
-    f"it takes TG from {bits['TG', AS_TRAINED].mean():.1f} to {bits['TG', 'heroes in sight, at 1'].mean():.1f} bits "
-    f"(still {right_items['TG', 'heroes in sight, at 1']:.0f} % of the items), at depth 0 to "
-    f"{bits['TG', 'heroes in sight, at 0'].mean():.1f} bits ({right_items['TG', 'heroes in sight, at 0']:.0f} %). So "
-    f"the mask is a cause, and so is the depth that a word is seen at. (One seed; masks that are new to the models.)"
+    f"word changes nothing, because it is six layers away, and the model has four. Put beside the subject, it takes "
+    f"TG from {bits['TG', AS_TRAINED].mean():.1f} to {bits['TG', 'heroes beside the subject'].mean():.1f} bits "
+    f"({right_items['TG', 'heroes beside the subject']:.0f} % of the items), a level above to "
+    f"{bits['TG', 'heroes a level above'].mean():.1f} ({right_items['TG', 'heroes a level above']:.0f} %). So what is "
+    f"in sight is a cause, and so is the place where it seems to stand. (One seed; masks that are new to the models.)"
 )
 
 # %% [markdown]
