@@ -18,167 +18,235 @@
 # %% [markdown]
 # # Does a syntactic model know how people read?
 #
-# **In short:** surprisal predicts eye movements, and that of a model of 3.5 million parameters nearly as well as
-# GPT-2's. But DTG's does so no better than that of a plain model of its size, in none of eleven measures, and the part
-# of it that is structure predicts nothing. What the N400 follows, only the far larger models and n-grams of the
-# literature know.
+# Before: [translation](40_translation.ipynb) · after: [all tables](90_tables.ipynb) · the data: [de Varda, Marelli and
+# Amenta 2023](https://doi.org/10.3758/s13428-023-02261-8), with those of Frank et al. 2013 and 2015
 #
-# People read a word more slowly if it surprises them, and a language model says how surprising a word is: *-log p(word
-# given the words before)*. A model of trees has more to say: which part of the surprise is structure, how many readings
-# are open, how much stands on its stack. Does it know better how people read than a plain model of the same size? The
-# UCL corpus can tell, with 205 isolated sentences: self-paced reading and four measures of eye movements (Frank et al.
-# 2013), six components of the EEG (Frank et al. 2015), and surprisals of other people's models up to GPT-2 XL (de
-# Varda, Marelli and Amenta 2023), as a scale.
+# People read a word more slowly if it surprises them, and a language model says how surprising a word is: $-\log
+# p(\mathrm{word} \mid \mathrm{words\ before})$. A model of trees says more: which part of the surprise is structure,
+# how many readings are open, how many words stand on its stack. Does it know better how people read than a plain model
+# of the same size? The UCL corpus has 205 isolated sentences with self-paced reading, four measures of eye movements,
+# six components of the EEG, and surprisals of other people's models up to GPT-2 XL as a scale.
+#
+# 1. What a predictor is worth
+# 2. All models, all measures
+# 3. DTG and the plain models
+# 4. What else a model of trees knows
+# 5. This run, and exercises
+#
+# Results come from [the record](../results/2026-11-23-reading-times): released models of UD English (3.5 million
+# parameters, one seed). All gains are in thousandths of a nat per word, with 95 % intervals by a bootstrap over
+# sentences.
 
 # %% tags=["parameters"]
 size = "smoke"
 
 # %%
+import numpy as np
 import pandas as pd
+from IPython.display import Markdown
 
 from dtglib.basics.files import repository
 from dtglib.basics.record import read_record
 from dtglib.basics.released import folder_named
 from dtglib.decode.beam import Widths
 from dtglib.pictures import plot
-from dtgpapers.reading.corpus import MEASURES, read_reading, reading_file, written_words
-from dtgpapers.reading.gains import SURPRISAL, compared_in, gains_of, inner_words
-from dtgpapers.reading.measured import some_sentences, table_of_models
-from dtgpapers.reading.pictures import Columns, draw_intervals
+from dtgpapers.reading import corpus, gains, measured, pictures, regression
 
 pd.set_option("display.width", 200, "display.max_columns", None)
 OURS = {"dtg-ud": "DTG", "txl-trans-ud": "TXL (trans)", "txl-tokens-ud": "TXL (tokens)"}
-
-# %% [markdown]
-# ## What a predictor is worth
-#
-# A linear regression predicts a measure from what slows readers anyway: a word's length, its log frequency (of
-# SUBTLEX-US, as the corpus gives it), its position, and length and log frequency of the word before. A second one knows
-# the surprisal of the word and of the word before, too, because what a word costs shows on the next one as well. Both
-# are fitted to nine tenths of the sentences and judged on the last tenth, ten times. The **gain** is how much more
-# probable the second one finds what people did, in nats per word; the interval is from a bootstrap over sentences.
-#
-# The picture is drawn from [the record](../results/2026-11-23-reading-times): a line for each model (ours in orange,
-# with the same training sentences and 3.5 million parameters each), a panel for each measure. A dot is filled if its
-# interval excludes 0. All gains are in thousandths of a nat.
+EYES = ("first fixation", "first pass", "right-bounded", "go-past")
+GPTS = [name for name in corpus.OTHERS.values() if name.startswith("GPT")]
+NUMBERS = ["nats", "low", "high"]
 
 # %%
 recorded = pd.DataFrame(read_record(repository() / "results" / "2026-11-23-reading-times").metrics)
 recorded["model"] = recorded["model"].replace(OURS)
-numbers = ["nats", "low", "high"]
-recorded[numbers] *= 1000
+recorded[NUMBERS] *= 1000
 inner = recorded[(recorded["which"] == "inner words") & recorded["nats"].notna()]
-of_surprisal = inner[(inner["part"] == "gain") & (inner["predictor"] == SURPRISAL)]
-columns = Columns("measure", "model", *numbers)
-orange = dict.fromkeys(OURS.values(), plot.ORANGE)
-picture = draw_intervals(of_surprisal, columns, "gain, thousandths of a nat per word", orange)
-plot.save(picture, "50_reading_times")
+parts = dict(tuple(inner.groupby("part")))
+of_surprisal = parts["gain"][parts["gain"]["predictor"] == gains.SURPRISAL]
+difference, beyond = parts["difference"], parts["beyond surprisal"]
+
+
+def ranging(rows, measures, models):
+    """The smallest and the largest gain of some models in some measures."""
+    chosen = rows[rows["measure"].isin(measures) & rows["model"].isin(models)]["nats"]
+    return f"{chosen.min():.0f} to {chosen.max():.0f}"
+
+
+def excluding_0(rows):
+    """How many intervals lie above 0, and how many below."""
+    return int((rows["low"] > 0).sum()), int((rows["high"] < 0).sum())
+
+
+# %%
+ours = of_surprisal[of_surprisal["model"].isin(OURS.values())]
+largest = difference.loc[difference["nats"].abs().idxmax()]
+n400 = excluding_0(ours[ours["measure"] == "N400"])[0]
+Markdown(
+    f"**In short:** surprisal predicts eye movements, that of our models (gains of "
+    f"{ranging(ours, EYES, OURS.values())}) as that of GPT-2 and GPT-Neo ({ranging(of_surprisal, EYES, GPTS)}; the "
+    f"difference is not tested). But DTG's does so no better than that of plain models of its size: "
+    f"{sum(excluding_0(difference))} of {len(difference)} differences are significant, and the "
+    f"largest is {largest['nats']:.1f} [{largest['low']:.1f}, {largest['high']:.1f}]. For the N400 the GPTs gain {ranging(of_surprisal, ['N400'], GPTS)}, our models "
+    f"{ranging(ours, ['N400'], OURS.values())}, significant for {n400} of {len(OURS)}."
+)
 
 # %% [markdown]
-# ## A word of the corpus and the words of a treebank
+# ## 1. What a predictor is worth
 #
-# People read *isn't* and *tea,* as one word each, and a treebank has two of each. The surprisal of what people read is
-# the sum: a mark of punctuation goes with the word that it is written with.
+# A linear regression predicts a measure from what slows readers anyway: the length of a word, its log frequency, its
+# position, and length and log frequency of the word before. A second regression has the surprisal of the word and of
+# the word before, too, because the cost of a word shows on the next one as well. Both are fitted to nine tenths of the
+# sentences and judged on the last tenth, ten times. With a normal density around each prediction, the **gain** is
+#
+# $$\frac{1}{N} \sum_{n=1}^N \log \mathcal{N}(t_n; \hat{t}_n^{\,\mathrm{with}}, \sigma_{\mathrm{with}}^2) - \log
+# \mathcal{N}(t_n; \hat{t}_n^{\,\mathrm{without}}, \sigma_{\mathrm{without}}^2).$$
+#
+# A predictor that says nothing loses a little, because it adds noise. Made-up words, read in 200 ms, 10 ms more per
+# letter, and 4 ms more per bit of surprisal:
+
+
+# %%
+def log_densities(times, predictors, fold):
+    """The log-density of each time by the regression on the other folds."""
+    design, found = np.column_stack([np.ones(len(times)), predictors]), np.empty(len(times))
+    for number in range(10):
+        held_out = fold == number
+        weights, residuals, *_ = np.linalg.lstsq(design[~held_out], times[~held_out], rcond=None)
+        variance = residuals[0] / ((~held_out).sum() - design.shape[1])
+        errors = times[held_out] - design[held_out] @ weights
+        found[held_out] = -0.5 * (np.log(2 * np.pi * variance) + errors**2 / variance)
+    return found
+
+
+random = np.random.default_rng(1)
+made_up = pd.DataFrame({"sentence": np.repeat(np.arange(200), 6), "length": random.integers(1, 12, 1200)})
+made_up["surprisal"], made_up["noise"] = random.gamma(3, 2, 1200), random.normal(size=1200)
+made_up["time"] = 200 + 10 * made_up["length"] + 4 * made_up["surprisal"] + random.normal(scale=40, size=1200)
+fold, times = regression.folds_of(made_up["sentence"].to_numpy()), made_up["time"].to_numpy()
+for name in ("surprisal", "noise"):
+    without, with_it = (log_densities(times, made_up[columns], fold) for columns in (["length"], ["length", name]))
+    by_package = regression.gain(made_up, "time", ["length"], ["length", name])
+    assert np.isclose((with_it - without).mean(), by_package.nats)
+    print(f"{name}: {1000 * by_package.nats:.1f} [{1000 * by_package.low:.1f}, {1000 * by_package.high:.1f}]")
+
+# %% [markdown]
+# People read *isn't* and *tea,* as one word each; a treebank has two of each. What they cost is added up:
 
 # %%
 # NBVAL_CHECK_OUTPUT
-treebank_words, lengths = written_words("It isn't tea, is it?")
+treebank_words, lengths = corpus.written_words("It isn't tea, is it?")
 print(*treebank_words)
 print(*lengths)
 
 # %% [markdown]
-# That is also why words with punctuation are left out of what is measured, and the words after them. The last word of a
-# sentence is read in another way: people look back, and the EEG goes elsewhere. The baseline does not know the last
-# word, but whatever contains a period's surprisal does. Here are the same gains with these words; the largest are of
-# the go-past times, which is looking back.
-
-# %% tags=["table"]
-shown = ["first pass", "go-past", "N400", "P600", "PNP"]
-gains = recorded[recorded["part"] == "gain"]
-some = gains[(gains["predictor"] == SURPRISAL) & gains["measure"].isin(shown)]
-by_words = some.pivot_table(index="model", columns=["which", "measure"], values="nats", sort=False)
-by_words.round(1)
-
-# %% [markdown]
-# ## DTG and the plain models
+# ## 2. All models, all measures
 #
-# The question is about a difference, and so is the interval: how much more DTG's surprisal gains than that of a model
-# over words alone (TXL (tokens)), and than that of one that writes the same arcs but sees everything (TXL (trans)).
-
-# %% tags=["table"]
-differences = inner[inner["part"] == "difference"].replace(
-    {"difference": {f"dtg-ud - {name}": f"DTG - {title}" for name, title in OURS.items()}}
-)
-by_measure = differences.pivot_table(index="measure", columns="difference", values=numbers, sort=False)
-by_measure.swaplevel(axis=1).sort_index(axis=1, level=0, sort_remaining=False).round(1)
-
-# %% [markdown]
-# ## What else a model of trees knows
-#
-# *structure* is the part of surprisal that the derivations write before the word, *own* the rest; *entropy* is that of
-# the next symbol before the word. *hypotheses* is how many derivations the search keeps after the word (of 30 places,
-# within 8 nats of the best), *tree entropy* how much their trees differ, and *depth* how many words stand on the stack
-# of the best one. A star: the interval excludes 0.
-
-# %% tags=["table"]
-with_star = (inner["low"] > 0) | (inner["high"] < 0)
-starred = inner.assign(gain=inner["nats"].round(1).astype(str) + with_star.map({True: " *", False: "  "}))
-ours = starred[(starred["part"] == "gain") & starred["model"].isin(list(OURS.values()))]
-ours.pivot(index=["model", "predictor"], columns="measure", values="gain")[list(MEASURES.values())]
-
-# %% [markdown]
-# And what of it is more than surprisal? These are gains over a baseline that has the same model's surprisal. (The own
-# part is not here: where surprisal is known, it says the same as structure.)
-
-# %% tags=["table"]
-beyond = starred[starred["part"] == "beyond surprisal"]
-beyond.pivot(index=["model", "predictor"], columns="measure", values="gain")[list(MEASURES.values())]
-
-# %% [markdown]
-# How many comparisons are these? With so many, some intervals exclude 0 by chance: one in twenty, if nothing had any
-# effect.
+# A line for each model (ours in orange), a panel for each measure, all in one scale. A dot is filled if its interval
+# excludes 0.
 
 # %%
-# NBVAL_CHECK_OUTPUT
-for part, rows in inner.groupby("part", sort=False):
-    above, below = (rows["low"] > 0).sum(), (rows["high"] < 0).sum()
-    print(f"{part}: {len(rows)} intervals; {above} lie above 0, {below} below")
+orange = dict.fromkeys(OURS.values(), plot.ORANGE)
+picture = pictures.draw_intervals(
+    of_surprisal, pictures.Columns("measure", "model", *NUMBERS), "gain, thousandths of a nat per word", orange
+)
+plot.save(picture, "50_reading_times")
 
 # %% [markdown]
-# ## The same, computed here
+# Words with punctuation, and the words after them, are left out above. At the end of a sentence people look back, and
+# the EEG goes elsewhere; the baseline does not know which word is the last one, but a surprisal that contains the
+# period's does. The same gains with these words: the largest are of go-past times, which is looking back.
+
+# %% tags=["table"]
+chosen = ["DTG", "TXL (trans)", "TXL (tokens)", "tetragram", "PSG", "GPT-2", "GPT-2 XL"]
+some = recorded[(recorded["part"] == "gain") & (recorded["predictor"] == gains.SURPRISAL)]
+some = some[some["measure"].isin(["first pass", "go-past", "N400"])]
+some.pivot_table(index="model", columns=["which", "measure"], values="nats", sort=False).loc[chosen].round(1)
+
+# %% [markdown]
+# ## 3. DTG and the plain models
 #
-# At size `smoke` with 12 of the sentences and for one measure, to show how it is done; at larger sizes with all of
-# them, which gives the record's numbers again. The corpus is fetched by `make data`. A user's own model is read by
-# `dtglib reading --models my-model`.
+# How much more DTG's surprisal gains than that of a model over words alone (TXL (tokens)), and than that of one that
+# writes the same arcs but sees everything (TXL (trans)). Each interval is of the difference.
+
+# %%
+named = {f"dtg-ud - {name}": f"DTG - {title}" for name, title in OURS.items()}
+picture = pictures.draw_intervals(
+    difference.replace({"difference": named}),
+    pictures.Columns("difference", "measure", *NUMBERS),
+    "difference of gains, thousandths of a nat per word",
+)
+picture
+
+# %% [markdown]
+# ## 4. What else a model of trees knows
+#
+# *structure* is the part of surprisal that the derivations write before the word; *entropy* is that of the next symbol
+# before the word; *hypotheses* is how many derivations the search keeps after the word (of 30, within 8 nats of the
+# best), *tree entropy* how much their trees differ, *depth* how many words stand on the stack of the best one. Gains
+# over a baseline that has the same model's surprisal already:
+
+# %%
+picture = pictures.draw_intervals(
+    beyond[beyond["model"] == "DTG"],
+    pictures.Columns("predictor", "measure", *NUMBERS),
+    "DTG: gain beyond surprisal, thousandths of a nat per word",
+    across=5,
+)
+picture
+
+# %%
+above, below = excluding_0(beyond)
+of_hypotheses = beyond[beyond["predictor"] == "hypotheses"]
+strong = of_hypotheses[of_hypotheses["low"] > 0]
+means = recorded[(recorded["part"] == "predictor") & (recorded["which"] == "inner words")]
+means = means[means["model"] == "DTG"].set_index("predictor")["mean"]
+Markdown(
+    f"Of {len(beyond)} intervals (three models) {above} lie above 0 and {below} below; some {0.025 * len(beyond):.0f} "
+    f"on each side would by chance, and a useless predictor loses more often than it gains. {len(strong)} of the "
+    f"{above} are of the number of hypotheses, which gains {strong['nats'].min():.0f} to {strong['nats'].max():.0f} in "
+    f"{', '.join(dict.fromkeys(strong['measure']))}, of {' and '.join(dict.fromkeys(strong['model']))} alike. It is a "
+    f"number of the search, and whether it stands for effort or for the class of the word was not examined. Structure "
+    f"gains nothing; for DTG there is little of it, {means['structure']:.2f} of {means['surprisal']:.1f} nats per "
+    f"word: without word classes, any word can follow nearly any arcs."
+)
+
+# %% [markdown]
+# ## 5. This run
+#
+# The same, computed here: at size `smoke` with 12 sentences and one measure, to show how it is done; at larger sizes
+# with all, which gives the record's numbers again. `make data` fetches the corpus. Your own model is read by `dtglib
+# reading --models my-model`.
 
 # %%
 COUNT = {"smoke": 12}.get(size)  # of sentences; None: all
-MEASURED = {"smoke": ["first pass"]}.get(size, list(MEASURES.values()))
-is_here = reading_file().is_file()
+MEASURED = {"smoke": ["first pass"]}.get(size, list(corpus.MEASURES.values()))
 words = None
-if is_here:
-    corpus = some_sentences(read_reading(), COUNT)
+if corpus.reading_file().is_file():
+    sentences = measured.some_sentences(corpus.read_reading(), COUNT)
     folders = {title: folder_named(name) for name, title in OURS.items()}
-    words = inner_words(table_of_models(corpus, folders, Widths(30, 30, within=8.0)))
-    print(len(corpus.sentences), "sentences,", len(words), "words that are measured")
+    words = gains.inner_words(measured.table_of_models(sentences, folders, Widths(30, 30, within=8.0)))
+    print(len(sentences.sentences), "sentences,", len(words), "words that are measured")
 else:
     print("the reading corpus is not at hand, and this part is left out: `make data` fetches it")
 
 # %% tags=["table"]
 here = None
-if is_here:
-    everyone = compared_in(words, list(OURS.values()))
-    chosen = [one for one in everyone if one.predictor == SURPRISAL] if COUNT else everyone
-    here = gains_of(words, chosen, MEASURED)
-    here[numbers] = (1000 * here[numbers]).round(1)
+if words is not None:
+    everyone = gains.compared_in(words, list(OURS.values()))
+    chosen = [each for each in everyone if each.predictor == gains.SURPRISAL and each.model in OURS.values()]
+    here = gains.gains_of(words, chosen if COUNT else everyone, MEASURED)
+    here[NUMBERS] = (1000 * here[NUMBERS]).round(1)
 here
 
 # %% [markdown]
-# One sentence as DTG reads it, with what people needed for it (self-paced reading and first pass in milliseconds).
+# Twelve sentences say nothing: the intervals are wide. One sentence as DTG reads it, with what people needed for it
+# (milliseconds):
 
 # %%
 example = None
-if is_here:
+if words is not None:
     number = max(words["sentence"], key=list(words["sentence"]).count)
     features = [f"DTG, {name}" for name in ("surprisal", "structure", "entropy", "hypotheses", "depth")]
     rows = words[words["sentence"] == number].set_index("text")
@@ -186,31 +254,26 @@ if is_here:
 example
 
 # %% [markdown]
-# ## What was found
+# ### Exercises
 #
-# On 1,226 words of all 205 sentences ([the record](../results/2026-11-23-reading-times); gains in thousandths of a nat
-# per word):
+# 1. Why is a gain measured on sentences that the regression has not seen?
+# 2. Is DTG's surprisal behind GPT-2's? `gains.differences_of(words, one, other)` compares two `gains.Compared(model,
+#    "surprisal")`; set `COUNT = None` first.
 #
-# - **Surprisal predicts eye movements**, whoever's it is: 10 to 26 in first fixation, first pass, right-bounded and
-#   go-past times. Our models have 3.5 million parameters and read 53,040 sentences, and gain 11 to 20; GPT-2 and
-#   GPT-Neo 12 to 26; counted tetragrams 14 to 26, as much as any network. In self-paced reading all gain 7 to 16, and
-#   some intervals include 0.
-# - **DTG's surprisal predicts no better than that of plain models of its size.** None of the 22 intervals of the
-#   differences excludes 0; the largest difference is 2.9, in go-past times (-3 to 9).
-# - **What the EEG follows they do not know.** For the N400 the GPTs gain 14 to 20, tetragrams 11, ours 5 to 6 with
-#   intervals that include 0; for the P600 only the GPTs gain anything (6 to 8). For ELAN, LAN, EPNP and PNP nobody
-#   does.
-# - **The part of surprisal that is structure predicts nothing**, alone or beside surprisal; the word's own part has all
-#   of the gain. For these models there is little of it, 0.02 of 5.3 nats a word for DTG: without word classes, any word
-#   can follow nearly any arcs. Neither have the entropies any gain, and depth has 4 to 7 in three measures of the eyes,
-#   with intervals that include 0.
-# - The exception is the **number of hypotheses** after the word, which gains 12 to 14 beyond surprisal in first
-#   fixation, first pass and right-bounded times, of DTG and of TXL (trans) alike. It is a number of the search (its
-#   width and `within` decide), and nearly uncorrelated with surprisal. Whether it stands for effort, or only for the
-#   class of the word, was not examined.
-# - Where words with punctuation are counted, too, everything that knows the end of the sentence seems to predict:
-#   the grammar's surprisal then gains 205 in go-past times, GPT-2's 134, ours 20.
+# <details><summary>Answers</summary>
 #
-# Doubtful: 484 intervals of 95 % were looked at, so that some exclude 0 by chance; negative gains that exclude 0 show
-# how much a regression can lose by a useless predictor. Times are means over readers in milliseconds, not logarithms.
-# There is one seed of our models, and the models of others were trained on far more text, of other kinds.
+# 1. A regression with more predictors always fits its own data better, noise included. `gain` of *noise* above is what
+#    is left of that on new sentences.
+# 2. Look at whether the intervals include 0, and remember that eleven are looked at.
+#
+# </details>
+#
+# ## Finding and doubts
+#
+# Surprisal helps to predict reading; no model of ours is shown to do so better for its trees. What the N400 follows,
+# only models know that have read far more, and longer n-grams.
+#
+# One seed, small models, few words: the intervals do not exclude small differences. Hundreds of intervals were looked
+# at, uncorrected. Times are means over readers in milliseconds, not logarithms. Other people's models were trained on
+# more text of other kinds. Where the words at the ends of sentences are counted, knowing the end outweighs all else,
+# and the baseline does not know it.
