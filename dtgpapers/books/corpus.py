@@ -117,7 +117,7 @@ def words_of_work(work: Work) -> Iterator[tuple[str, ...]]:
 
 def _lines(work: Work) -> str:
     """The sentences of a work, a line each, from the cache if it has them."""
-    path = _cache_folder() / f"{work.name}-{work.digest[:8]}.txt"
+    path = cache_folder() / f"{work.name}-{work.digest[:8]}.txt"
     if path.is_file():
         return path.read_text(encoding="utf-8")
     lines = "".join(" ".join(words) + "\n" for words in words_of_work(work))
@@ -127,7 +127,7 @@ def _lines(work: Work) -> str:
 
 
 @functools.cache
-def _cache_folder() -> Path:
+def cache_folder() -> Path:
     """The folder of this version of the code, in the user's cache."""
     here = Path(__file__).parent
     names = ("ebooks.py", "textbooks.py", "markup.py", "sentences.py", "classes.tsv")
