@@ -138,7 +138,7 @@ def shelf(tmp_path, monkeypatch) -> SimpleNamespace:
     monkeypatch.setattr(corpus, "HELD_OUT", {"dev": "dev"})
     monkeypatch.setattr(corpus, "TESTS", {"blimp": corpus.TESTS["blimp"]})
     monkeypatch.setattr(corpus, "read_registry", lambda: {"blimp": [SimpleNamespace(path="blimp/a.jsonl")]})
-    caches = (corpus.sentences_of_tests, corpus._cache_folder)
+    caches = (corpus.sentences_of_tests, corpus.cache_folder)
     for cache in caches:
         cache.cache_clear()
     yield SimpleNamespace(folder=tmp_path, works=all_of_them)
