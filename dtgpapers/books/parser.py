@@ -146,6 +146,7 @@ class BooksParser(Trained):
     """A parser in training; what it saves is a `Trained` one."""
 
     config_class = BooksParserConfig
+    config: BooksParserConfig
 
     def __init__(self, name: str, config: BooksParserConfig, entries: Entries) -> None:
         super().__init__(name, config, entries)

@@ -1,13 +1,16 @@
 """Vectors of words from their contexts, and a parser that is trained with them and saved as an ordinary one."""
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 import torch
+import yaml
 
-from dtglib.data.treebank import Treebank, sentence_from_rows
+from dtglib.basics.errors import UserError
+from dtglib.basics.files import repository
+from dtglib.data.treebank import Sentence, Treebank, sentence_from_rows
 from dtglib.parsing.kinds import kind_of, load_trained
 from dtglib.parsing.trained import Trained
 from dtglib.runs.parsers import ParserSettings, TrainingData, read_parser_settings, train_parser_into
@@ -54,7 +57,9 @@ def known_from_books(monkeypatch) -> Vectors:
 
 
 def train(folder, config: BooksParserConfig = TINY):
-    settings = ParserSettings(*read_parser_settings("configs/parsers/books.yaml")[:2], config, HOW)
+    settings = ParserSettings(
+        *read_parser_settings(repository() / "configs" / "parsers" / "books.yaml")[:2], config, HOW
+    )
     entries = books_entries_of(BANK, config.rarest)
     examples = TaggedExamples(entries, BANK)
     train_parser_into(settings, TrainingData(entries, examples, examples), folder)
@@ -146,3 +151,14 @@ def test_rare_tags_lose_their_features_and_a_batch_has_one_length(known_from_boo
     plan = examples.plan(100, np.random.default_rng(1), CPU)
     assert sorted(len(set(examples.lengths[numbers])) for numbers in plan) == [1, 1, 1]
     assert Counter(np.concatenate(plan).tolist()) == Counter(range(len(BANK.sentences)))
+
+
+def test_the_config_sets_every_key():
+    path = repository() / "configs" / "parsers" / "books.yaml"
+    known = {field.name for config in read_parser_settings(path) for field in fields(config)}
+    assert set(yaml.safe_load(path.read_text())) == known
+
+
+def test_tags_need_a_treebank_that_has_them():
+    with pytest.raises(UserError, match="mine: has no tags; the treebank must be CoNLL-U"):
+        parser.tags_of(Sentence(("Dogs",), (0,), id="mine"))
