@@ -88,8 +88,9 @@ Markdown(
     f"{ranging(ours, EYES, OURS.values())}) as that of GPT-2 and GPT-Neo ({ranging(of_surprisal, EYES, GPTS)}; the "
     f"difference is not tested). But DTG's does so no better than that of plain models of its size: "
     f"{sum(excluding_0(difference))} of {len(difference)} differences are significant, and the "
-    f"largest is {largest['nats']:.1f} [{largest['low']:.1f}, {largest['high']:.1f}]. For the N400 the GPTs gain {ranging(of_surprisal, ['N400'], GPTS)}, our models "
-    f"{ranging(ours, ['N400'], OURS.values())}, significant for {n400} of {len(OURS)}."
+    f"largest is {largest['nats']:.1f} [{largest['low']:.1f}, {largest['high']:.1f}]. For the N400 the GPTs gain "
+    f"{ranging(of_surprisal, ['N400'], GPTS)}, our models {ranging(ours, ['N400'], OURS.values())}, significant for "
+    f"{n400} of {len(OURS)}."
 )
 
 # %% [markdown]
