@@ -49,11 +49,11 @@ import seaborn
 from IPython.display import Markdown
 
 from dtglib.data import corpora, symbols, treebank, vocabulary
-from dtglib.families.base import structures
 from dtglib.pictures import plot
 from dtglib.runs.settings import read_size
 from dtglib.sequences import describe, readings
 from dtgpapers.constituency import family, gum, reach
+from dtgpapers.constituency.describe import show as show_brackets
 
 pd.set_option("display.width", 160, "display.max_colwidth", None)
 TG, DTG, WITHOUT = "brackets (TG)", "arcs (DTG)", "arcs without heads"
@@ -110,7 +110,7 @@ Markdown(
 # %%
 # NBVAL_CHECK_OUTPUT
 words, heads, tree = ["There", "is", "a", "difference"], (2, 0, 4, 2), "(S (NP There) (VP is (NP a difference)))"
-difference = {TG: structures()["brackets"](tree, None), DTG: describe.show("arc-standard", words, heads)}
+difference = {TG: show_brackets(tree), DTG: describe.show("arc-standard", words, heads)}
 for shown in difference.values():
     print(len(shown.inputs), "positions:", *(name.replace(" + ", "+") for name in shown.inputs))
 
@@ -165,7 +165,7 @@ def seen_by(steps):
 # %%
 KEYS = "(S (NP (NP The keys) (PP to (NP the cabinet))) (VP are (PP on (NP the table))))"
 for text in (tree, KEYS):
-    shown = structures()["brackets"](text, None)
+    shown = show_brackets(text)
     for i, row in enumerate(seen_by(written(text))):
         assert {j: shown.relpos[i, j] for j in np.flatnonzero(shown.visible[i])} == row
 {shown.inputs[j]: relpos for j, relpos in seen_by(written(KEYS))[shown.targets.index("are")].items()}
@@ -183,7 +183,7 @@ labels = ("det", "nsubj", "case", "det", "nmod", "cop", "case", "det", "root")
 plot.draw_tree(treebank.Sentence(tuple(keys), keys_heads, labels))
 
 # %%
-cabinet = {TG: structures()["brackets"](KEYS, None), DTG: describe.show("arc-standard", keys, keys_heads)}
+cabinet = {TG: show_brackets(KEYS), DTG: describe.show("arc-standard", keys, keys_heads)}
 table = {}
 for name, shown in cabinet.items():
     rows = np.flatnonzero(reach.before_words(shown.vectors))
@@ -336,7 +336,7 @@ pd.DataFrame(deepest(corpus, name) for corpus in banks for name in (TG, DTG))
 your_tree = "(S (NP She) (VP sold (NP apples , pears , plums and figs)) .)"
 your_heads = [2, 0, 2, 5, 3, 7, 3, 9, 3, 2]
 yours = [symbol for symbol in written(your_tree) if not re.search(r"^\(|\)$", symbol)]
-shown = {TG: structures()["brackets"](your_tree, None), DTG: describe.show("arc-standard", yours, your_heads)}
+shown = {TG: show_brackets(your_tree), DTG: describe.show("arc-standard", yours, your_heads)}
 pd.DataFrame(distances(shown, len(yours) - 1), list(READS), yours[:-1])
 
 # %% [markdown]

@@ -50,12 +50,14 @@ from IPython.display import Markdown
 
 from dtglib.decode import beam
 from dtglib.evaluate import bootstrap, measures, orders, suites, surprisal
-from dtglib.families.base import family_of, load_model, structures, titles
+from dtglib.families.base import family_of, load_model, titles
 from dtglib.network.transformer import batch_of
 from dtglib.pictures import plot
 from dtglib.runs import prepare, settings, syntax_scores, tables
 from dtglib.sequences import batches, describe, structure
 from dtgpapers.constituency import bracketing, reach
+from dtgpapers.constituency.describe import show as show_brackets
+from dtgpapers.pushdown.tape import tapes
 
 pd.set_option("display.width", 160, "display.max_colwidth", None)
 GROUPS = {
@@ -159,7 +161,7 @@ def layers(name, target, text, tree, heads):
     if name in GROUPS["words"]:
         return np.where(before == before[-1], 0, 1)  # every word is seen, and the last one is read
     if name in GROUPS["brackets"]:
-        seen, read = structures()["brackets"](tree, None), reach.generated
+        seen, read = show_brackets(tree), reach.generated
     else:
         seen, read = describe.show(SYSTEMS.get(name, "arc-standard"), text.split(), heads), reach.with_heads
     at = seen.targets.index(target)
@@ -305,9 +307,8 @@ def tape_of(merges):
     return np.concatenate(constituents).tolist()
 
 
-tapes = structures()["pushdown"](EXAMPLES["number_src"][1], None)
-merges = [0, 0, 0, 0, 0, 5]  # "heroes" ends five constituents of two parts
-assert tapes.pairs["depth"][6, 1:7].tolist() == tape_of(merges)
+merges, attachments = [0, 0, 0, 0, 0, 5], [1, 2, 3, 4, 5, 1]  # "heroes" ends five constituents of two parts
+assert tapes(attachments)[-1] == tape_of(merges)
 dict(zip(of_words, tape_of(merges), strict=True))
 
 # %% [markdown]
