@@ -12,7 +12,7 @@ A model without a parser, such as the Transformer beside UDGN, has no trees, but
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +31,8 @@ from dtgpapers.udgn.decoding import DECODERS
 from dtgpapers.udgn.family import FAMILIES, hidden_perplexity
 from dtgpapers.udgn.induction import Belief, agreement_rows, induced, trivial_rows
 from dtgpapers.udgn.labels import best_heads, correlations, values_at_arcs, without_subtypes
-from dtgpapers.udgn.similarity import of_similarity, similarity_of
 
 LABELS = 16  # the most frequent ones; eight of them, in the paper of UDGN
-IN_NOTEBOOK = ("parts", "amount of data")  # the questions whose variants the notebook trains; records have all of them
 
 
 def read_test(settings: Settings) -> Sequence[Sentence]:
@@ -137,22 +135,10 @@ def _recorded(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[s
 RECORDS = {"induction": _recorded}
 
 
-def _jobs_of_ablations(settings: Settings) -> list[Job]:
-    """A job for each variant that the notebook trains; a model may be a variant of several questions."""
-    variants = ablations.variants_of(settings, IN_NOTEBOOK)
-    different = {str(variant): (question, name, variant) for question, name, variant in variants}
-    return [
-        Job(f"ablation, {question}: {name}", partial(ablations.measure, settings, variant))
-        for question, name, variant in different.values()
-    ]
-
-
 def jobs_of(size: str, models: Sequence[str]) -> list[Job]:
-    """The jobs of the notebooks about UDGN: its models are trained, with variants, and asked for their trees."""
+    """The jobs of the notebook about UDGN: its models are trained, and asked for their trees; at size smoke none."""
     settings = read_size(size, model="udgn")
-    jobs = jobs_of_training(size, settings, models) + _jobs_of_ablations(settings)
-    for seed in seeds_of(settings):
-        jobs += jobs_of_seed(size, "trees of", induction_of, models, seed)
-    return jobs + jobs_of_seed(
-        size, "similarity by", similarity_of, models if of_similarity() else [], settings.run.seed
-    )
+    if settings.evaluation.released:
+        return []
+    of_seeds = [jobs_of_seed(size, "trees of", induction_of, models, seed) for seed in seeds_of(settings)]
+    return [*jobs_of_training(size, settings, models), *chain.from_iterable(of_seeds)]
