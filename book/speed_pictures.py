@@ -42,18 +42,16 @@ def draw_length() -> Picture:
 
 
 def draw_beam() -> Picture:
-    """Time per word of a beam search against its width, from the cache and (projected) without one."""
+    """Processor seconds of a beam search of one sentence by its widths, here and in the authors' release."""
     picture, axes = single(6, 3.2)
-    lines = curve("beam", "from the cache")
-    for key, colour, name in (
-        ("read_again_seconds", ORANGE, "every hypothesis read again (projected)"),
-        ("seconds_taken", BLUE, "from the cache"),
-    ):
-        seconds = [line[key] / line["count"] for line in lines]
-        axes.plot([line["x"] for line in lines], seconds, marker="o", color=colour, label=name)
-    axes.set(xlabel="width of the beam", ylabel="seconds per word")
-    make_logarithmic(axes, "xy")
-    axes.set(xticks=[line["x"] for line in lines])
+    record = benchmark("release")
+    lines = [line for line in (record.metrics if record else []) if "form" in line]
+    for form, colour in (("the authors' release", ORANGE), ("ours", BLUE)):
+        of_form = [line for line in lines if line["form"] == form]
+        seconds = [line["seconds_taken"] for line in of_form]
+        axes.plot([line["beam"] for line in of_form], seconds, marker="o", color=colour, label=form)
+    axes.set(xlabel="beam / word beam", ylabel="processor seconds for ten words")
+    make_logarithmic(axes, "y")
     axes.legend(frameon=False)
     return picture
 
