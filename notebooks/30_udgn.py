@@ -471,6 +471,6 @@ pictures.draw_beliefs(yours.split(), {yours: mask_by(toys["trained, seed 1"][0],
 # ## Doubts
 #
 # Four seeds; trees appear late in short trainings, so *when* a seed finds them decides more than any part of the model
-# does. UD English has half a million words, where the paper has a million and fifteen times the parameters.
-# The best of five trivial trees was chosen on the test part, which favours it. In Universal Dependencies a preposition depends on its noun, and in the paper's treebank it is the other way round, so
-# directed scores are not comparable.
+# does. UD English has half a million words, where the paper has a million and fifteen times the parameters. The best of
+# five trivial trees was chosen on the test part, which favours it. In Universal Dependencies a preposition depends on
+# its noun, and in the paper's treebank it is the other way round, so directed scores are not comparable.
