@@ -64,6 +64,8 @@ UD = Source(
     "comparison with models of a usual size: it has read less than a million words; commercial use",
     "open-small",
 )
+# The parser's vectors of words are learnt from the books.
+UD_WITH_BOOKS = replace(UD, licence=f"{UD.licence}; of the books: public domain, CC BY 4.0 and CC BY-NC-SA 4.0")
 # Translators are trained for longer than at size mini, with the config for users.
 TRANSLATIONS = replace(
     MINILANG,
@@ -85,7 +87,7 @@ OF_MINILANG = ("txl-tokens", "txl-trans", "dtg", "dtg-eager", "dtg-swift", "plm"
 RELEASES = {
     "parser-minilang": Release(MINILANG, parser="strong"),
     **{f"{model}-minilang": Release(MINILANG, model) for model in OF_MINILANG},
-    "parser-ud": Release(UD, parser="strong"),
+    "parser-ud": Release(UD_WITH_BOOKS, parser="books"),
     **{f"{model}-ud": Release(UD, model) for model in ("txl-tokens", "txl-trans", "dtg")},
     "weak-parser-minilang": Release(MINILANG, parser="weak"),  # shows what bad proposals cost (notebook 04)
     "spans-minilang": Release(MINILANG, parser="spans"),
