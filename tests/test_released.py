@@ -17,14 +17,14 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.files import repository
 from dtglib.basics.released import CARD_FILE, Card, cards, folder_named
 from dtglib.cli.main import main
-from dtglib.data.corpora import corpora
+from dtglib.data.corpora import corpora, part_of
 from dtglib.data.vocabulary import END
 from dtglib.families.base import load_model, titles
 from dtglib.network.saved import WEIGHTS_FILE
 from dtglib.network.weights import write_compact
 from dtglib.parsing.kept import CONFIG_FILE
-from dtglib.parsing.kinds import ARCS, kinds
-from dtglib.runs.parsers import prepare_parser, read_parser
+from dtglib.parsing.kinds import ARCS, kind_of, kinds, load_trained
+from dtglib.runs.parsers import read_parser
 from dtglib.runs.prepare import read_corpus
 from dtglib.runs.settings import read_size
 
@@ -186,21 +186,18 @@ def test_rounding_the_weights_cost_less_than_a_thousandth_of_a_nat_per_word(name
 def test_the_loss_on_a_card_is_that_of_the_files(name):
     corpus, model, config = release.RELEASES[name]
     settings = read_size(corpus.size, **({} if config else {"model": model}))
-    if not corpus_is_here(settings.corpus.corpus) or (config == "books" and not corpus_is_here("books")):
-        pytest.skip("the treebanks or the books are not here")
+    if "not found" in {corpus.name: corpus.where for corpus in corpora()}[settings.corpus.corpus]:
+        pytest.skip("the treebanks are not here")
     folder = folder_named(name)
     if config:
-        chosen = read_parser(config, settings)
-        found = release.of_parser(folder, prepare_parser(chosen).dev, chosen.train.batch_positions)
+        entries, train = load_trained(folder).entries, read_parser(config, settings).train
+        dev = kind_of(folder / CONFIG_FILE).examples(entries, part_of(settings.corpus, "dev"), train.longest)
+        found = release.of_parser(folder, dev, train.batch_positions)
     else:
         model, train = load_model(folder), settings.train
         dev = settings.family.examples(model.config, model.vocabulary, read_corpus(settings).dev, train.longest)
         found = release.of_model(folder, dev, train.batch_positions)
     assert found == pytest.approx({**cards("model"), **cards("parser")}[name].nats_per_word, abs=2e-4)
-
-
-def corpus_is_here(name: str) -> bool:
-    return "not found" not in {one.name: one.where for one in corpora()}[name]
 
 
 def test_of_a_long_training_a_release_has_fewer_lines_evenly_spaced_and_all_others(monkeypatch):
