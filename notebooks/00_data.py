@@ -73,7 +73,7 @@ if len(real):  # where the data folder has UD English
 Markdown(
     f"**In short:** the models read sentences with dependency trees. Half of the sentences of {corpus.corpus} have at "
     f"most {ours['median words']} words, and {ours['projective %']:.0f} % of its trees are projective.{of_real} In "
-    f"exchange minilang is exact: what is grammatical in it is known, and what training has not shown."
+    f"exchange minilang is exact: we know which sentences are grammatical, and which constructions training never had."
 )
 
 # %% [markdown]
@@ -145,8 +145,8 @@ for name in ("attractor", "depth", "combination"):
 # ## 4. How long, and how projective
 #
 # A tree that is not projective cannot be built by the transition systems. Such sentences are left out of training and
-# counted, here and in every table; they are never left out where a model's probabilities are measured. The treebanks
-# appear below when the data folder has them (`make data`).
+# counted, here and in every table; where a model's probabilities are measured they stay, because no treebank's tree is
+# needed there. The treebanks appear below when the data folder has them (`make data`).
 
 # %%
 print("UD English:", f"{len(at_hand) - 1} of {len(UD_ENGLISH)} treebanks are at hand")
@@ -162,8 +162,8 @@ picture
 
 # %% [markdown]
 # What crosses in a tree that is not projective? *What* belongs to *saw* and stands before *thought*, which hangs on
-# something further left. Such a sentence is left out. In minilang such words hang on the clause they stand in from the
-# beginning, and the enhanced graph keeps the true arc.
+# something further left. Such a sentence is left out. In minilang's tree such words depend on the clause in which they
+# stand; the enhanced graph keeps the true arc.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -202,9 +202,9 @@ picture
 # ## 6. What the models are tested on
 #
 # A **minimal pair** is two sentences that differ in one thing; a model should find the good one more probable. minilang
-# has paradigms for all of BLiMP's phenomena. (Its paper counts twelve, its files name one more, because *s-selection*
-# is a part of argument structure in the paper.) The package's tests have a recogniser built on the grammar, which finds
-# each good sentence in the language and no bad one.
+# has paradigms for all of BLiMP's phenomena. (There are thirteen: twelve by BLiMP's paper, and *s-selection*, which the
+# paper counts as a part of argument structure and the files name apart.) The package's tests have a recogniser built on
+# the grammar, which finds each good sentence in the language and no bad one.
 
 # %%
 # NBVAL_CHECK_OUTPUT

@@ -88,9 +88,11 @@ Markdown(
 # one or the left one, and stays; the dependent goes. So a word needs all its dependents before it becomes one. Several
 # transitions may be legal. The **oracle** knows the tree:
 #
-# 1. If the word below the topmost is its dependent: LEFTARC.
+# 1. If the word below the topmost is a dependent of the topmost: LEFTARC. (It has all its own dependents: they stood
+#    before the topmost came.)
 # 2. Else, if the topmost is a dependent of the word below, and has all its own dependents: RIGHTARC.
-# 3. Else, if a word is left: GEN. 4. Else: END.
+# 3. Else, if a word is left: GEN.
+# 4. Else: END.
 
 
 # %%
@@ -151,7 +153,8 @@ steps("arc-standard", words, heads)
 # %% [markdown]
 # ## 2. Three more systems
 #
-# In all three, a new word waits in a **buffer** of one word, and a LEFTARC joins it to the top of the stack.
+# In all three, GEN puts the new word into a **buffer** of one word; a word that is in the buffer then moves onto the
+# stack. A LEFTARC makes the top of the stack a dependent of the word in the buffer.
 #
 # **arc-hybrid**: a RIGHTARC joins two words of the stack, as in arc-standard.
 #

@@ -235,15 +235,16 @@ numbered = {
 plot.save(plot.draw_masks(numbered), "02_figures_4_and_5")
 
 # %% [markdown]
-# In arc-eager, *RIGHTARC + is* (11) stands in its head's place, *below* its dependent *difference* (9): from 12 on, 9
-# is at 0, 11 at 1 and ROOT (5) at 2, although 9 is older than 11. One cell of arc-swift is in doubt: "we mask all these
-# k + 1 tokens", says section 3.4, which would hide the full stop (13) from row 15. By the paper's Table 1 it stays on
-# the stack, so here it is seen.
+# In arc-eager, *RIGHTARC + is* (11) stands in its head's place, *below* its dependent *difference* (9): in row 12, 9 is
+# at 0, 11 at 1 and ROOT (5) at 2, although 9 is older than 11. A POP takes the top of the stack away and looks
+# afterwards; a word in the buffer counts as the top. One cell of arc-swift is in doubt: "we mask all these k + 1
+# tokens", says section 3.4, which would hide the full stop (13) from row 15. By the paper's Table 1 it stays on the
+# stack, so here it is seen.
 #
 # ## 5. How much is left to see
 #
 # A stack grows with the depth of a sentence, slowly with its length. Dashed, where at hand, is the English Web
-# Treebank. arc-eager and arc-swift lie on one another.
+# Treebank. arc-eager and arc-swift differ little.
 
 # %%
 tables = {"minilang": minilang}
@@ -265,7 +266,7 @@ plot.save(picture, "02_seen")
 # ## 6. What the mask hides
 #
 # *No actor arrived at at most six lakes* is bad, because *at most* does not go with *No* ([Appendix
-# C](https://arxiv.org/html/2407.17406v1#A3)). So one must know of *No* there. Below is
+# C](https://arxiv.org/html/2407.17406v1#A3)). So whoever predicts the second *at* must know of *No*. Below is
 # arc-standard up to the position that predicts the second *at*, the last row.
 
 # %%

@@ -75,7 +75,8 @@ low, high = interval(nats["TXL (trans)"] - nats["DTG"])
 Markdown(
     f"**In short**, on minilang with {len(nats)} seeds: DTG needs {nats['DTG'].mean():.1f} nats for a held-out "
     f"sentence *with its tree*, and TXL (trans), which reads the same transitions without the stack, "
-    f"{nats['TXL (trans)'].mean():.1f} (95 % interval of the difference: {low:.1f} to {high:.1f}). With every seed, "
+    f"{nats['TXL (trans)'].mean():.1f} (difference "
+    f"{(nats['TXL (trans)'] - nats['DTG']).mean():.2f}, 95 % interval {low:.2f} to {high:.2f}). In every seed, "
     f"{fewer.sum()} of the {len(fewer)} models with trees need fewer nats for words *and* tree than TXL (tokens) needs "
     f"for the words alone, {words_alone.mean():.1f}."
 )
@@ -176,9 +177,9 @@ rows = {"position": [labels[i] for i in places], "predicts": targets, "nats": lo
 pd.DataFrame(rows)
 
 # %% [markdown]
-# A step of training divides the loss of its batch by the mean number of **sentences** in a step, so every sentence has
-# the same weight, whatever the batch. Two means are reported: **nats per sentence**, and **nats per transition**,
-# divided by all symbols that are predicted.
+# A step of training minimises $\frac{1}{n} \sum_{(x, y)} -\log p(x, y)$ over the sentences of its batch, where $n$ is
+# the mean number of **sentences** per batch of the epoch. So every sentence has the same weight, whatever its batch.
+# Two means are reported: **nats per sentence**, and **nats per transition**, divided by all symbols that are predicted.
 
 # %% [markdown]
 # ## 4. A training loop

@@ -164,10 +164,12 @@ def draw_intervals(data, color):
 
 _ = draw_differences("parser")
 # %% [markdown]
-# **Parser (Table 5).** Models that learn from the weak parser's trees (82 % of the heads right) are worse in
-# everything. In the last row the same model is summed over the strong parser's trees, which tells learning from
-# summing. Its perplexity does not improve, so it is the learning that suffers. It is even higher: this model likes the
-# weak parser's trees, and the strong parser seldom proposes them.
+# **Parser (Table 5).** Models that learn from the weak parser's trees (82 % of the heads right) are worse in perplexity
+# and in the suites; in minimal pairs the interval covers the line. In the last row the same models are summed over the
+# strong parser's trees. This separates the effect of the trees in training from that of the trees in the sum. Their
+# perplexity does not fall, so it is the training that suffers. It rises, because these models prefer trees like the
+# weak parser's, which the strong parser seldom proposes. (Suites and pairs are found by a beam search, so that the last
+# two rows agree there.)
 
 # %%
 _ = draw_differences("arc representation")
@@ -178,23 +180,24 @@ _ = draw_differences("arc representation")
 # %%
 _ = draw_differences("transition system")
 # %% [markdown]
-# **Transition system.** The paper has arc-swift before arc-eager; here the order is reversed, and both are behind
-# arc-standard. [Notebook 05](05_syntactic_evaluation.ipynb) shows the cause: in these systems words that mislead stay
-# in sight.
+# **Transition system.** In the paper arc-standard is best in perplexity, then arc-swift, then arc-eager. Here
+# arc-standard is best, too, in perplexity and in suites; arc-swift is behind arc-eager in perplexity, which [notebook
+# 90](90_tables.ipynb) tests. A cause is shown in [notebook 05](05_syntactic_evaluation.ipynb): in arc-eager and
+# arc-swift some words that mislead stay in sight.
 
 # %%
 _ = draw_differences("output layer")
 # %% [markdown]
-# **Output layer.** A softmax over the whole vocabulary learns what is illegal. What the rules give is a distribution
-# that sums to 1.
+# **Output layer.** No difference is shown: with a softmax over the whole vocabulary, the model learns by itself which
+# symbols are illegal. The rules guarantee that the probabilities of the legal symbols sum to 1.
 
 # %%
 _ = draw_differences("labels")
 
 # %% [markdown]
 # **Labels.** With labels there is a symbol for each arc and label, such as `LEFTARC:nsubj`, so that a tree has many
-# labellings; a parser proposes one, and the bound over trees misses the others. So the perplexity of the beam search,
-# which sums over trees and labels, is the one to compare (table below).
+# labellings. A parser proposes one labelling of each tree, and the bound in the picture misses the others. So compare
+# the perplexity of the beam search, which sums over trees and labels (table below; its difference has no interval).
 
 # %% [markdown]
 # ## 3. All numbers
