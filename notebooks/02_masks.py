@@ -23,8 +23,8 @@
 # [five models, one body](03_training.ipynb)
 #
 # A Transformer sees all words before the one that it predicts. A Dependency Transformer Grammar sees the **stack**:
-# when an arc has been drawn, head and dependent vanish, and one position stands for both. What is visible from where,
-# at which distance, and what does that hide?
+# when an arc has been drawn, head and dependent vanish, and one position stands for both. What is visible,
+# how far away, what is hidden?
 #
 # 1. A sentence, and why arcs are read twice
 # 2. Algorithm 1, and the rules
@@ -236,15 +236,14 @@ plot.save(plot.draw_masks(numbered), "02_figures_4_and_5")
 
 # %% [markdown]
 # In arc-eager, *RIGHTARC + is* (11) stands in its head's place, *below* its dependent *difference* (9): in row 12, 9 is
-# at 0, 11 at 1 and ROOT (5) at 2, although 9 is older than 11. A POP takes the top of the stack away and looks
-# afterwards; a word in the buffer counts as the top. One cell of arc-swift is in doubt: "we mask all these k + 1
-# tokens", says section 3.4, which would hide the full stop (13) from row 15. By the paper's Table 1 it stays on the
-# stack, so here it is seen.
+# at 0, 11 at 1 and ROOT (5) at 2, although 9 is older than 11. A POP looks after it has taken the top away. One cell of
+# arc-swift is in doubt: "we mask all these k + 1 tokens", says section 3.4, which would hide the full stop (13) from
+# row 15. By the paper's Table 1 it stays on the stack, so here it is seen.
 #
 # ## 5. How much is left to see
 #
 # A stack grows with the depth of a sentence, slowly with its length. Dashed, where at hand, is the English Web
-# Treebank. arc-eager and arc-swift differ little.
+# Treebank.
 
 # %%
 tables = {"minilang": minilang}
@@ -266,7 +265,7 @@ plot.save(picture, "02_seen")
 # ## 6. What the mask hides
 #
 # *No actor arrived at at most six lakes* is bad, because *at most* does not go with *No* ([Appendix
-# C](https://arxiv.org/html/2407.17406v1#A3)). So whoever predicts the second *at* must know of *No*. Below is
+# C](https://arxiv.org/html/2407.17406v1#A3)). So one must know of *No* at the second *at*. Below is
 # arc-standard up to the position that predicts the second *at*, the last row.
 
 # %%

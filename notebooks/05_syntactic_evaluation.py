@@ -157,17 +157,16 @@ plot.save(picture, "05_state")
 # %% [markdown]
 # DTG (arc-standard) sees *judge* alone in both. In arc-eager and arc-swift a dependent to the right stays on the stack
 # until the next word has come: so *heroes* is in sight in the first sentence, and they fail. In the second one it is a
-# dependent to the left, and it is gone. In the third suite, *number_prep* (*The judge near the heroes is*), they see
-# both nouns and are right more often than in the first, because there the subject is nearer: [notebook
-# 11](11_constituency.ipynb) counts in how many layers each noun is reached.
+# dependent to the left, and it is gone. In the third suite, *number_prep*, they see both nouns, but the subject is
+# nearer ([notebook 11](11_constituency.ipynb)).
 #
 # ## 2. A test of the cause
 #
 # If that is the cause, then a change of the mask alone must change the answer. We take the released models and all
 # items of *number_src*. The tree and its transitions are given, so there is one sequence per sentence and no search. At
 # the position that predicts the verb, and only there, an edit says which words stand on the stack: 2 is *judge*, 4
-# *praised*, 6 *heroes*. As a check, an edit that asks for the words that stand there anyway must change nothing. In TXL
-# (trans) an edit hides *heroes* from all that follows.
+# *praised*, 6 *heroes*. Asking for the words that stand there anyway must change nothing. In TXL (trans) an edit hides
+# *heroes* from all that follows.
 
 
 # %%
@@ -254,17 +253,15 @@ Markdown(
 # %% [markdown]
 # ## 3. Surprisal by a beam search
 #
-# Without a given tree, the surprisal of a word says how much the log of the summed probability of all derivations falls
-# when the word is read: $-\log p(x_1 \dots x_n) + \log p(x_1 \dots x_{n-1})$. A word-synchronous beam keeps the most
-# probable derivations. Between two words each hypothesis may draw arcs, or take the next word. In every step all these
-# ways compete for the places of the beam. The best few that take the word are kept in any case (*fast track*), because
-# a word costs more than an arc. The steps end when no hypothesis can draw another arc. Then the hypotheses that have
-# taken the word are cut to the *word beam*, and the next word begins.
+# Without a given tree, a word's surprisal says how much the log of the summed probability of all derivations falls:
+# $-\log p(x_1 \dots x_n) + \log p(x_1 \dots x_{n-1})$. A word-synchronous beam keeps the most probable derivations.
+# Between two words each hypothesis may draw arcs, or take the next word. In every step all these ways compete for the
+# places of the beam. The best few that take the word are kept in any case (*fast track*), because a word costs more
+# than an arc. When none can draw another arc, those that have taken the word are cut to the *word beam*.
 #
-# `Widths(300, 100, within=8.0)` in the package is a beam of 300 places between two words, a word beam of 100, and a
-# limit: a hypothesis that is 8 nats behind the best one that has taken the word is dropped. The fast track is 5 unless
-# it is given. The cells' surprisals are compared with the package's. Then two questions: how much of log p do narrower
-# beams lack, and how does DTG read *The judge that praised the heroes are ...*?
+# `Widths(300, 100, within=8.0)` in the package is a beam of 300 places, a word beam of 100, and a limit: hypotheses 8
+# nats behind the best that has taken the word are dropped. What do narrower beams lack of log p, and how does DTG
+# read *The judge that praised the heroes are ...*?
 
 
 # %%

@@ -34,7 +34,7 @@
 # *SG* is the mean over six circuits of the test suites (%), *BLiMP* the percentage of minimal pairs that are right,
 # *UAS* the percentage of right heads in the trees that a model chooses among the parser's 300 (*proposal* is the
 # parser's own first). On minilang, SG and BLiMP are its own suites and pairs. The other terms are in the
-# [glossary](00_data.ipynb#Glossary).
+# [glossary](00_data.ipynb).
 
 # %% tags=["parameters"]
 size = "smoke"
