@@ -54,7 +54,7 @@ from dtglib.transitions.protocol import OPEN, why_no_tree
 pd.set_option("display.max_colwidth", None)
 corpus = settings.read_size(size).corpus.corpus
 at_hand = {corpus: prepare.read_part(settings.read_size(size), "train")}
-at_hand |= {name: corpora.load(name, "train") for name in corpora.UD_ENGLISH if name in corpora.ud_treebanks()}
+at_hand |= {name: corpora.load(name, "train", 2000) for name in corpora.UD_ENGLISH if name in corpora.ud_treebanks()}
 trees = {name: treebank.trees_only(bank) for name, bank in at_hand.items()}
 
 
@@ -218,8 +218,9 @@ print(why_no_tree((2, 0, 0)))
 print(why_no_tree((2, 1, 0)))
 
 # %% [markdown]
-# How much of a treebank is that? (The rows of UD English appear where the data folder has them: `make data`.) The last
-# column is a test: are 40 trees the same after they have been written as transitions, in each system, and read again?
+# How much of a treebank is that, in its first 2,000 sentences? (The rows of UD English appear where the data folder has
+# them: `make data`.) The last column is a test: are 40 trees the same after they have been written as transitions, in
+# each system, and read again?
 
 
 # %%

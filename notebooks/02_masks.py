@@ -248,7 +248,9 @@ plot.save(plot.draw_masks(numbered), "02_figures_4_and_5")
 # %%
 tables = {"minilang": minilang}
 if "UD_English-EWT" in corpora.ud_treebanks():
-    tables["UD_English-EWT"] = seen_by_one(treebank.trees_only(corpora.load("UD_English-EWT", "train")).sentences[:600])
+    tables["UD_English-EWT"] = seen_by_one(
+        treebank.trees_only(corpora.load("UD_English-EWT", "train", 700)).sentences[:600]
+    )
 seen = pd.concat(tables, names=["corpus", ""]).reset_index("corpus")
 seen = seen[seen["words"] <= 50].assign(words=lambda rows: rows["words"] // 3 * 3 + 1)
 picture, axes = plot.single(7, 3.6)
