@@ -65,7 +65,11 @@ UD = Source(
     "open-small",
 )
 # The parser's vectors of words are learnt from the books.
-UD_WITH_BOOKS = replace(UD, licence=f"{UD.licence}; of the books: public domain, CC BY 4.0 and CC BY-NC-SA 4.0")
+UD_WITH_BOOKS = replace(
+    UD,
+    licence=f"{UD.licence}; of the books: public domain, CC BY 4.0 and CC BY-NC-SA 4.0",
+    not_for="comparison with parsers of a usual size; commercial use",
+)
 # Translators are trained for longer than at size mini, with the config for users.
 TRANSLATIONS = replace(
     MINILANG,

@@ -4,26 +4,14 @@ from functools import cache
 
 import numpy as np
 import pytest
-import torch
+from test_scores import WORDS, model
 
 from dtglib.basics.errors import UserError
-from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.likelihood import all_trees, score_trees
-from dtglib.families.base import build
-from dtglib.network.transformer import Transformer, TransformerConfig
 from dtglib.parsing.projective import samples
 from dtgpapers.bounds.estimate import Estimate, importance_estimate
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-WORDS = ["There", "is", "a", "difference"]
-
-
-@cache
-def model(name: str) -> Transformer:
-    torch.manual_seed(3)
-    vocabulary = Vocabulary.of_words([WORDS])
-    return build(TransformerConfig(model=name, layers=2, width=16, heads=2, inner=32), vocabulary).eval()
 
 
 def proposed(seed: int) -> np.ndarray:
