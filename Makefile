@@ -57,6 +57,8 @@ figures: $(READY)  ## draw all figures again into figures/, at SIZE
 # A process a core; then, one after the other, what must have the machine to itself.
 TOGETHER := -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
+# The files with tests that nothing may run beside: the others need not be imported for them.
+ALONE := $(shell grep -rl mark.alone tests)
 # A small file of each room where tensors go in and out: with every call checked, tests take several times as long.
 CHECKED := structure attention output model trie stackcache perplexity
 OF_PAPERS := gilt/test_gilt_attention translation/test_translation_network udgn/test_udgn constituency/test_spans
@@ -64,16 +66,19 @@ CHECKED := $(CHECKED:%=tests/test_%.py) $(OF_PAPERS:%=tests/papers/%.py)
 
 test: lint  ## lint, tests, and the notebooks against their stored outputs: 16 minutes on two slow cores
 	@$(BIN)/pytest $(TOGETHER) -m 'not (slow or alone)' --nbval-lax $(NOTEBOOKS) tests dtglib dtgpapers
-	@$(BIN)/pytest -m 'alone and not slow'
+	@$(BIN)/pytest -m 'alone and not slow' $(ALONE)
 
 test-slow: $(READY)  ## the tests that `make test` leaves out
 	@$(BIN)/pytest $(TOGETHER) -m 'slow and not alone' --nbval-lax $(NOTEBOOKS) tests dtglib dtgpapers
-	@$(BIN)/pytest -m 'slow and alone'
+	@$(BIN)/pytest -m 'slow and alone' $(ALONE)
 
 test-shapes: $(READY)  ## some tests of each room again, with all shapes and types checked
 	@$(BIN)/pytest $(TOGETHER) -m 'not (slow or alone)' -k 'not heart' --jaxtyping-packages=dtglib,dtgpapers,beartype.beartype $(CHECKED)
 
-test-all: test test-slow test-shapes  ## what CI runs
+test-all: lint  ## what CI runs: all of these, each file of tests once with what is slow in it
+	@$(BIN)/pytest $(TOGETHER) -m 'not alone' --nbval-lax $(NOTEBOOKS) tests dtglib dtgpapers
+	@$(BIN)/pytest -m alone $(ALONE)
+	@$(MAKE) test-shapes
 
 mutants: $(READY)  ## plant 200 small changes, one by one, and list those that no test notices: an hour or more
 	@$(BIN)/python tests/mutants.py

@@ -14,7 +14,8 @@ pytestmark = pytest.mark.cuda
 SENTENCES = load("minilang", "test", 6).sentences
 WORDS = [sentence.words for sentence in SENTENCES]
 # The released models of all papers that are installed.
-RELEASED = [name for name in titles() if f"{name}-minilang" in cards("model")]
+MODELS = cards("model")
+RELEASED = [name for name in titles() if f"{name}-minilang" in MODELS]
 SEARCHED = [name for name in RELEASED if family(name).likelihood.is_searched]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from minilang_samples import split
-from toys import READING_OF, READINGS, by_model
+from toys import READING_OF, READINGS, by_kind
 from trees import THERE_IS_A_DIFFERENCE
 
 from dtglib.basics.errors import UserError
@@ -34,7 +34,7 @@ RAW = Sentence(WORDS, id="raw")
 VOCABULARY = Vocabulary.of_words([WORDS])
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
-by_every_model = pytest.mark.parametrize("model", by_model(READINGS))
+by_every_kind_of_model = pytest.mark.parametrize("model", by_kind(READINGS))
 
 
 def examples(model: str, *sentences: Sentence, longest: int | None = None) -> Examples:
@@ -66,7 +66,7 @@ def test_a_sentence_whose_arcs_reach_too_far_is_left_out_and_counted():
         Examples.of("dtg-swift", READING_OF["dtg-swift"], near, Treebank([far, far], Counter()))
 
 
-@by_every_model
+@by_every_kind_of_model
 def test_a_sentence_that_is_too_long_is_named_and_counted_and_no_other_is_cut(model):
     whole = examples(model, SHORT, LONG, DIFFERENCE)
     longest = int(whole.lengths.max()) - 1
@@ -81,7 +81,7 @@ def test_a_sentence_that_is_too_long_is_named_and_counted_and_no_other_is_cut(mo
             assert np.array_equal(ours, theirs)
 
 
-@by_every_model
+@by_every_kind_of_model
 def test_a_sentence_may_be_just_as_long_as_the_limit(model):
     whole = examples(model, SHORT, LONG)
     limited = examples(model, SHORT, LONG, longest=int(whole.lengths.max()))
@@ -96,7 +96,7 @@ def test_of_many_sentences_that_are_too_long_all_are_kept_by_name_and_the_summar
     assert "7 more than 10 positions (long-0, long-1, long-2, long-3, long-4, ...)" in limited.summary
 
 
-@by_every_model
+@by_every_kind_of_model
 def test_sentences_without_one_projective_tree_are_counted(model):
     found = examples(model, SHORT, CROSSING, TWO_ROOTS, RAW, DIFFERENCE)
     assert found.names == ["short", "difference"]
@@ -123,7 +123,7 @@ def test_raw_text_is_read_by_txl_tokens():
     assert words_in(found.batch([0], 512, CPU)) == [list(WORDS)]
 
 
-@pytest.mark.parametrize("model", by_model(sorted(READINGS.keys() - {"txl-tokens"})))
+@pytest.mark.parametrize("model", by_kind(sorted(READINGS.keys() - {"txl-tokens"})))
 def test_raw_text_is_refused_by_the_models_that_need_trees(model):
     with pytest.raises(UserError, match=f"no sentence is left for model {model}: 2 no tree"):
         examples(model, RAW, RAW)
@@ -141,7 +141,7 @@ def test_a_treebank_of_which_nothing_is_left_says_why():
 # ---- Batches
 
 
-@by_every_model
+@by_every_kind_of_model
 def test_a_batch_holds_the_sentences_that_were_asked_for(model):
     found = examples(model, SHORT, LONG, DIFFERENCE)
     batch = found.batch([2, 0, 1], 512, CPU)
@@ -235,14 +235,14 @@ def unfilled(found: Examples) -> float:
     return 1 - found.lengths.sum() / (sum(rows) * ROW)
 
 
-@by_every_model
+@by_every_kind_of_model
 def test_on_minilang_less_than_a_twentieth_is_padding(model):
     assert padding(of_minilang(model)) < 0.05
     assert unfilled(of_minilang(model)) < 0.05
 
 
 @pytest.mark.slow
-@by_every_model
+@by_every_kind_of_model
 def test_on_a_treebank_less_than_a_twentieth_is_padding(model, data):
     found = of_english(model)
     assert found.excluded["non-projective"] > 200

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import chisquare
-from toys import SYSTEM_OF, in_every_model, small_model
+from toys import SYSTEM_OF, in_every_kind_of_model, in_every_model, small_model
 
 from dtglib.basics.errors import UserError
 from dtglib.data.vocabulary import Vocabulary
@@ -37,7 +37,7 @@ def draw(model: Transformer, count: int, seed: int = 1, most_words: int = 12, te
     return list(generate(model.stepper(), model.vocabulary, count, random, most_words, temperature))
 
 
-@in_every_model
+@in_every_kind_of_model
 def test_every_sentence_is_whole_and_every_tree_a_tree(name):
     for drawn in draw(short_winded(name), 60):
         assert 1 <= len(drawn.words) <= 12
@@ -74,7 +74,7 @@ def test_its_log_probability_is_the_models_own_at_any_temperature(temperature):
     assert [one.log_prob for one in drawn] == pytest.approx(again.tolist(), abs=1e-4)
 
 
-@in_every_model
+@in_every_kind_of_model
 def test_one_derivation_is_no_more_probable_than_all(name):
     model = short_winded(name, A_OR_B)
     for drawn in draw(model, 20, most_words=4):
@@ -85,7 +85,7 @@ def test_one_derivation_is_no_more_probable_than_all(name):
             assert drawn.log_prob == pytest.approx(found.log_prob, abs=1e-4)
 
 
-@in_every_model
+@in_every_kind_of_model
 def test_the_same_seed_draws_the_same_and_another_one_others(name):
     model = short_winded(name)
     first, again, other = ([drawn.words for drawn in draw(model, 10, seed)] for seed in (1, 1, 2))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from kernels import assert_searched_alike, both, compiled, plain
 from toys import compiled as compiled_sentences
-from toys import in_every_model, in_every_system, model_of, random_sentences
+from toys import in_every_kind_of_model, in_every_system, model_of, random_sentences
 from toys import trees as small_trees
 from trees import random_tree
 
@@ -65,12 +65,12 @@ def test_plain_kernels_allow_and_close_with_the_same_actions(name):
 FOUR = [words for words, _ in small_trees()[:4]]  # sentences of up to four words
 
 
-@in_every_model
+@in_every_kind_of_model
 def test_plain_kernels_search_as_compiled_ones_do(name):
     assert_searched_alike(model_of(name), FOUR)
 
 
-@in_every_model
+@in_every_kind_of_model
 def test_attention_without_compiled_loops_differs_in_rounding_only(name, monkeypatch):
     model, results = model_of(name), []
     for positions in (math.inf, 0):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from toys import SYSTEM_OF, by_model
+from toys import SYSTEM_OF, by_kind
 
 from dtglib.cli.main import main
 from dtglib.data.corpora import load
@@ -94,7 +94,7 @@ def assert_one_line(capsys, *parts: str) -> None:
 # ---- Results
 
 
-@pytest.mark.parametrize("name", by_model(MODELS))
+@pytest.mark.parametrize("name", by_kind(MODELS))
 def test_json_has_of_every_sentence_and_of_all_what_the_functions_say(name, folder, file, capsys):
     found = as_json(capsys, folder, name, file)
     expected = by_hand(folder, name)
@@ -113,7 +113,7 @@ def test_json_has_of_every_sentence_and_of_all_what_the_functions_say(name, fold
     assert total.pieces > 20
 
 
-@pytest.mark.parametrize("name", by_model(MODELS))
+@pytest.mark.parametrize("name", by_kind(MODELS))
 def test_the_table_has_the_same_numbers(name, folder, file, capsys):
     assert score(folder, name, file, "--trees", 20) == 0
     header, *rows, empty, totals, last = capsys.readouterr().out.splitlines()
@@ -194,7 +194,7 @@ def test_what_is_left_out_is_said_beside_the_results(folder, file, capsys):
 # ---- Unusual sentences
 
 
-@pytest.mark.parametrize("name", by_model(MODELS))
+@pytest.mark.parametrize("name", by_kind(MODELS))
 def test_one_word_has_one_tree(name, folder, tmp_path, capsys):
     path = tmp_path / "one.txt"
     path.write_text("Yes")
@@ -204,7 +204,7 @@ def test_one_word_has_one_tree(name, folder, tmp_path, capsys):
     assert -1000 < row["log_prob"] < 0
 
 
-@pytest.mark.parametrize("name", by_model(MODELS))
+@pytest.mark.parametrize("name", by_kind(MODELS))
 def test_characters_that_nobody_knows_are_scored_in_bytes(name, folder, tmp_path, capsys):
     path = tmp_path / "strange.txt"
     path.write_text("日本語 😀 ∮\n")
@@ -228,7 +228,7 @@ def test_a_vocabulary_of_words_takes_them_for_its_unknown_word(folder, tmp_path,
     assert rows[1]["log_prob"] == rows[2]["log_prob"] != rows[0]["log_prob"]
 
 
-@pytest.mark.parametrize("name", by_model(MODELS))
+@pytest.mark.parametrize("name", by_kind(MODELS))
 def test_300_words_are_scored(name, folder, tmp_path, capsys):
     path = tmp_path / "long.txt"
     path.write_text("the difference " * 150)
@@ -290,7 +290,7 @@ def test_and_what_is_printed_is_json_all_the_same(folder, short_of_reach, tmp_pa
 # ---- Mistakes
 
 
-@pytest.mark.parametrize("name", by_model(SYSTEM_OF))
+@pytest.mark.parametrize("name", by_kind(SYSTEM_OF))
 def test_who_sums_over_trees_asks_for_a_parser(name, folder, file, capsys):
     file.write_text("Yes\n")
     assert main(["score", "--model", str(folder / name), str(file)]) == 2

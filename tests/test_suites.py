@@ -9,7 +9,7 @@ from random import Random
 from statistics import mean
 
 import pytest
-from toys import in_every_model, small_model
+from toys import in_every_kind_of_model, small_model
 
 from dtglib.basics.errors import UserError
 from dtglib.data import minilang
@@ -822,7 +822,7 @@ def speaks(suites: Sequence[Suite]) -> Vocabulary:
     return Vocabulary.of_words([list(r) for s in suites for i in s.items for c in i.conditions.values() for r in c])
 
 
-@in_every_model
+@in_every_kind_of_model
 def test_the_surprisals_of_regions_are_sums_of_those_of_words(name):
     """fgd_subject has conditions with empty regions; of each sentence, the words by themselves and to the end."""
     suites = a_few("number_prep", "fgd_subject")

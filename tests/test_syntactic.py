@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from toys import SYSTEM_OF, by_model, saved_parser, small_model
+from toys import SYSTEM_OF, by_kind, saved_parser, small_model
 
 import dtglib.runs.syntax_scores
 from dtglib.basics.errors import UserError
@@ -65,7 +65,7 @@ pairs: 0.005
 items: 0.04
 """
 
-in_every_model = pytest.mark.parametrize("name", by_model(MODELS))
+in_every_kind_of_model = pytest.mark.parametrize("name", by_kind(MODELS))
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +179,7 @@ def ways_of(name: str, folder: Path) -> list:
 # ---- Three ways to log p
 
 
-@in_every_model
+@in_every_kind_of_model
 def test_a_row_has_what_the_way_to_log_p_says(name, folder, pairs_file):
     (paradigm,) = tested = read_pairs(pairs_file)
     model = load_model(folder / name)
@@ -199,7 +199,7 @@ def test_a_row_has_what_the_way_to_log_p_says(name, folder, pairs_file):
         assert found == pytest.approx(expected[type(one).__name__], abs=1e-4)
 
 
-@pytest.mark.parametrize("name", by_model(SYSTEM_OF))
+@pytest.mark.parametrize("name", by_kind(SYSTEM_OF))
 def test_with_all_trees_of_short_sentences_the_bound_is_the_sum_over_trees_and_a_wide_beam_has_no_less(name, folder):
     """The beam also counts derivations that no oracle takes."""
     model = load_model(folder / name)
@@ -221,7 +221,7 @@ def test_trees_of_two_words_have_one_derivation_each_so_a_wide_beam_has_just_the
         assert beam == pytest.approx(bound, abs=1e-4)
 
 
-@in_every_model
+@in_every_kind_of_model
 def test_identical_sentences_tie_in_every_way_wherever_they_stand(name, folder):
     """To the last bit: else a model could win or lose a pair in which there is nothing to know."""
     same = ("The", "keys", "are", "on", "the", "table", ".")
@@ -249,7 +249,7 @@ def test_trees_are_drawn_by_the_words_and_the_seed_alone(folder):
 
 
 @pytest.mark.usefixtures("few_at_once")
-@in_every_model
+@in_every_kind_of_model
 def test_pairs_are_scored_once_and_the_rest_after_an_interruption(name, folder, pairs_file, repository, no_more):
     tested = read_pairs(pairs_file)
     way = ways_of(name, folder)[-1] if name != "txl-tokens" else Directly()
@@ -303,7 +303,7 @@ def test_whatever_else_is_asked_for_is_computed_for_itself(folder, pairs_file, r
 
 
 @pytest.mark.usefixtures("few_at_once")
-@in_every_model
+@in_every_kind_of_model
 def test_suites_are_tried_once_and_the_rest_after_an_interruption(name, folder, suite_file, repository, no_more):
     tested = read_suites(suite_file)
     whole = suite_rows(folder / name, tested, BEAM)
@@ -317,7 +317,7 @@ def test_suites_are_tried_once_and_the_rest_after_an_interruption(name, folder, 
 
 
 @pytest.mark.usefixtures("few_at_once")
-@in_every_model
+@in_every_kind_of_model
 def test_sentences_are_parsed_once_and_the_rest_after_an_interruption(name, folder, repository, no_more):
     words = SENTENCE.split()
     sentences = [Sentence(tuple(words[:length])) for length in range(1, len(words) + 1)]
@@ -355,7 +355,7 @@ def surprisal(capsys, folder: Path, name: str, text: object, *more: object) -> d
     return as_json(capsys, "surprisal", "--model", folder / name, text, "--beam", 5, "--within", "none", *more)
 
 
-@in_every_model
+@in_every_kind_of_model
 def test_surprisals_as_json_are_those_of_the_function(name, folder, capsys):
     (found,) = surprisal(capsys, folder, name, SENTENCE)["sentences"]
     (expected,) = surprisals(load_model(folder / name), [SENTENCE.split()], BEAM)
@@ -466,7 +466,7 @@ def test_an_empty_file_is_named(folder, tmp_path, capsys):
 # ---- dtglib blimp
 
 
-@in_every_model
+@in_every_kind_of_model
 def test_pairs_as_json_are_counted_as_the_rows_say(name, folder, pairs_file, capsys):
     found = as_json(capsys, "blimp", "--model", folder / name, pairs_file, "--beam", 5, "--within", "none")
     way = ByBeam(BEAM) if name in SYSTEM_OF else Directly()

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from toys import PIECES, READINGS, SENTENCES, by_model, joint_log_probs
+from toys import PIECES, READINGS, SENTENCES, by_kind, by_model, joint_log_probs
 from trees import Heads, all_trees, random_tree
 
 from dtglib.data.vocabulary import Vocabulary
@@ -32,7 +32,7 @@ MODELS = ["dtg", "dtg-eager", "dtg-swift", "txl-trans"]
 SIZE = {"layers": 2, "width": 32, "heads": 4, "inner": 64}
 SAME = {"atol": 1e-4, "rtol": 0}
 
-in_every_model = pytest.mark.parametrize("name", by_model(MODELS))
+in_every_kind_of_model = pytest.mark.parametrize("name", by_kind(MODELS))
 with_both_outputs = pytest.mark.parametrize(
     ("name", "output"), by_model([*((name, "single") for name in MODELS), ("dtg-eager", "factored")])
 )
@@ -144,7 +144,7 @@ def test_together_the_trees_get_what_each_gets_by_itself(name, output, count):
     torch.testing.assert_close(found, by_itself(name, count, output), **SAME)
 
 
-@in_every_model
+@in_every_kind_of_model
 def test_together_the_trees_get_what_they_get_in_padded_rows(name):
     chosen = sequences(name, 20)
     rows = torch.zeros(len(chosen), dtype=torch.float64)
@@ -153,7 +153,7 @@ def test_together_the_trees_get_what_they_get_in_padded_rows(name):
     torch.testing.assert_close(joint_log_probs(model(name), chosen), rows, **SAME)
 
 
-@in_every_model
+@in_every_kind_of_model
 def test_different_trees_get_different_numbers(name):
     """So the comparisons above would notice if two were confused."""
     gaps = by_itself(name, 5).sort().values.diff()
@@ -161,7 +161,7 @@ def test_different_trees_get_different_numbers(name):
     assert by_itself(name, 5).std() > 1
 
 
-@in_every_model
+@in_every_kind_of_model
 def test_the_order_of_the_trees_does_not_matter(name):
     chosen = sequences(name, 20)
     order = np.random.default_rng(2).permutation(len(chosen))
@@ -170,7 +170,7 @@ def test_the_order_of_the_trees_does_not_matter(name):
 
 
 @pytest.mark.parametrize("positions", [trie.POSITIONS["cpu"], 5])
-@in_every_model
+@in_every_kind_of_model
 def test_the_same_tree_twice_gets_the_same_number_twice(name, positions, monkeypatch):
     monkeypatch.setitem(trie.POSITIONS, "cpu", positions)
     numbers = np.array([3, 0, 3, 7, 0, 3])
@@ -178,7 +178,7 @@ def test_the_same_tree_twice_gets_the_same_number_twice(name, positions, monkeyp
     torch.testing.assert_close(found, by_itself(name, 20)[torch.from_numpy(numbers)], **SAME)
 
 
-@in_every_model
+@in_every_kind_of_model
 def test_one_tree_alone_is_a_trie_too(name):
     for number in (0, 59):
         found = joint_log_probs(model(name), sequences(name, 33).chosen(np.array([number])))
@@ -209,7 +209,7 @@ def limit(monkeypatch: pytest.MonkeyPatch, positions: int, row: int, predictions
 
 
 @pytest.mark.parametrize("limits", [(1, 1, 1), (97, 7, 13), (500, 33, 2048), (16_384, 1000, 31)])
-@in_every_model
+@in_every_kind_of_model
 def test_how_much_is_held_at_once_changes_no_number(name, limits, monkeypatch):
     chosen, expected = sequences(name, 5), by_itself(name, 5)
     limit(monkeypatch, *limits)
@@ -230,7 +230,7 @@ def test_what_is_held_at_once_is_no_more_than_the_limits(most, monkeypatch):
 
 
 @pytest.mark.parametrize("limit", [1, 50, 150, 1000, 100_000])
-@in_every_model
+@in_every_kind_of_model
 def test_groups_are_no_larger_than_the_limit_unless_a_sequence_is(name, limit):
     for count in (5, 20):
         chosen = sequences(name, count)
@@ -261,7 +261,7 @@ def test_a_group_may_be_exactly_as_large_as_asked(less, expected):
 
 
 @pytest.mark.parametrize("count", [1, 4, 5, 20])
-@in_every_model
+@in_every_kind_of_model
 def test_there_is_a_position_for_every_different_prefix(name, count):
     chosen = sequences(name, count)
     number_of = {}
@@ -276,12 +276,12 @@ def test_there_is_a_position_for_every_different_prefix(name, count):
     assert batch.token.shape == found.node.shape
 
 
-@in_every_model
+@in_every_kind_of_model
 def test_trees_of_few_words_share_much(name):
     assert sequences(name, 5).starts[-1] > 1.5 * len(prefixes(sequences(name, 5), range(len(trees(5)))))
 
 
-@in_every_model
+@in_every_kind_of_model
 def test_positions_are_numbered_depth_first(name):
     """Parents come before their children, and a position and all that follow it have numbers in a row."""
     parents, below = defaultdict(set), defaultdict(set)
@@ -319,7 +319,7 @@ def sight(chosen: Sequences) -> Sight:
 
 
 @pytest.mark.parametrize("row", [1, 7, 64])
-@in_every_model
+@in_every_kind_of_model
 def test_a_position_sees_what_it_sees_in_every_sequence_that_goes_through_it(name, row, monkeypatch):
     monkeypatch.setattr(trie, "ROW", row)
     for count in (1, 4, 20):
@@ -334,7 +334,7 @@ def test_a_position_sees_what_it_sees_in_every_sequence_that_goes_through_it(nam
                 assert found[node] == dict(zip([nodes[j] for j in seen.tolist()], distances, strict=True))
 
 
-@in_every_model
+@in_every_kind_of_model
 def test_positions_that_fill_up_the_last_row_see_only_themselves_and_no_other_position_sees_them(name):
     found, _ = grown(sequences(name, 4))
     seen_by = sight(sequences(name, 4)).of
@@ -344,7 +344,7 @@ def test_positions_that_fill_up_the_last_row_see_only_themselves_and_no_other_po
     assert max(max(seen) for seen in seen_by[:positions]) < positions
 
 
-@in_every_model
+@in_every_kind_of_model
 def test_a_row_gathers_only_what_somebody_in_it_sees(name, monkeypatch):
     monkeypatch.setattr(trie, "ROW", 16)
     visible, _, keys = sight(sequences(name, 20)).structure
@@ -364,7 +364,7 @@ def heads_and_table(size: int, farthest: int) -> list[Tensor]:
     return [torch.randn(4, 2, size, 8) for _ in range(4)] + [torch.randn(2, farthest + 2, 8)]
 
 
-@in_every_model
+@in_every_kind_of_model
 def test_shared_is_dense_where_every_row_looks_at_itself(name):
     batch = pad(sequences(name, 20), range(4))
     visible, relpos = dense(vectors_of(batch))
@@ -385,7 +385,7 @@ def test_shared_looks_at_other_rows_and_in_any_order():
     torch.testing.assert_close(found, attention.dense(qu, qw, *moved, r, Structure(visible, relpos)))
 
 
-@in_every_model
+@in_every_kind_of_model
 def test_trees_of_several_sentences_get_the_numbers_that_they_get_sentence_by_sentence(name, monkeypatch):
     """The sentences begin alike, so that their sequences share positions, too."""
     asked = [(words(count), np.array(trees(count))) for count in (4, 9, 1, 5, 3)]

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from toys import DTG, READINGS, by_model, small_model
+from toys import DTG, READINGS, by_kind, by_model, small_model
 from words_in_pieces import (
     ALL,
     assert_equals_enumeration,
@@ -34,7 +34,7 @@ def model(name: str):
 
 
 @pytest.mark.parametrize("before", [[], ["ac"], ["b", "?"]])
-@pytest.mark.parametrize("name", by_model(READINGS))
+@pytest.mark.parametrize("name", by_kind(READINGS))
 def test_over_all_words_and_the_end_probabilities_sum_to_one(name, before):
     assert_sums_to_one(model(name), before)
 
@@ -48,12 +48,12 @@ def test_differences_of_prefixes_are_no_probabilities_of_words():
     assert abs(np.exp(-np.array(shares)).sum() - 1) > 0.1
 
 
-@pytest.mark.parametrize("name", by_model(READINGS))
+@pytest.mark.parametrize("name", by_kind(READINGS))
 def test_a_word_is_over_when_another_word_begins_or_the_sentence_ends(name):
     assert_words_end(model(name))
 
 
-@pytest.mark.parametrize("name", by_model(READINGS))
+@pytest.mark.parametrize("name", by_kind(READINGS))
 def test_whole_sentences_and_their_beginnings_and_pictures_have_the_same_numbers(name):
     assert_searches_agree(model(name))
 

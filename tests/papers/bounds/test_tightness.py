@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from toys import SYSTEM_OF, by_model
+from toys import SYSTEM_OF, by_kind, by_model
 
 from dtglib.data.symbols import arcs
 from dtglib.data.vocabulary import Vocabulary
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 WORDS = ["There", "is", "a", "difference"]
 LONGER = ["There", "is", "a", "difference", "."]  # 143 trees
 
-of_every_model = pytest.mark.parametrize("name", by_model(SYSTEM_OF))
+of_every_kind_of_model = pytest.mark.parametrize("name", by_kind(SYSTEM_OF))
 
 
 @cache
@@ -55,7 +55,7 @@ def bound(name: str, words: list[str], heads: np.ndarray) -> float:
 # ---- Bounds
 
 
-@of_every_model
+@pytest.mark.parametrize("name", by_model(SYSTEM_OF))
 def test_with_all_trees_both_bounds_are_the_exact_value(name):
     here = found(name, WORDS, 40)
     assert len(here.best) == len(here.sampled) == 30
@@ -64,7 +64,7 @@ def test_with_all_trees_both_bounds_are_the_exact_value(name):
     assert here.sampled[-1] == pytest.approx(here.exact, abs=1e-9)
 
 
-@of_every_model
+@of_every_kind_of_model
 def test_bounds_grow_with_each_tree_and_stay_below_the_exact_value(name):
     here = found(name, LONGER, 60)
     for bounds in (here.best, here.sampled):
@@ -74,7 +74,7 @@ def test_bounds_grow_with_each_tree_and_stay_below_the_exact_value(name):
     assert here.exact == pytest.approx(exact(name, tuple(LONGER)), abs=1e-5)
 
 
-@of_every_model
+@of_every_kind_of_model
 def test_the_bound_of_k_trees_is_that_of_the_k_best_trees_and_of_k_that_are_drawn(name):
     here = found(name, LONGER, 60)
     for count in (1, 2, 17, 60):
@@ -126,7 +126,7 @@ def known(scores: np.ndarray, count: int, seed: int) -> set[tuple[int, ...]]:
     return set(map(tuple, [*best_trees(scores, count).heads.tolist(), *drawn]))
 
 
-@of_every_model
+@of_every_kind_of_model
 @pytest.mark.parametrize(("count", "spread"), [(4, 1.0), (10, 1.0), (30, 0.3), (30, 2.0)])
 def test_the_estimate_adds_the_draws_outside_to_the_known_trees(count, spread, name):
     scores = arc_scores(LONGER, spread)
@@ -145,7 +145,7 @@ def test_the_estimate_adds_the_draws_outside_to_the_known_trees(count, spread, n
     assert here.estimate.effective_samples == pytest.approx(weights.sum() ** 2 / (weights**2).sum(), rel=1e-3)
 
 
-@of_every_model
+@of_every_kind_of_model
 @pytest.mark.parametrize("spread", [0.3, 1.0, 4.0])
 def test_the_estimate_is_never_below_the_bounds(spread, name):
     for seed in range(5):
@@ -230,7 +230,7 @@ def test_longer_sentences_have_no_exact_value():
     assert found("dtg", ["There"] * 7, 20).exact is None
 
 
-@of_every_model
+@of_every_kind_of_model
 def test_the_entropy_is_that_of_the_posterior_over_all_trees_that_were_looked_at(name):
     log_probs = score_trees(model(name), WORDS, all_trees(4)).log_probs
     posterior = np.exp(log_probs) / np.exp(log_probs).sum()
@@ -248,7 +248,7 @@ def test_the_entropy_is_that_of_the_posterior_over_all_trees_that_were_looked_at
     assert looked_at.seen == pytest.approx(np.logaddexp.reduce(log_probs), abs=1e-4)
 
 
-@of_every_model
+@of_every_kind_of_model
 def test_seen_is_the_highest_bound(name):
     for seed in range(5):
         here = found(name, LONGER, 20, seed, all_of=0)

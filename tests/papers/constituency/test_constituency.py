@@ -418,7 +418,7 @@ def test_at_the_papers_size_it_has_as_many_parameters_as_the_published_one_but_f
     assert sum(p.numel() for p in network.parameters()) == 251_887_616 - 2 * (layers - 1) * width - layers * width
 
 
-@pytest.mark.parametrize("name", ["plm", *slow(["txl-trees", "tg"])])
+@pytest.mark.parametrize("name", ["plm", *slow(["tg"])])
 def test_a_family_learns_the_sentences_that_it_reads(name):
     """Fifty different sentences cannot have more than a fiftieth each: it comes near that."""
     (part,) = by_heart(name, 150).parts.values()
