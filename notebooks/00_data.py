@@ -21,10 +21,10 @@
 # The paper, [section 4](https://arxiv.org/html/2407.17406v1#S4) (data) · after: [how does a tree become a
 # sequence?](01_oracles.ipynb)
 #
-# A Dependency Transformer Grammar learns from sentences with dependency trees. The paper's come from BLLIP, which costs
-# money. This notebook looks at what can be had without: **minilang**, the small English that is part of the package,
-# and, where they are at hand, six English treebanks of Universal Dependencies (UD). How long are the sentences, how
-# many trees are projective, how are words cut into pieces, and what are the models tested on?
+# A Dependency Transformer Grammar learns from sentences with dependency trees. The paper's sentences come from BLLIP,
+# which costs money. This notebook looks at what can be had without: **minilang**, the small English that is part of the
+# package, and, where they are at hand, six English treebanks of Universal Dependencies (UD). How long are the
+# sentences, how many trees are projective, how are words cut into pieces, and what are the models tested on?
 #
 # 1. The course
 # 2. One sentence
@@ -161,9 +161,9 @@ axes.grid(alpha=0.3)
 picture
 
 # %% [markdown]
-# What crosses in a tree that is not projective? *What* belongs to *saw* and stands before *thought*, which hangs on
-# something further left. Such a sentence is left out. In minilang's tree such words depend on the clause in which they
-# stand; the enhanced graph keeps the true arc.
+# What crosses in a tree that is not projective? In *Mary knew what John thought Eva saw .* the word *what* depends on
+# *saw*. Between the two stands *thought*, which depends on *knew*, further left. Such a sentence is left out. In
+# minilang's trees a word like *what* depends on the clause in which it stands; the enhanced graph keeps the true arc.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -202,9 +202,9 @@ picture
 # ## 6. What the models are tested on
 #
 # A **minimal pair** is two sentences that differ in one thing; a model should find the good one more probable. minilang
-# has paradigms for all of BLiMP's phenomena. (There are thirteen: twelve by BLiMP's paper, and *s-selection*, which the
-# paper counts as a part of argument structure and the files name apart.) The package's tests have a recogniser built on
-# the grammar, which finds each good sentence in the language and no bad one.
+# has paradigms for all of BLiMP's phenomena. (There are thirteen: twelve by BLiMP's paper, and *s-selection*, which
+# that paper counts as a part of argument structure and BLiMP's files name separately.) The package's tests have a
+# recogniser built on the grammar, which finds each good sentence in the language and no bad one.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -269,5 +269,5 @@ print(*tokenize("The boys' dog didn't bark, and John's cat can't."), sep=" | ")
 #
 # minilang is shorter and tamer than real text: few words, and trees that are projective by construction, while real
 # treebanks lose some to crossing arcs. But it is exact, small enough for a laptop, and sharp enough for the question of
-# the paper: does a model that sees the stack generalise better than one that sees the words? A doubt stays: its trees
-# follow from its words, which is not so in English.
+# the paper: does a model that sees the stack generalise better than one that sees the words? A doubt stays: minilang's
+# trees follow from its words; those of English do not.

@@ -96,7 +96,7 @@ standard = describe.show("arc-standard", words, heads)
 plot.save(draw(standard, "There is a difference, in arc-standard"), "02_figure2_arc_standard")
 
 # %% [markdown]
-# *LEFTARC + is* (3) sees *There* and *is*. Their columns end there, and 3 is *is* from now on. Its second copy,
+# *LEFTARC + is* (3) sees *There* and *is*. Their columns end there, and 3 stands for *is* from now on. Its second copy,
 # *LEFTARC2 + is* (4), sees ROOT, 3 and itself, and predicts *a*.
 #
 # **Why one position cannot do both.** A position has one row of the mask and becomes one vector. To compose, it must
@@ -110,7 +110,7 @@ plot.save(draw(standard, "There is a difference, in arc-standard"), "02_figure2_
 # position pops the two topmost words, sees them and itself, and is pushed in their place.
 #
 # **Relative position.** For a STACK position: how many words of the stack stand above the one that is seen. So the
-# topmost is at 0. For a COMPOSE position: the head is at 0, the dependent at -1. Each sees itself at 0.
+# topmost is at 0. For a COMPOSE position: the head is at 0, the dependent at -1. Each position sees itself at 0.
 #
 # The paper's Algorithm 1 as a loop, with a line for the relative positions:
 
@@ -142,9 +142,8 @@ A, R = algorithm_1(standard.inputs)
 assert same(standard, A, R)
 
 # %% [markdown]
-# The paper's text lets a position see itself, its Algorithm 1 does not. Here all do
-# (`np.eye`). Section 3.2 counts depths downwards, so its numbers have the other sign; ours is that of the authors'
-# program.
+# The paper's text lets a position see itself, its Algorithm 1 does not. Here all positions do (`np.eye`). Section 3.2
+# counts depths downwards, so its numbers have the other sign; ours have that of the authors' program.
 #
 # **How a relative position enters attention.** A softmax over the visible $j$ turns these scores into weights:
 #
@@ -198,7 +197,7 @@ for sentence in corpora.load("minilang", "train", 100).sentences:
 
 # %% [markdown]
 # The loop over a stack, the two formulas and the package agree in 100 sentences, and arc-hybrid has the inputs and
-# masks of arc-standard, as the paper says. The room they take:
+# masks of arc-standard, as the paper says. Memory of columns and of masks:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -221,8 +220,7 @@ pd.DataFrame(describe.as_rows(pieces)).set_index("i").loc[5:9]
 #
 # Here a right dependent stays on the stack after its arc, above its head, because it may still take dependents. In
 # arc-eager a POP takes it away. In arc-swift an arc may reach further down: RIGHTARC[2] joins the full stop to *is*
-# across *difference*, sees all three, and *difference* goes. (That the fifth token of the paper's Figure 5 is a full
-# stop is our reconstruction.)
+# across *difference*, sees all three words, and *difference* goes.
 
 # %%
 longer, longer_heads = [*words, "."], (*heads, 2)
@@ -279,9 +277,9 @@ at = {name: of.vectors.word.tolist().index(4) for name, of in seen.items()}  # a
 plot.save(draw(seen["arc-standard"], "No actor arrived at", at["arc-standard"] + 1), "02_lakes_arc_standard")
 
 # %% [markdown]
-# *No* (1) was seen for the last time by *LEFTARC + actor* (3), which absorbed it, and that one by *LEFTARC + arrived*
-# (6). Hidden does not mean unreachable: what 3 computes from *No* in the first layer, 6 reads in the second, and the
-# last row in the third.
+# *No* (1) was seen for the last time by *LEFTARC + actor* (3), which absorbed it, and 3 by *LEFTARC + arrived* (6).
+# Hidden does not mean unreachable: what 3 computes from *No* in the first layer, 6 reads in the second, and the last
+# row in the third.
 
 
 # %%
@@ -302,10 +300,11 @@ for name, of in seen.items():
 # %% [markdown]
 # ## 7. Your sentence
 #
-# Change the words (blanks between all tokens) or the system. The released parser of UD English gives the tree.
+# Change words (blanks between all tokens) or system; JupyterLab has a field and a menu. UD English's parser gives the
+# tree.
 
 # %%
-yours, system = "She saw the car .", "arc-eager"
+yours = "She saw the car ."
 
 
 def draw_yours(text, system):
@@ -315,7 +314,7 @@ def draw_yours(text, system):
     return draw(describe.show(system, text.split(), tree.tolist()), f"{text} ({system})")
 
 
-draw_yours(yours, system)
+plot.with_field(draw_yours, yours, system=["arc-eager", "arc-swift", "arc-standard", "arc-hybrid"])
 
 # %% [markdown]
 # ### Exercises

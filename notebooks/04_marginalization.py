@@ -125,7 +125,8 @@ plot.draw_tree(Sentence(tuple(words), tuple(trees[order[0]].tolist())), f"p(y | 
 pd.Series({count: how_many(count) for count in (2, 4, 6, 8, 12, 20)}, name="trees").rename_axis("words").to_frame().T
 
 # %% [markdown]
-# What is missing is a difference of logarithms, in nats. If the trees come in the best order, it vanishes fastest.
+# What is missing is a difference of logarithms, in nats. If the trees come in the best order, the difference vanishes
+# fastest.
 
 # %%
 K = np.arange(1, len(trees))
@@ -207,9 +208,9 @@ table["heads right, %"] = [right[corpus, parser] for corpus, parser, _ in table.
 table.round({"nats": 4, "error": 4, "perplexity too high, %": 1, "heads right, %": 1})
 
 # %% [markdown]
-# `error` is half a 95 % interval of the estimate. It is too narrow where a parser is sure of itself, because a tree
-# that is never drawn cannot widen it; so what is missing is rather more than said. In sentences of up to six words
-# nothing is missing at 300 trees, whatever the parser.
+# `error` is half a 95 % interval of the estimate. The interval is too narrow where a parser is sure of itself, because
+# a tree that is never drawn cannot widen it; so what is missing is rather more than said. In sentences of up to six
+# words nothing is missing at 300 trees, whatever the parser.
 
 # %%
 ratio = lacking["sample"] / lacking["best"]
@@ -246,8 +247,8 @@ perplexity.pivot_table(
 
 # %% [markdown]
 # On minilang, where the words determine the tree, DTG's bound lies below the exact perplexity of TXL (tokens). On UD
-# English it lies above, by less than the bound may be too high (section 4): which of the two predicts words better
-# there is not decided by this table.
+# English DTG's bound lies above, by less than a bound may be too high (section 4): which of the two predicts words
+# better there is not decided by this table.
 #
 # Parse reranking, the paper's Table 3: of the proposed trees each model takes the one with the highest $p(x, y)$.
 # *proposal* is the parser's own best tree, *oracle* the one that is nearest to the treebank's. UAS is the percentage of
@@ -286,17 +287,17 @@ pd.DataFrame(rows).set_index("model")[columns].round(1)
 # ### Your sentence
 #
 # Change the words (blanks between all tokens). The released parser proposes trees for them, and the bound grows with
-# the number of trees.
+# the number of trees. In JupyterLab there is a field for the words.
 
 # %%
 yours = "The judge wrote a letter to the new president ."
 
 
-def draw_bound(text, most=300):
-    """The bound of the K best trees of a sentence, in nats."""
+def draw_bound(text):
+    """The bound of the K best trees of a sentence, in nats, for K up to 300."""
     words = text.split()
     (arc_scores,) = load_parser("parser-ud").arc_scores([words])
-    proposed = best_trees(arc_scores, most)
+    proposed = best_trees(arc_scores, 300)
     bounds = np.logaddexp.accumulate(score_trees(dtg, words, proposed.heads).log_probs)
     picture = plot.draw_curves(
         {"best trees": (np.arange(1, len(bounds) + 1), bounds)}, "trees", "log p(x) at least, nats"
@@ -306,7 +307,7 @@ def draw_bound(text, most=300):
     return picture
 
 
-draw_bound(yours)
+plot.with_field(draw_bound, yours)
 
 # %% [markdown]
 # ### Exercises

@@ -38,13 +38,13 @@ size = "smoke"
 # %%
 import numpy as np
 import pandas as pd
-import seaborn
 import torch
 from IPython.display import Markdown
 from scipy.stats import t
 
 from dtglib.families.base import family, load_model
 from dtglib.network.output import legal_log_softmax
+from dtglib.pictures import plot
 from dtglib.runs.tables import measured_values
 
 pd.set_option("display.width", 160)
@@ -78,6 +78,7 @@ table["significant"] = table["p"] < 0.05
 of = table.set_index(["question", "variant", "measure"]).sort_index()
 
 # %%
+# NBVAL_CHECK_OUTPUT
 weak, arc = of.loc["parser", "weak parser"], of.loc["arc representation", "arc"]
 whole = of.loc["output layer", "one softmax, whole vocabulary"]
 eager, swift = of.loc["transition system", "arc-eager"], of.loc["transition system", "arc-swift"]
@@ -107,7 +108,7 @@ print({name: bool(torch.allclose(vector, of_model)) for name, vector in inputs.i
 
 # %% [markdown]
 # The output is one softmax over words and transitions, of which only the legal ones take part. Over the whole
-# vocabulary, illegal symbols take a share, and what is left for the legal ones sums to less than 1. The third form
+# vocabulary, illegal symbols take a share, and what is left for the legal ones sums to less than 1. The *factored* form
 # decides first between a word and each transition, then which word. After *the judge*, three symbols of five are legal:
 
 # %%
@@ -124,8 +125,8 @@ shares = pd.DataFrame({"one softmax, legal": legal, "factored, legal": factored,
 shares.T.assign(sum=shares.sum()).round(3)
 
 # %% [markdown]
-# (Here the factored form has the same numbers, because its action's score is the log-sum-exp of the words. In the model
-# the action has weights of its own.)
+# (Here the factored form has the same numbers, because the score of the action "a word" is the log-sum-exp of the
+# words' scores. In the model this action has weights of its own.)
 #
 # All variants, as the package defines them; the first of each question is the DTG of the other notebooks:
 
@@ -139,62 +140,67 @@ for question, variants in family("dtg").questions.items():
 # %% [markdown]
 # ## 2. What each is worth
 #
-# The difference to the first variant, over the same three seeds: mean and 95 % interval (t distribution with two
-# degrees of freedom, so the intervals are wide). Where an interval covers the line, nothing is shown. For perplexity
-# less is better, for test suites and minimal pairs (both in percent) more.
+# The difference to the first variant of each question, over the same three seeds: mean and 95 % interval (t
+# distribution with two degrees of freedom, so the intervals are wide). Where an interval covers 0, nothing is shown,
+# and the dot is hollow. Each row of panels is a question. All panels of a column have one scale, and so have the two
+# columns in percentage points. For perplexity less is better, for test suites and minimal pairs more.
 
 
 # %%
-def draw_differences(question):
-    """A panel for each measure: the difference of each variant to the first one, with its interval."""
-    rows = table[table["question"] == question].assign(measure=lambda rows: rows["measure"].map(MEASURES))
-    grid = seaborn.FacetGrid(rows, col="measure", height=1 + 0.4 * rows["variant"].nunique(), aspect=1.9, sharex=False)
-    grid.map_dataframe(draw_intervals)
-    grid.set_titles("{col_name}").set_axis_labels(f"difference to {BASES[question]}", "")
-    return grid
+def draw_intervals(axes, rows):
+    """A dot with its interval for each variant; hollow where the interval covers 0."""
+    for place, row in enumerate(rows.itertuples()):
+        axes.plot([row.low, row.high], [place, place], color=plot.BLUE, linewidth=2)
+        axes.plot(
+            row.difference, place, "o", color=plot.BLUE, markerfacecolor=plot.BLUE if row.significant else "white"
+        )
+    axes.axvline(0, color=plot.GREY, linewidth=1)
+    axes.set(
+        yticks=range(len(rows)),
+        yticklabels=rows["variant"].str.replace(", but", ",\nbut"),
+        ylim=(len(rows) - 0.4, -0.6),
+    )
+    axes.grid(axis="x", alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
-def draw_intervals(data, color):
-    """Dots with error bars, one line per variant."""
-    axes = seaborn.pointplot(data, x="difference", y="variant", linestyle="none", color=color)
-    axes.errorbar(data["difference"], range(len(data)), xerr=data["high"] - data["difference"], fmt="none", color=color)
-    axes.axvline(0, color="#999999", linewidth=1)
-    axes.set_ylim(len(data) - 0.5, -0.5)
+UNITS = {"perplexity": "perplexity (less is better)", "SG": "suites, points", "BLiMP": "pairs, points"}
+ORDER = ["parser", "arc representation", "transition system", "output layer", "labels"]
+counts = table.groupby("question")["variant"].nunique().loc[ORDER]
+picture = plot.Picture(figsize=(10, 0.42 * counts.sum() + 0.5 * len(counts)), layout="constrained")
+panels = picture.subplots(len(counts), 3, sharex="col", height_ratios=counts + 0.8)
+for row, question in zip(panels, counts.index, strict=True):
+    rows = table[table["question"] == question]
+    for axes, measure in zip(row, UNITS, strict=True):
+        draw_intervals(axes, rows[rows["measure"] == measure])
+        axes.label_outer()
+    row[0].set_title(f"{question}: difference to {BASES[question]}", loc="left", fontsize=10, fontweight="bold")
+in_points = table[table["measure"] != "perplexity"]
+for axes, label in zip(panels[-1], UNITS.values(), strict=True):
+    axes.set_xlabel(label)
+for axes in panels[-1, 1:]:
+    axes.set_xlim(in_points["low"].min() - 2, in_points["high"].max() + 2)
+picture
 
-
-_ = draw_differences("parser")
 # %% [markdown]
 # **Parser (Table 5).** Models that learn from the weak parser's trees (82 % of the heads right) are worse in perplexity
-# and in the suites; in minimal pairs the interval covers the line. In the last row the same models are summed over the
-# strong parser's trees. This separates the effect of the trees in training from that of the trees in the sum. Their
-# perplexity does not fall, so it is the training that suffers. It rises, because these models prefer trees like the
-# weak parser's, which the strong parser seldom proposes. (Suites and pairs are found by a beam search, so that the last
-# two rows agree there.)
-
-# %%
-_ = draw_differences("arc representation")
-# %% [markdown]
+# and in the suites; in minimal pairs the interval covers 0. In the last row the same models are summed over the strong
+# parser's trees. This separates the effect of the trees in training from that of the trees in the sum. Their perplexity
+# does not fall, so the training is what suffers. Their perplexity even rises, because these models prefer trees like
+# the weak parser's, which the strong parser seldom proposes. (Suites and pairs are scored by a beam search, which needs
+# no parser, so that the last two rows agree there.)
+#
 # **Arc representation (Table 4).** The paper's order, both embeddings before the arc's own alone, holds in perplexity.
 # The head's word alone is nearly as good as both.
-
-# %%
-_ = draw_differences("transition system")
-# %% [markdown]
+#
 # **Transition system.** In the paper arc-standard is best in perplexity, then arc-swift, then arc-eager. Here
-# arc-standard is best, too, in perplexity and in suites; arc-swift is behind arc-eager in perplexity, which [notebook
-# 90](90_tables.ipynb) tests. A cause is shown in [notebook 05](05_syntactic_evaluation.ipynb): in arc-eager and
-# arc-swift some words that mislead stay in sight.
-
-# %%
-_ = draw_differences("output layer")
-# %% [markdown]
+# arc-standard is best, too, in perplexity and in suites; arc-swift is behind arc-eager in perplexity, a difference that
+# [notebook 90](90_tables.ipynb) tests. A cause is shown in [notebook 05](05_syntactic_evaluation.ipynb): in arc-eager
+# and arc-swift some words that mislead stay in sight.
+#
 # **Output layer.** No difference is shown: with a softmax over the whole vocabulary, the model learns by itself which
 # symbols are illegal. The rules guarantee that the probabilities of the legal symbols sum to 1.
-
-# %%
-_ = draw_differences("labels")
-
-# %% [markdown]
+#
 # **Labels.** With labels there is a symbol for each arc and label, such as `LEFTARC:nsubj`, so that a tree has many
 # labellings. A parser proposes one labelling of each tree, and the bound in the picture misses the others. So compare
 # the perplexity of the beam search, which sums over trees and labels (table below; its difference has no interval).
@@ -206,6 +212,7 @@ _ = draw_differences("labels")
 
 
 # %% tags=["table"]
+# NBVAL_CHECK_OUTPUT
 def in_short(values):
     """A mean ± a standard deviation."""
     return f"{values.mean():.1f} ± {values.std():.1f}" if len(values) > 1 else f"{values.mean():.1f}"
@@ -217,6 +224,7 @@ shown.pivot_table(index=["question", "system"], columns="measure", values="value
 )
 
 # %% tags=["table"]
+# NBVAL_CHECK_OUTPUT
 columns = ["difference", "low", "high", "p", "significant", "seeds"]
 table.set_index(["question", "variant", "measure"])[columns].round({"difference": 2, "low": 2, "high": 2, "p": 3})
 

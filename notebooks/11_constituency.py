@@ -46,17 +46,15 @@ size = "smoke"
 import numpy as np
 import pandas as pd
 import seaborn
-from IPython.display import Markdown
+from IPython.display import Markdown, display
 
 from dtglib.decode import beam
-from dtglib.evaluate import bootstrap, measures, orders, suites, surprisal
+from dtglib.evaluate import bootstrap, likelihood, measures, orders, suites, surprisal
 from dtglib.families.base import family_of, load_model, titles
-from dtglib.network.transformer import batch_of
 from dtglib.pictures import plot
 from dtglib.runs import prepare, settings, syntax_scores, tables
-from dtglib.sequences import batches, describe, structure
+from dtglib.sequences import describe, structure
 from dtgpapers.constituency import bracketing, reach
-from dtgpapers.constituency.describe import show as show_brackets
 from dtgpapers.pushdown.tape import tapes
 
 pd.set_option("display.width", 160, "display.max_colwidth", None)
@@ -97,6 +95,7 @@ def tested(difference, by_topic=True):
 
 
 # %%
+# NBVAL_CHECK_OUTPUT
 scores = recorded("suites", "score", ["circuit", "suite"])
 pairs = recorded("pairs", "accuracy", ["phenomenon", "paradigm"])
 lead, over_dtg = (scores.loc["TG"] - scores.loc[name] for name in ("TXL (trees)", "DTG"))
@@ -161,13 +160,13 @@ def layers(name, target, text, tree, heads):
     if name in GROUPS["words"]:
         return np.where(before == before[-1], 0, 1)  # every word is seen, and the last one is read
     if name in GROUPS["brackets"]:
-        seen, read = show_brackets(tree), reach.generated
+        (columns, at), read = reach.when_predicted(target, tree), reach.generated
     else:
-        seen, read = describe.show(SYSTEMS.get(name, "arc-standard"), text.split(), heads), reach.with_heads
-    at = seen.targets.index(target)
+        seen = describe.show(SYSTEMS.get(name, "arc-standard"), text.split(), heads)
+        columns, at, read = seen.vectors, seen.targets.index(target), reach.with_heads
     if name in ("PLM", "TXL (trees)", "TXL (trans)"):  # everything is seen
-        return np.where(before == read(seen.vectors)[at], 0, 1)
-    return reach.layers_needed(seen.vectors, read)[at, : len(before)]
+        return np.where(before == read(columns)[at], 0, 1)
+    return reach.layers_needed(columns, read)[at, : len(before)]
 
 
 # %%
@@ -221,28 +220,28 @@ models = {name: load_model(f"{folder}-minilang") for folder, name in titles().it
 models |= {name: load_model(f"{folder}-minilang") for folder, name in titles().items() if name in GROUPS["words"]}
 
 
-def margins(model, suite, edit=None):
+def margins(model, edit=None):
     """By how many bits the right verb is cheaper, for each item after a singular and a plural subject."""
-    (chosen,) = (each for each in suites.read_suites("minilang") if each.name == suite)
+    (suite,) = (each for each in suites.read_suites("minilang") if each.name == "number_src")
     conditions = ("match_sing", "mismatch_sing", "match_plural", "mismatch_plural")
-    sentences = [sum(item.conditions[name], ()) for item in chosen.items for name in conditions]
+    sentences = [sum(item.conditions[name], ()) for item in suite.items for name in conditions]
     (best,) = beam.search(model.stepper(), model.vocabulary, sentences[:1], NARROW)  # all have one tree
-    compiled = model.reading.compile(model.vocabulary, [(words, best.tree.tolist()) for words in sentences])
-    rows = batches.pad(compiled, np.arange(len(sentences)))
-    batch = batch_of(rows, structure.dense)
-    verb = int(np.isin(rows.target[0], model.vocabulary.encode(["is", "are"]).ids).argmax())
-    if edit:
-        batch = batch._replace(structure=edit(batch.structure, rows.word[0].tolist(), verb))
-    of_verbs = model.log_probs(batch).detach()[batch.predicts % rows.token.shape[1] == verb]
-    return surprisal.UNITS["bits"] * (of_verbs[0::2] - of_verbs[1::2]).view(-1, 2).numpy()
+    rows, log_probs = likelihood.score_positions(model, [(words, best.tree.tolist()) for words in sentences], edit)
+    of_verbs = log_probs[:, place_of(rows, 7) - 1]
+    return surprisal.UNITS["bits"] * (of_verbs[0::2] - of_verbs[1::2]).reshape(-1, 2)
+
+
+def place_of(rows, word):
+    """The position that generates a word; the one before it predicts the word."""
+    return rows.word[0].tolist().index(word)
 
 
 # %%
 def hidden(word):
     """An edit: no later position sees this word."""
 
-    def edit(given, words, verb):
-        visible, place = given.visible.clone(), words.index(word)
+    def edit(given, rows):
+        visible, place = given.visible.clone(), place_of(rows, word)
         visible[:, place + 1 :, place] = False
         return given._replace(visible=visible)
 
@@ -250,11 +249,11 @@ def hidden(word):
 
 
 def in_sight(word, relpos):
-    """An edit: the position that predicts the verb sees this word, at a relative position."""
+    """An edit: the position that predicts the verb, word 7, sees this word, at a relative position."""
 
-    def edit(given, words, verb):
-        visible, distances, place = given.visible.clone(), given.relpos.clone(), words.index(word)
-        visible[:, verb, place], distances[:, verb, place] = True, relpos
+    def edit(given, rows):
+        visible, distances, verb = given.visible.clone(), given.relpos.clone(), place_of(rows, 7) - 1
+        visible[:, verb, place_of(rows, word)], distances[:, verb, place_of(rows, word)] = True, relpos
         return structure.Structure(visible, distances)
 
     return edit
@@ -266,7 +265,7 @@ edits = {
     ("TG", "heroes hidden"): hidden(6), ("TG", "heroes a level above"): in_sight(6, 1),
     ("TG", "heroes beside the subject"): in_sight(6, 0),
 }  # fmt: skip
-bits = {key: margins(models[key[0]], "number_src", edit) for key, edit in edits.items()}
+bits = {key: margins(models[key[0]], edit) for key, edit in edits.items()}
 assert np.allclose(bits["TG", AS_TRAINED], bits["TG", "heroes hidden"])  # six layers away, of four
 
 # %%
@@ -347,6 +346,7 @@ panels[0].invert_yaxis()  # which the two share
 picture
 
 # %%
+# NBVAL_CHECK_OUTPUT
 COMPARED = [("TG", "TXL (trees)"), ("TG", "DTG"), ("DTG", "TXL (trans)"), ("TXL (trees)", "PLM")]
 rows = {}
 for first, second in COMPARED:
@@ -362,6 +362,7 @@ pd.DataFrame(rows)
 # edited here. By suite, means over seeds, then TG's seeds:
 
 # %%
+# NBVAL_CHECK_OUTPUT
 licensing = scores["Licensing"].groupby("model").mean().loc[["TXL (tokens)", "TXL (trees)", "TG", "DTG", "DTG-eager"]]
 of_tg = scores["Licensing"].loc["TG"].rename(index="TG, seed {}".format)
 pd.concat([licensing, of_tg]).T.round(0).astype(int)
@@ -371,6 +372,7 @@ pd.concat([licensing, of_tg]).T.round(0).astype(int)
 # Pushdown from elsewhere, with other tokenisers.) Minimal pairs are a mean over paradigms.
 
 # %% tags=["table"]
+# NBVAL_CHECK_OUTPUT
 theirs = tables.paper("table2").pivot(index="system", columns="metric", values="value")
 theirs = theirs.rename(index={"Pushdown": "Pushdown-TXL"}, columns={"SG/score": "suites", "BLiMP/acc": "pairs"})
 rows = []
@@ -398,6 +400,7 @@ pd.DataFrame(rows).set_index(["points", "difference"]).round(1)
 
 
 # %%
+# NBVAL_CHECK_OUTPUT
 def bounds(size):
     """Both bounds, in nats per word (ends included): a row per model and seed."""
     parts = {"perplexity": "300 trees", "perplexity by beam": "beam"}
@@ -419,6 +422,7 @@ by_model["300 trees lack, nats"] = (of_mini["300 trees"] - of_mini["beam"]).grou
 by_model.round({"exact": 1, "300 trees": 1, "beam": 1, "300 trees lack, nats": 3})
 
 # %% tags=["table"]
+# NBVAL_CHECK_OUTPUT
 T, POWER = 4.303, 1.061  # quantiles 0.975 and 0.8 of the t distribution with two degrees of freedom
 compared = [*COMPARED, ("PLM", "TXL (tokens)"), ("Pushdown-TXL", "TXL (tokens)")]
 found = orders.differences(values, [(measures.MODELS, "perplexity", *pair) for pair in compared])
@@ -457,6 +461,7 @@ axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
 picture
 
 # %%
+# NBVAL_CHECK_OUTPUT
 both = gum["nats"].unstack()[["300 trees", "beam"]].dropna()
 lacking = both["300 trees"] - both["beam"]
 beam_of = per_piece["per word"].xs("beam", level="bound")
@@ -490,15 +495,8 @@ pd.DataFrame(rows).T.round(1)
 # %% [markdown]
 # ### Your sentence
 #
-# Change the words (blanks between all tokens; those that minilang lacks are read as `<unknown>`). Released models read
-# them: the surprisal of each word, and the best tree of each model.
-
-# %%
-yours = "The judge near the heroes are strange ."
-read = {name: next(surprisal.surprisals(model, [yours.split()], NARROW)) for name, model in models.items()}
-in_bits = {name: surprisal.UNITS["bits"] * each.of_words for name, each in read.items()}
-print("unknown:", [word for word, known in zip(yours.split(), read["TG"].known, strict=True) if not known] or "none")
-plot.draw_surprisals(yours.split(), in_bits, "bits")
+# Change the words (blanks between all tokens; those that minilang lacks are read as `<unknown>`); JupyterLab has a
+# field. Released models read them: the surprisal of each word, and the best tree of each model.
 
 
 # %%
@@ -526,25 +524,43 @@ def draw_arcs(axes, words, heads):
 
 
 # %%
-words, shown = yours.split(), ("PLM", "TG", "Pushdown-TXL", "DTG")
-places = plot.word_places(words)
-picture = plot.Picture(figsize=(12, 5))
-for name, axes in zip(shown, picture.subplots(2, 2).flat, strict=True):
-    (found,) = beam.search(models[name].stepper(), models[name].vocabulary, [words], NARROW)
-    tree = family_of(models[name]).trees.shown(models[name].vocabulary, words, found.tree.tolist())
-    tree = tree.replace("(", "(X ") if name == "Pushdown-TXL" else tree  # whose brackets have no labels
-    top = (draw_arcs if name == "DTG" else draw_constituents)(axes, words, tree)
-    for place, word in zip(places[1:], words, strict=True):
-        axes.text(place, 0, word, ha="center", va="center", fontsize=9)
-    axes.set(xlim=(places[1] - 5, places[-1] + 5), ylim=(-0.5, top + 0.5))
-    axes.set_title(f"{name}: log p = {found.log_prob:.1f}", fontsize=10)
-    axes.axis("off")
-picture
+def draw_trees(words, shown=("PLM", "TG", "Pushdown-TXL", "DTG")):
+    """The best tree of each model."""
+    places, picture = plot.word_places(words), plot.Picture(figsize=(12, 5))
+    for name, axes in zip(shown, picture.subplots(2, 2).flat, strict=True):
+        (found,) = beam.search(models[name].stepper(), models[name].vocabulary, [words], NARROW)
+        tree = family_of(models[name]).trees.shown(models[name].vocabulary, words, found.tree.tolist())
+        tree = tree.replace("(", "(X ") if name == "Pushdown-TXL" else tree  # whose brackets have no labels
+        top = (draw_arcs if name == "DTG" else draw_constituents)(axes, words, tree)
+        for place, word in zip(places[1:], words, strict=True):
+            axes.text(place, 0, word, ha="center", va="center", fontsize=9)
+        axes.set(xlim=(places[1] - 5, places[-1] + 5), ylim=(-0.5, top + 0.5))
+        axes.set_title(f"{name}: log p = {found.log_prob:.1f}", fontsize=10)
+        axes.axis("off")
+    return picture
+
+
+# %%
+yours = "The judge near the heroes are strange ."
+
+
+def draw_yours(text):
+    """The surprisal of each word by each model, and the best trees."""
+    words = text.split()
+    read = {name: next(surprisal.surprisals(model, [words], NARROW)) for name, model in models.items()}
+    unknown = [word for word, known in zip(words, read["TG"].known, strict=True) if not known]
+    print("unknown:", *unknown or ["none"])
+    in_bits = {name: surprisal.UNITS["bits"] * each.of_words for name, each in read.items()}
+    display(plot.draw_surprisals(words, in_bits, "bits"))
+    return draw_trees(words)
+
+
+plot.with_field(draw_yours, yours)
 
 # %% [markdown]
 # ### Exercises
 #
-# 1. Hide the subject: `margins(models["TG"], "number_src", hidden(2))`, and the same with PLM. What is left to go by?
+# 1. Hide the subject: `margins(models["TG"], hidden(2))`, and the same with PLM. What is left to go by?
 # 2. Which model can depend on *No* when *ever* is predicted in *No judge that praised the heroes has ever arrived .*?
 #    Use `layers`, then look at *npi_src_ever* in the table of licensing.
 #

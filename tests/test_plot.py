@@ -68,3 +68,32 @@ def test_masks_side_by_side_have_all_visible_cells_in_one_size():
         assert of_kind.count(plot.BLUE) == seen.visible[~composing].sum()
         sizes.add(round(axes.get_window_extent().height / len(seen.inputs), 3))
     assert len(sizes) == 1
+
+
+def described(text, system):
+    return f"{text} by {system}"
+
+
+def test_a_notebook_without_a_reader_has_no_field(monkeypatch):
+    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
+    assert (
+        plot.with_field(described, "She saw him .", system=["arc-eager", "arc-swift"]) == "She saw him . by arc-eager"
+    )
+
+
+def test_in_jupyterlab_a_reader_changes_the_text_and_the_choice(monkeypatch):
+    monkeypatch.setenv("JPY_SESSION_NAME", "02_masks.ipynb")  # as Jupyter's server does
+    widget = plot.with_field(described, "She saw him .", system=["arc-eager", "arc-swift"])
+    field, menu, _ = widget.children
+    assert (field.value, menu.value, widget.result) == ("She saw him .", "arc-eager", "She saw him . by arc-eager")
+    field.value = "She left ."
+    menu.value = "arc-swift"
+    assert widget.result == "She left . by arc-swift"
+
+
+def test_the_surprisals_below_a_reading_have_a_scale():
+    moments = [(3.7, None, [1]), (9.2, None, [1, 2]), (float("inf"), None, [])]
+    below = plot.draw_reading(["There", "is"], moments, "bits").axes[-1]
+    assert [bar.get_height() for bar in below.patches] == [3.7, 9.2, 9.2]
+    assert below.get_yticks().tolist() == [0, 4, 8]
+    assert below.spines["left"].get_visible() and below.get_ylabel() == "bits"

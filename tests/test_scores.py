@@ -16,6 +16,7 @@ from dtglib.evaluate.likelihood import (
     Scored,
     all_trees,
     score_many,
+    score_positions,
     score_trees,
     score_words,
 )
@@ -239,3 +240,29 @@ def test_a_score_of_trees_that_is_nan_is_an_error(name):
 def test_a_score_of_words_that_is_nan_is_an_error():
     with pytest.raises(UserError, match="probabilities are no numbers; train it anew"):
         score_words(broken("txl-tokens"), [WORDS, ["There"]])
+
+
+# ---- Positions
+
+
+@pytest.mark.parametrize("name", ["dtg", "dtg-eager", "txl-trans"])
+def test_the_positions_of_a_sentence_sum_to_it_together_with_its_tree(name):
+    several = [(WORDS, [2, 0, 4, 2]), (WORDS[:2], [2, 0])]
+    rows, log_probs = score_positions(model(name), several)
+    assert log_probs.shape == rows.token.shape
+    assert (np.isfinite(log_probs) == (rows.target >= 0)).all()
+    expected = [float(score_trees(model(name), words, [heads]).log_probs[0]) for words, heads in several]
+    assert np.allclose(np.nansum(log_probs, axis=1), expected, atol=1e-4)
+
+
+def test_an_edit_of_the_mask_changes_what_comes_later_alone():
+    def hide_the_first_word(given, rows):
+        visible = given.visible.clone()
+        visible[:, 2:, 1] = False
+        return given._replace(visible=visible)
+
+    sentence = [(WORDS, [2, 0, 4, 2])]
+    _, plain = score_positions(model("dtg"), sentence)
+    _, edited = score_positions(model("dtg"), sentence, hide_the_first_word)
+    same = np.isclose(plain, edited, equal_nan=True)
+    assert same[0, :2].all() and not same[0, 2]

@@ -19,7 +19,7 @@ trees is a lower bound. TXL (tokens) has no trees, and its log p(words) is exact
 All numbers are nats, as float64.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -28,12 +28,14 @@ import torch
 from torch import nn
 
 from dtglib.basics.errors import require, require_probabilities
+from dtglib.basics.shapes import Float
 from dtglib.decode.trie import Planned, computed, planned
 from dtglib.network.transformer import Transformer, batch_of
 from dtglib.parsing.projective import best_trees, how_many
 from dtglib.sequences.batches import by_length, pad
+from dtglib.sequences.columns import Compiled
 from dtglib.sequences.readings import within_reach
-from dtglib.sequences.structure import dense
+from dtglib.sequences.structure import Structure, dense
 from dtglib.training.prefetch import ahead
 
 # Positions per batch, padding included; the GPU's number was not measured.
@@ -108,6 +110,24 @@ def _plan(model: Transformer, sentences: Sequence[tuple[Sequence[str], np.ndarra
     sequences, within = within_reach(model.reading, model.vocabulary, pairs)
     tries = planned(sequences, model.embedding.weight.device, model.bias_of)
     return _Plan([trees for _, trees in sentences], within, tries)
+
+
+@torch.no_grad()
+def score_positions(
+    model: Transformer,
+    sentences: Sequence[tuple[Sequence[str], Sequence[int]]],
+    edit: Callable[[Structure, Compiled], Structure] | None = None,
+) -> tuple[Compiled, Float[np.ndarray, "B T"]]:
+    """The padded sequences of words with a tree each, and the log-probability of what each position predicts.
+
+    An edit changes what the positions see, or at which relative position, before the model reads the sequences.
+    """
+    rows = pad(model.reading.compile(model.vocabulary, sentences), np.arange(len(sentences)))
+    batch = batch_of(rows, dense, model.embedding.weight.device)
+    batch = batch._replace(structure=edit(batch.structure, rows)) if edit else batch
+    log_probs = np.full(rows.token.shape, np.nan)
+    log_probs.flat[batch.predicts.cpu()] = model.log_probs(batch).double().cpu()
+    return rows, log_probs
 
 
 @torch.no_grad()

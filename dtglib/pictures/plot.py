@@ -5,6 +5,7 @@
     draw_mask(seen)          an attention mask (masks.py); draw_masks: several
     draw_curves(series, ...) named curves
     draw_surprisals(words, ...)   bars for each word of a sentence
+    with_field(draw, text)   a picture of a text, which a reader can change in JupyterLab (field.py)
     save(picture, name)      writes a picture into the repository's figures/
 
 A picture is returned, not shown: a notebook shows the last value of a cell.
@@ -18,6 +19,7 @@ import pandas as pd
 import seaborn
 from matplotlib.axes import Axes
 
+from dtglib.pictures.field import with_field  # noqa: F401
 from dtglib.pictures.masks import KIND_COLOURS, draw_mask, draw_masks  # noqa: F401
 from dtglib.pictures.picture import BLUE, GREY, ORANGE, Picture, save, single  # noqa: F401
 from dtglib.pictures.trees import draw_arc, draw_reading, draw_root, draw_tree, stacked, word_places  # noqa: F401

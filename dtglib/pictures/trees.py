@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch
 from matplotlib.path import Path as Curve
+from matplotlib.ticker import MaxNLocator
 
 from dtglib.basics.errors import UserError
 from dtglib.data.treebank import Sentence
@@ -146,5 +147,8 @@ def _draw_surprisals_below(
         axes.text(place, -0.06 * most, word, ha="center", va="bottom", fontsize=9)
         label = f"{value:.1f}" if np.isfinite(value) else "∞"
         axes.text(place, length + 0.04 * most, label, ha="center", va="top", fontsize=8, color=GREY)
-    axes.set(ylim=(1.25 * most, -0.35 * most), ylabel=unit, xticks=[], yticks=[])
-    axes.spines[["top", "right", "bottom", "left"]].set_visible(False)
+    ticks = [tick for tick in MaxNLocator(3, integer=True).tick_values(0.0, most) if tick <= most]
+    axes.set(ylim=(1.25 * most, -0.35 * most), ylabel=unit, xticks=[], yticks=ticks)
+    axes.tick_params(labelsize=8)
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
+    axes.spines["left"].set_bounds(0.0, most)

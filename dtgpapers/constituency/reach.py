@@ -31,6 +31,7 @@ import numpy as np
 from dtglib.basics.shapes import Bool, Int
 from dtglib.sequences.columns import COMPOSE, NOTHING, Compiled, Sequences
 from dtglib.sequences.visibility import sees
+from dtgpapers.constituency.describe import show
 
 NEVER = 2**30  # more layers than any model has
 
@@ -75,6 +76,17 @@ def layers_needed(v: Compiled, read: Read = generated) -> Int[np.ndarray, "T W"]
         if words[here] != NOTHING:
             needed[here, words[here] - 1] = 0
     return needed
+
+
+def when_predicted(target: str, tree: str) -> tuple[Compiled, int]:
+    """The columns of a tree with brackets, and the position that predicts a target.
+
+    >>> columns, place = when_predicted("a", "(S (NP There) (VP is (NP a difference)))")
+    >>> layers_needed(columns)[place, :2].tolist()
+    [2, 1]
+    """
+    seen = show(tree)
+    return seen.vectors, seen.targets.index(target)
 
 
 def earlier(v: Compiled) -> Bool[np.ndarray, "T W"]:
