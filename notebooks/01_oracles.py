@@ -40,7 +40,7 @@ size = "smoke"
 # %%
 import numpy as np
 import pandas as pd
-from IPython.display import Markdown
+from IPython.display import Markdown, display
 
 from dtglib.data import corpora, treebank, vocabulary
 from dtglib.parsing.parser import load_parser
@@ -85,11 +85,11 @@ Markdown(
 # ## 1. The oracle of arc-standard, as rules
 #
 # A word is generated onto the **stack** (GEN). LEFTARC and RIGHTARC join the two topmost words; the head is the right
-# one or the left one, and stays; the dependent goes. So a word needs all its dependents before it becomes one. Several
-# transitions may be legal. The **oracle** knows the tree:
+# one or the left one, and stays; the dependent goes. So a word needs all its dependents before it becomes a dependent
+# itself. Several transitions may be legal. The **oracle** knows the tree:
 #
-# 1. If the word below the topmost is a dependent of the topmost: LEFTARC. (It has all its own dependents: they stood
-#    before the topmost came.)
+# 1. If the word below the topmost is a dependent of the topmost: LEFTARC. (The lower word has all its own
+#    dependents already, because they stand before the topmost.)
 # 2. Else, if the topmost is a dependent of the word below, and has all its own dependents: RIGHTARC.
 # 3. Else, if a word is left: GEN.
 # 4. Else: END.
@@ -130,7 +130,7 @@ plot.draw_tree(treebank.Sentence(tuple(words), heads))
 
 
 # %%
-def steps(name, words, heads):
+def show_steps(name, words, heads):
     """A row per transition: what it leaves on stack and buffer, the new arc, and what else was legal."""
     system, names, state, rows = SYSTEMS[name], ["ROOT", *words], START, []
     for action in oracle(system, heads):
@@ -145,10 +145,13 @@ def steps(name, words, heads):
                 "also legal": ", ".join(str(other) for other in legal(system, before) if other != action),
             }
         )
-    return pd.DataFrame(rows).style.set_uuid(name).set_properties(**{"text-align": "left"})
+    table = pd.DataFrame(rows)
+    as_text = table.apply(lambda column: column.str.ljust(column.str.len().max())).to_string(justify="left")
+    as_html = table.style.set_uuid(name).set_properties(**{"text-align": "left"}).to_html()
+    display({"text/plain": as_text, "text/html": as_html}, raw=True)
 
 
-steps("arc-standard", words, heads)
+show_steps("arc-standard", words, heads)
 
 # %% [markdown]
 # ## 2. Three more systems
@@ -173,43 +176,42 @@ for name, system in SYSTEMS.items():
     print(f"{name:12}", *oracle(system, longer_heads))
 
 # %%
-steps("arc-eager", longer, longer_heads)
+show_steps("arc-eager", longer, longer_heads)
 
 # %%
-steps("arc-swift", longer, longer_heads)
+show_steps("arc-swift", longer, longer_heads)
 
 # %% [markdown]
-# ROOT's arc comes in the fourth step, long before *is* has all its dependents. arc-eager pops *difference* and then
-# draws the arc of the full stop; arc-swift does both by RIGHTARC[2]; arc-standard waits with *is* → *difference* only
-# until *difference* is complete.
+# In arc-eager and arc-swift ROOT's arc comes in the fourth step, long before *is* has all its dependents. arc-eager
+# pops *difference* and then draws the arc of the full stop; arc-swift does both by RIGHTARC[2]; arc-standard waits with
+# *is* → *difference* only until *difference* is complete.
 #
 # ## 3. Your sentence
 #
-# Change the words (blanks between all tokens) or the system. The released parser of UD English gives the tree.
+# Change the words (blanks between all tokens) or the system. The released parser of UD English gives the tree. In
+# JupyterLab there is a field for the words, and a menu of the systems.
 
 # %%
-yours, system = "The keys to the cabinet are here .", "arc-standard"
+yours = "The keys to the cabinet are here ."
 
 
-def parsed(text):
-    """The words of a sentence and the best projective tree of the released parser."""
-    (arc_scores,) = load_parser("parser-ud").arc_scores([text.split()])
+def draw_yours(text, system):
+    """The best projective tree of the released parser, and the transitions that write it."""
+    words = text.split()
+    (arc_scores,) = load_parser("parser-ud").arc_scores([words])
     (tree,) = best_trees(arc_scores, 1).heads
-    return text.split(), tuple(tree.tolist())
+    display(plot.draw_tree(treebank.Sentence(tuple(words), tuple(tree.tolist()))))
+    show_steps(system, words, tuple(tree.tolist()))
 
 
-your_words, your_heads = parsed(yours)
-plot.draw_tree(treebank.Sentence(tuple(your_words), your_heads))
-
-# %%
-steps(system, your_words, your_heads)
+plot.with_field(draw_yours, yours, system=["arc-standard", "arc-hybrid", "arc-eager", "arc-swift"])
 
 # %% [markdown]
 # ## 4. Which trees can be written
 #
-# Whoever is on a stack waits until everything above is done. So arcs must not cross: the tree has to be **projective**,
-# and ROOT has one dependent. Each of the four systems writes *all* such trees (the tests try every tree of up to six
-# words). What is not such a tree is named:
+# A word on the stack waits until everything above it is done. So arcs must not cross: the tree has to be
+# **projective**, and ROOT has one dependent. Each of the four systems writes *all* such trees (the tests try every tree
+# of up to six words). What is not such a tree is named:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -218,9 +220,9 @@ print(why_no_tree((2, 0, 0)))
 print(why_no_tree((2, 1, 0)))
 
 # %% [markdown]
-# How much of a treebank is that, in its first 2,000 sentences? (The rows of UD English appear where the data folder has
-# them: `make data`.) The last column is a test: are 40 trees the same after they have been written as transitions, in
-# each system, and read again?
+# How many of a treebank's first 2,000 sentences have such a tree? (The rows of UD English appear where the data folder
+# has them: `make data`.) The last column is a test: are 40 trees the same after they have been written as transitions,
+# in each system, and read again?
 
 
 # %%
@@ -298,8 +300,8 @@ plot.draw_curves(curves, "k", "% of arcs that reach k words or more")
 #
 # <details><summary>Answers</summary>
 #
-# 1. GEN GEN LEFTARC GEN LEFTARC GEN RIGHTARC RIGHTARC END; `steps("arc-standard", "The keys are here".split(), (2, 3,
-#    0, 3))` shows the stacks.
+# 1. GEN GEN LEFTARC GEN LEFTARC GEN RIGHTARC RIGHTARC END; `show_steps("arc-standard", "The keys are here".split(), (2,
+#    3, 0, 3))` shows the stacks.
 # 2. GEN GEN GEN RIGHTARC LEFTARC RIGHTARC END: *saw* takes *him* first. In arc-hybrid a word takes its left dependents
 #    while it waits in the buffer, and its right ones later on the stack. The column *also legal* shows the choice.
 #
@@ -308,6 +310,7 @@ plot.draw_curves(curves, "k", "% of arcs that reach k words or more")
 # ## What we found, and doubts
 #
 # The systems agree on what can be written, and disagree on *when* an arc is drawn: arc-standard and arc-hybrid connect
-# a right dependent when it is complete, arc-eager and arc-swift at once. That decides what a model *sees*, which is the
-# next notebook's question. The oracle picks one of several sequences in arc-standard; the paper does not say which, its
-# Figure 1 fits ours. That the fifth word of its Figure 5 is a full stop is our reconstruction.
+# a right dependent when it is complete, arc-eager and arc-swift at once. The time of an arc decides what a model
+# *sees*, which is the next notebook's question. The oracle picks one of several sequences in arc-standard; the paper
+# does not say which, but its Figure 1 fits ours. That the fifth word of the paper's Figure 5 is a full stop is our
+# reconstruction.

@@ -123,8 +123,8 @@ def score_positions(
     An edit changes what the positions see, or at which relative position, before the model reads the sequences.
     """
     rows = pad(model.reading.compile(model.vocabulary, sentences), np.arange(len(sentences)))
-    batch = batch_of(rows, dense, model.embedding.weight.device)
-    batch = batch._replace(structure=edit(batch.structure, rows)) if edit else batch
+    form = (lambda vectors: edit(dense(vectors), rows)) if edit else dense
+    batch = batch_of(rows, form, model.embedding.weight.device)
     log_probs = np.full(rows.token.shape, np.nan)
     log_probs.flat[batch.predicts.cpu()] = model.log_probs(batch).double().cpu()
     return rows, log_probs
