@@ -477,7 +477,9 @@ def test_a_row_of_parsing_has_las_where_labels_were_found():
     nothing = {"tree": None, "labels": None}
     assert parsing_row([GOLD, GOLD], [*rows, nothing])["LAS"] == 0.4
     assert "LAS" not in parsing_row([GOLD], [{"tree": [2, 0, 4, 2, 2], "labels": None}])
-    assert "LAS" not in parsing_row([Sentence(GOLD.words, GOLD.heads)], rows)
+    without = Sentence(GOLD.words, GOLD.heads)
+    assert "LAS" not in parsing_row([without], rows)
+    assert "LAS" not in parsing_row([GOLD, without], [*rows, *rows])
 
 
 # ---- From a config to what the commands say

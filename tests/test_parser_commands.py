@@ -25,6 +25,7 @@ from dtglib.data.corpora import load
 from dtglib.data.projectivity import is_projective
 from dtglib.data.treebank import Sentence, read_conllu, write_conllu
 from dtglib.evaluate.attachment import attached, every_word, is_no_punctuation
+from dtglib.evaluate.tree_forms import form_of
 from dtglib.parsing.kept import WEIGHTS_FILE
 from dtglib.parsing.kinds import ARCS
 from dtglib.parsing.parser import load_parser
@@ -208,13 +209,15 @@ def test_parse_tells_how_many_gold_heads_it_found(parser, corpus, tmp_path, caps
     assert command("parse", "--parser", parser, corpus / "dev.conllu", "--out", tmp_path / "out.conllu") == 0
     _, with_punctuation, without = capsys.readouterr().out.splitlines()
     gold = read_conllu(corpus / "dev.conllu").sentences
-    found = [sentence.heads for sentence in read_conllu(tmp_path / "out.conllu").sentences]
+    parsed = read_conllu(tmp_path / "out.conllu").sentences
+    found = [sentence.heads for sentence in parsed]
     for line, what, counts in ((with_punctuation, "with", every_word), (without, "without", is_no_punctuation)):
         uas, right, words = re.fullmatch(rf"UAS {what} punctuation: (.+) \((\d+) of (\d+) words\)", line).groups()
         expected = attached(gold, found, counts)
         assert (int(right), int(words)) == (expected.right.sum(), expected.words.sum())
         assert float(uas) == pytest.approx(100 * int(right) / int(words), abs=0.005)
     assert sum(len(sentence.words) for sentence in gold) == int(with_punctuation.split()[-2])
+    assert form_of("heads").score(gold, parsed) == attached(gold, found).uas
 
 
 def test_all_but_heads_and_labels_of_a_treebank_stays(parser, corpus, tmp_path):

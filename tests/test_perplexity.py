@@ -402,6 +402,8 @@ def test_a_column_counts_by_its_weight():
     assert low < 0.75 < high and low > 0.65 and high < 0.85
 
 
-def test_a_table_without_scores_is_an_error():
+def test_an_interval_without_scores_is_an_error():
     with pytest.raises(UserError, match="no scores"):
         crossed_interval(np.empty((0, 3)), np.random.default_rng(1))
+    with pytest.raises(UserError, match="nothing of which a share could be taken"):
+        ratio_interval(np.array([1, 2]), np.array([0, 0]), np.random.default_rng(1))
