@@ -71,6 +71,7 @@ words_alone, with_trees = nats["TXL (tokens)"], nats.drop(columns="TXL (tokens)"
 fewer = with_trees.lt(words_alone, axis=0).all()
 
 # %%
+# NBVAL_CHECK_OUTPUT
 low, high = interval(nats["TXL (trans)"] - nats["DTG"])
 Markdown(
     f"**In short**, on minilang with {len(nats)} seeds: DTG needs {nats['DTG'].mean():.1f} nats for a held-out "
@@ -122,7 +123,7 @@ print("the same as the package's input:", torch.allclose(x, dtg.embed(batch.toke
 
 # %% [markdown]
 # Attention adds two scores. One compares the query of $i$ with the key of $j$; the other asks only at which relative
-# position $n(i, j)$ it stands, by a projected sinusoid $r_n$:
+# position $n(i, j)$ the position $j$ stands, by a projected sinusoid $r_n$:
 #
 # $$s_{ij} = \frac{(q_i + u) \cdot k_j + (q_i + w) \cdot r_{n(i, j)}}{\sqrt{D}}, \qquad
 # a_{ij} = \frac{\exp s_{ij}}{\sum_{j' \text{ visible to } i} \exp s_{ij'}}.$$
@@ -269,9 +270,9 @@ table.assign(**{"nats per sentence below TXL (trans)": pd.Series(below)}).fillna
 # ± is the standard deviation over seeds; in brackets stands a 95 % interval.
 #
 # **What may be compared.** The nats per sentence of the models with trees: each gives $p(x, y)$ of the same words and
-# trees, by the derivation of its oracle. TXL (tokens) gives $p(x)$. Since $p(x) \ge p(x, y)$, the others need *at most*
-# their number for the words alone. **What may not:** nats per transition. Each model divides by its own number of
-# symbols, and arcs and POPs are easier to guess than words. Nor is any of these a perplexity: [notebook
+# trees, by the derivation of its oracle. TXL (tokens) gives $p(x)$. Since $p(x) \ge p(x, y)$, the models with trees
+# need *at most* their number for the words alone. **What may not:** nats per transition. Each model divides by its own
+# number of symbols, and arcs and POPs are easier to guess than words. Nor is any of these a perplexity: [notebook
 # 04](04_marginalization.ipynb) sums over trees.
 #
 # The released models, one seed each, after each epoch:

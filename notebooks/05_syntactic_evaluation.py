@@ -21,10 +21,9 @@
 # [The paper, section 4.2](https://arxiv.org/html/2407.17406v1#S4.SS2) · before: [how probable is a
 # sentence?](04_marginalization.ipynb) · after: [what is each decision worth?](06_ablations.ipynb)
 #
-# A language model never says whether a sentence is grammatical; it gives probabilities. So linguists ask in pairs: is
-# *The keys are here* more probable than *The keys is here*, and is it *is* that costs more? This notebook asks the test
-# suites of the paper's Figure 3 and the minimal pairs of its Table 2. First it looks for a cause: what does a model see
-# at the moment when it predicts a verb?
+# A language model gives probabilities, not judgements of grammar. So linguists ask in pairs: is *The keys are here*
+# more probable than *The keys is here*? Does *is* cost more there than *are*? This notebook asks the test suites of the
+# paper's Figure 3 and the minimal pairs of its Table 2. First, a cause: what does a model see when it predicts a verb?
 #
 # 1. The state that predicts the verb
 # 2. A test of the cause: the same model, another mask
@@ -36,7 +35,7 @@
 #
 # *TXL* is a Transformer-XL, over words (*tokens*) or over the words and arcs that DTG writes too (*trans*). A *circuit*
 # is a group of suites on one topic. Results come from recorded runs: means over seeds, with 95 % intervals by a
-# bootstrap that draws both seeds and suites anew, because the record has scores by suite, not by item.
+# bootstrap that draws both seeds and suites anew.
 
 # %% tags=["parameters"]
 size = "smoke"
@@ -49,12 +48,11 @@ from IPython.display import Markdown
 
 from dtglib.data import vocabulary
 from dtglib.decode import beam
-from dtglib.evaluate import blimp, bootstrap, suites, surprisal
+from dtglib.evaluate import blimp, bootstrap, likelihood, suites, surprisal
 from dtglib.families.base import load_model, titles
-from dtglib.network.transformer import batch_of
 from dtglib.pictures import plot
 from dtglib.runs import prepare, syntax_scores, tables
-from dtglib.sequences import batches, describe, structure
+from dtglib.sequences import describe, structure
 
 NAMES, SIZES = titles("dtg"), {"minilang": "mini", "ud-english": "open-small"}
 pd.set_option("display.width", 160)
@@ -88,7 +86,8 @@ reflexives = mini[[suite for suite in mini if suite[1].startswith("reflexive")]]
 def said(table):
     """A mean with its interval, and a word where the interval covers 0."""
     mean, low, high = spread(table)
-    return f"{mean:.0f} [{low:.0f}, {high:.0f}]" + (", not significant" if low <= 0 <= high else "")
+    shown = f"{round(mean)} [{round(low)}, {round(high)}]"
+    return shown + (", not significant" if low <= 0 <= high else "")
 
 
 def agreement_in(difference):
@@ -98,6 +97,7 @@ def agreement_in(difference):
 
 
 # %%
+# NBVAL_CHECK_OUTPUT
 Markdown(
     f"**In short:** on minilang DTG is right in {said(mini.loc['DTG'])} % of the items of the test suites, TXL (trans) "
     f"in {said(mini.loc['TXL (trans)'])}, TXL (tokens) in {said(mini.loc['TXL (tokens)'])} (means over circuits; in "
@@ -114,8 +114,8 @@ Markdown(
 #
 # *The judge that praised the heroes ...* must go on with *is*. The noun that stands nearer, *heroes*, misleads. Before
 # the verb is predicted, the transitions have drawn some arcs, and what an arc joins to its head is hidden from then on.
-# What is left depends on the transition system. The picture has beside it the recorded percentage of right items. (An
-# item is right if the verb that agrees costs less than the other one, after a singular and after a plural subject.)
+# What is left depends on the transition system. Beside each model stands the recorded percentage of right items. (An
+# item is right if the verb that agrees costs less than the other one, after a singular and a plural subject.)
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -156,49 +156,52 @@ plot.save(picture, "05_state")
 
 # %% [markdown]
 # DTG (arc-standard) sees *judge* alone in both. In arc-eager and arc-swift a dependent to the right stays on the stack
-# until the next word has come: so *heroes* is in sight in the first sentence, and they fail. In the second one it is a
-# dependent to the left, and it is gone. In the third suite, *number_prep*, they see both nouns, but the subject is
-# nearer ([notebook 11](11_constituency.ipynb)).
+# until the next word has come: *heroes* is in sight in the first sentence, and DTG-eager and DTG-swift fail. In the
+# second one *heroes* is a dependent to the left, and is gone. In the third suite, *number_prep*, both models see both
+# nouns, but the subject is nearer ([notebook 11](11_constituency.ipynb)).
 #
 # ## 2. A test of the cause
 #
-# If that is the cause, then a change of the mask alone must change the answer. We take the released models and all
-# items of *number_src*. The tree and its transitions are given, so there is one sequence per sentence and no search. At
-# the position that predicts the verb, and only there, an edit says which words stand on the stack: 2 is *judge*, 4
-# *praised*, 6 *heroes*. Asking for the words that stand there anyway must change nothing. In TXL (trans) an edit hides
-# *heroes* from all that follows.
+# If the noun in sight is the cause, then a change of the mask alone must change the answer. We take the released models
+# and all items of *number_src*. The tree is given, so there is one sequence per sentence and no search. At the position
+# that predicts the verb, and only there, an edit says which words stand on the stack: 2 is *judge*, 4 *praised*, 6
+# *heroes*. Asking for the words that stand there anyway must change nothing. In TXL (trans) an edit hides *heroes* from
+# all that follows. The control: the same edits with a noun of the subject's number, *The judge that praised the hero
+# ...* Points are means over sentences, lines 95 % intervals.
 
 
 # %%
-def margins(model, suite, edit=None):
+def margins(model, edit=None, harmless=False):
     """By how many bits the right verb is cheaper, for each item after a singular and a plural subject."""
-    (tested,) = (each for each in suites.read_suites("minilang") if each.name == suite)
+    (suite,) = (each for each in suites.read_suites("minilang") if each.name == "number_src")
     conditions = ("match_sing", "mismatch_sing", "match_plural", "mismatch_plural")
-    sentences = [sum(item.conditions[name], ()) for item in tested.items for name in conditions]
-    compiled = model.reading.compile(model.vocabulary, [(words, EXAMPLES[suite][1]) for words in sentences])
-    rows = batches.pad(compiled, np.arange(len(sentences)))
-    batch = batch_of(rows, structure.dense)
-    verb = int(np.isin(rows.target[0], model.vocabulary.encode(["is", "are"]).ids).argmax())
-    if edit:
-        places = places_of(rows, model.vocabulary.encode(sentences[0]).ids, verb)
-        batch = batch._replace(structure=edit(batch.structure, places, verb))
-    of_verbs = model.log_probs(batch).detach()[batch.predicts % rows.token.shape[1] == verb]
-    return surprisal.UNITS["bits"] * (of_verbs[0::2] - of_verbs[1::2]).view(-1, 2).numpy()
+    table = np.array([[sum(item.conditions[name], ()) for name in conditions] for item in suite.items])
+    if harmless:  # the nouns of the singular and of the plural sentences change places
+        table[:, :, 5] = table[:, [2, 3, 0, 1], 5]
+    trees = [(words, EXAMPLES["number_src"][1]) for words in table.reshape(-1, table.shape[2]).tolist()]
+    rows, log_probs = likelihood.score_positions(model, trees, edit)
+    of_verbs = log_probs[:, verb_in(rows)]
+    return surprisal.UNITS["bits"] * (of_verbs[0::2] - of_verbs[1::2]).reshape(-1, 2)
 
 
-def places_of(rows, ids, verb):
-    """For ROOT and each word, the last position before the verb at which it stands on the stack."""
-    token, arc, kind = (column[0, : verb + 1] for column in (rows.token, rows.arc, rows.kind))
+def verb_in(rows):
+    """The position that predicts word 7, the verb; all sentences have the same tree."""
+    return rows.word[0].tolist().index(7) - 1
+
+
+def places_of(rows):
+    """For ROOT and each word before the verb, the last position at which it stands on the stack."""
+    word, token, arc, kind = (column[0, : verb_in(rows) + 1] for column in (rows.word, rows.token, rows.arc, rows.kind))
     pushed = (arc == describe.NOTHING) | (kind != describe.STACK)
-    return [0, *(max(np.flatnonzero(pushed & (token == word)), default=0) for word in ids)]
+    return [0, *(np.flatnonzero(pushed & (token == own)).max() for own in token[word > 0])]
 
 
 # %%
 def with_stack(*words):
     """An edit: the verb is predicted from ROOT and these words on the stack, the last one on top."""
 
-    def edit(given, places, verb):
-        visible, relpos = given.visible.clone(), given.relpos.clone()
+    def edit(given, rows):
+        visible, relpos, places, verb = given.visible.clone(), given.relpos.clone(), places_of(rows), verb_in(rows)
         visible[:, verb] = False
         for depth, place in enumerate([places[word] for word in words[::-1]] + [0]):
             visible[:, verb, place], relpos[:, verb, place] = True, depth
@@ -211,9 +214,9 @@ def with_stack(*words):
 def without(word):
     """An edit: no later position sees this word."""
 
-    def edit(given, places, verb):
-        visible = given.visible.clone()
-        visible[:, places[word] + 1 :, places[word]] = False
+    def edit(given, rows):
+        visible, place = given.visible.clone(), places_of(rows)[word]
+        visible[:, place + 1 :, place] = False
         return given._replace(visible=visible)
 
     return edit
@@ -222,32 +225,45 @@ def without(word):
 # %%
 models = {name: load_model(f"{model}-minilang") for model, name in NAMES.items()}
 for name, stack in {"DTG": (2,), "DTG-eager": (2, 4, 6), "DTG-swift": (2, 4, 6)}.items():
-    assert np.allclose(margins(models[name], "number_src"), margins(models[name], "number_src", with_stack(*stack)))
-AS_TRAINED, IN, OUT = "as trained", "misleading noun put in sight", "misleading noun taken out"
+    assert np.allclose(margins(models[name]), margins(models[name], with_stack(*stack)), atol=1e-4)
+AS_TRAINED, IN, OUT = "as trained", "other noun put in sight", "other noun taken out"
 edits = {(name, AS_TRAINED): None for name in NAMES.values()} | {
     ("DTG", IN): with_stack(2, 4, 6), ("DTG-eager", OUT): with_stack(2), ("DTG-swift", OUT): with_stack(2),
     ("TXL (trans)", OUT): without(6),
 }  # fmt: skip
-bits = {key: margins(models[key[0]], "number_src", edit) for key, edit in edits.items()}
-right = {key: 100 * (values > 0).all(axis=1).mean() for key, values in bits.items()}
-tidy = pd.concat(
-    pd.DataFrame({"model": name, "mask": mask, "bits": values.ravel()}) for (name, mask), values in bits.items()
-)
+NOUNS = {"misleading: judge ... heroes": False, "harmless: judge ... hero": True}
+bits = {
+    (noun, *key): margins(models[key[0]], edit, harmless)
+    for noun, harmless in NOUNS.items()
+    for key, edit in edits.items()
+}
+named = ["other noun", "model", "mask"]
+tidy = pd.concat({key: pd.Series(values.ravel()) for key, values in bits.items()}, names=named)
+tidy = tidy.rename("bits").reset_index(named)
 
 # %%
-axes = seaborn.pointplot(tidy, x="bits", y="model", hue="mask", linestyle="none", dodge=0.3, palette="colorblind")
-axes.axvline(0, color=plot.GREY, linewidth=1)
-axes.set(xlabel="bits by which the right verb is cheaper (mean and 95 % interval over sentences)", ylabel="")
-seaborn.move_legend(axes, "upper left", bbox_to_anchor=(1.01, 1), frameon=False, title="")
+grid = seaborn.catplot(
+    tidy, kind="point", x="bits", y="model", hue="mask", col="other noun", linestyle="none", dodge=0.3,
+    palette="colorblind", height=3.6, aspect=1.2, seed=1,
+)  # fmt: skip
+grid.refline(x=0, color=plot.GREY, linestyle="-", linewidth=1)
+_ = grid.set_axis_labels("bits by which the right verb is cheaper", "").set_titles("{col_name}")
 
 # %%
+misled, helped = ({key[1:]: values for key, values in bits.items() if key[0] == noun} for noun in NOUNS)
+right, still = ({key: 100 * (of > 0).all(axis=1).mean() for key, of in each.items()} for each in (misled, helped))
 Markdown(
     f"With *heroes* (and *praised*) in sight, DTG's advantage of the right verb falls from "
-    f"{bits['DTG', AS_TRAINED].mean():.1f} to {bits['DTG', IN].mean():.1f} bits, and the right items from "
-    f"{right['DTG', AS_TRAINED]:.0f} to {right['DTG', IN]:.0f} %. With *heroes* out of sight, DTG-eager goes from "
+    f"{misled['DTG', AS_TRAINED].mean():.1f} to {misled['DTG', IN].mean():.1f} bits, and the right items from "
+    f"{right['DTG', AS_TRAINED]:.0f} to {right['DTG', IN]:.0f} %. **The control:** the same edit does no harm where "
+    f"the noun is *hero* ({helped['DTG', AS_TRAINED].mean():.1f} and {helped['DTG', IN].mean():.1f} bits, "
+    f"{still['DTG', AS_TRAINED]:.0f} and {still['DTG', IN]:.0f} % right). So not the unusual mask misleads, but the "
+    f"number of the noun. With *heroes* out of sight, DTG-eager goes from "
     f"{right['DTG-eager', AS_TRAINED]:.0f} to {right['DTG-eager', OUT]:.0f} %, TXL (trans) from "
-    f"{right['TXL (trans)', AS_TRAINED]:.0f} to {right['TXL (trans)', OUT]:.0f} %. A model meets such masks for the "
-    f"first time here; that it could learn to use them is not excluded."
+    f"{right['TXL (trans)', AS_TRAINED]:.0f} to {right['TXL (trans)', OUT]:.0f} %. With *hero* out of sight TXL "
+    f"(trans) falls from {still['TXL (trans)', AS_TRAINED]:.0f} to {still['TXL (trans)', OUT]:.0f} %: it leaned on "
+    f"the nearer noun. A model meets such masks for the first time here; that it could learn to use them is not "
+    f"excluded."
 )
 
 # %% [markdown]
@@ -255,13 +271,13 @@ Markdown(
 #
 # Without a given tree, a word's surprisal says how much the log of the summed probability of all derivations falls:
 # $-\log p(x_1 \dots x_n) + \log p(x_1 \dots x_{n-1})$. A word-synchronous beam keeps the most probable derivations.
-# Between two words each hypothesis may draw arcs, or take the next word. In every step all these ways compete for the
-# places of the beam. The best few that take the word are kept in any case (*fast track*), because a word costs more
-# than an arc. When none can draw another arc, those that have taken the word are cut to the *word beam*.
+# Between two words each hypothesis may draw arcs, or take the next word. All these ways compete for the places of the
+# beam. The best few that take the word are kept in any case (*fast track*), because a word costs more than an arc. When
+# none can draw another arc, those that have taken the word are cut to the *word beam*.
 #
 # `Widths(300, 100, within=8.0)` in the package is a beam of 300 places, a word beam of 100, and a limit: hypotheses 8
 # nats behind the best that has taken the word are dropped. What do narrower beams lack of log p, and how does DTG
-# read *The judge that praised the heroes are ...*?
+# read *The judge that praised the heroes are ...*? (Dashed: the cost of *is* instead.)
 
 
 # %%
@@ -322,23 +338,37 @@ pd.DataFrame({"beam": names, "log p": log_p, "lacks, nats": max(log_p) - np.arra
 NARROW = beam.Widths(30, 30, within=8.0)
 
 
+OTHER = {"is": "are", "are": "is", "was": "were", "were": "was", "has": "have", "have": "has"}
+
+
 def read_along(model, words, title):
-    """A sentence word by word, as a model reads it."""
+    """A sentence word by word, as a model reads it; a dashed line is the cost of a verb in its other number."""
     moments = surprisal.moments(model, words, NARROW)
     in_bits = [moment._replace(surprisal=moment.surprisal * surprisal.UNITS["bits"]) for moment in moments]
-    return plot.draw_reading(words, in_bits, "bits", title)
+    picture = plot.draw_reading(words, in_bits, "bits", title)
+    axes, middles = picture.axes[-1], plot.word_places(words)[1:]
+    lowest, highest = axes.get_ylim()
+    axes.set_ylim(1.35 * lowest, highest)
+    for place, word in enumerate(words):
+        if word in OTHER:
+            (of_words,) = surprisal.of_beginnings(model, NARROW)([[*words[:place], OTHER[word]]])
+            cost, left, right = surprisal.UNITS["bits"] * of_words[-1], middles[place] - 2.5, middles[place] + 2.5
+            axes.plot([left, right], [cost, cost], "--", color="black", linewidth=1)
+            below = max(cost, in_bits[place].surprisal) + 0.24 * lowest
+            axes.text(middles[place], below, f"{OTHER[word]}: {cost:.1f}", ha="center", va="top", fontsize=8)
+    return picture
 
 
 wrong = ["are" if word == "is" else word for word in EXAMPLES["number_src"][0]]
-plot.save(read_along(dtg, wrong, "DTG reads: the verb does not agree"), "05_attractor")
+plot.save(read_along(dtg, wrong, 'DTG reads "are", where "is" would be right'), "05_attractor")
 
 # %% [markdown]
 # ## 4. A garden path
 #
 # In suite *npz_obj* what seems to be the object of the first verb turns out to be the subject of the second. A comma
-# prevents it. So the effect is a difference: how much more does the second verb cost without the comma? The control is
-# the same difference where the first verb has an object already. Below: the share of probability in which the noun is
-# an object of the first verb, after each word, and the best tree of each analysis when the second verb has been read.
+# prevents the mistake. So the effect is a difference: how much more does the second verb cost without the comma? The
+# control: the first verb has an object already. Below: the probability that the noun is an object of the first verb,
+# after each word, and the best tree of each analysis at the second verb.
 
 # %%
 (npz,) = (suite for suite in suites.read_suites("minilang") if suite.name == "npz_obj")
@@ -351,9 +381,12 @@ for name, model in models.items():
         for first, of in (("no-obj", "garden path"), ("obj", "control: with an object")):
             rows.append({"model": name, "sentence": of, "bits": verb[f"{first}_no-comma"] - verb[f"{first}_comma"]})
 axes = seaborn.barplot(
-    pd.DataFrame(rows), x="bits", y="model", hue="sentence", palette="colorblind", err_kws={"linewidth": 1}
+    pd.DataFrame(rows), x="bits", y="model", hue="sentence", palette="colorblind", err_kws={"linewidth": 1}, seed=1
 )
-axes.set(xlabel="bits that the comma saves at the second verb (mean and 95 % interval over items)", ylabel="")
+axes.set(
+    xlabel='bits that the comma saves at the second verb, such as "rested" (mean and 95 % interval over items)',
+    ylabel="",
+)
 seaborn.move_legend(axes, "upper left", bbox_to_anchor=(1.01, 1), frameon=False, title="")
 
 
@@ -397,8 +430,9 @@ def draw_analyses(words, trees):
 
 
 share = shares[garden_path[6]]
-about = {True: f"an object of {garden_path[3]}: p = {share:.2f}", False: f"no object of it: p = {1 - share:.2f}"}
-titled = {f"{garden_path[5]} is {about[kind]}": tree for kind, tree in trees.items()}
+noun, verb = garden_path[5], garden_path[3]
+about = {True: f"is an object of {verb}: p = {share:.2f}", False: f"is no object of {verb}: p = {1 - share:.2f}"}
+titled = {f"{noun} {about[kind]}": tree for kind, tree in trees.items()}
 picture = draw_analyses(garden_path[:7], titled)
 plot.save(picture, "05_garden_path")
 
@@ -407,8 +441,8 @@ plot.save(picture, "05_garden_path")
 #
 # By circuit, with intervals. Guessing has no one level here: a formula of two comparisons holds by chance in a quarter
 # of the items, and a model that always prefers *is* to *are* is right in none. Differences follow, then agreement and
-# reflexives suite by suite (minilang, means over seeds). At *himself* DTG's verb has absorbed the subject, but both
-# TXLs still see it; all fail, so to see it is not enough.
+# reflexives suite by suite (minilang, means over seeds). At *himself* DTG's verb has absorbed the subject; both TXLs
+# see the subject, and fail too, so to see is not enough.
 
 
 # %%
@@ -445,6 +479,7 @@ def draw_topics(of_corpora, height):
 draw_topics({"minilang (mini), 21 suites": mini, f"UD English (open-small), {english.shape[1]} suites": english}, 5)
 
 # %%
+# NBVAL_CHECK_OUTPUT
 rows = []
 for corpus, table, of_pairs in (("minilang", mini, pairs_mini), ("UD English", english, pairs_english)):
     for first, second in (("DTG", "TXL (trans)"), ("TXL (trans)", "TXL (tokens)")):
@@ -457,13 +492,14 @@ for corpus, table, of_pairs in (("minilang", mini, pairs_mini), ("UD English", e
 pd.DataFrame(rows).pivot(index="", columns=["corpus", "points"], values="is").loc[list(parts)]
 
 # %%
+# NBVAL_CHECK_OUTPUT
 agreement = mini[["Agreement"]].droplevel(0, axis=1).groupby("model").mean()
 agreement.join(reflexives.droplevel(0, axis=1)).T.round(0).astype(int)[list(NAMES.values())]
 
 # %% [markdown]
 # ## 6. Minimal pairs, and what the mask hides
 #
-# Which sentence of a pair is the more probable one? Here guessing has 50 %. Of the models with trees it is the beam's
+# Which sentence of a pair is the more probable one? Here guessing has 50 %. Models with trees are asked for the beam's
 # bound; the paper sums over 300 proposed trees.
 
 # %%
@@ -471,7 +507,7 @@ draw_topics({"minilang (mini)": pairs_mini, "BLiMP by models of UD English (open
 
 # %% [markdown]
 # Reflexives (*anaphor agreement*, *binding*) are not far above chance on minilang either. The paper has TXL (trans)
-# ahead of DTG on BLiMP, and its Appendix C says why: *No actor arrived at at most six lakes* is bad because *at most*
+# ahead of DTG on BLiMP, and says why in Appendix C: *No actor arrived at at most six lakes* is bad because *at most*
 # does not go with *No*, which *actor* has absorbed long before: below is what is seen when *most* is predicted. Hidden
 # is not lost, for *actor* has read *No*. So, how many bits more does *at most* cost after *No* than after another word?
 # (Released models, one seed.)
@@ -497,7 +533,7 @@ pd.Series(costs, name=f"at most, after No: bits more ({len(clashes)} pairs)").ro
 # ## 7. This run
 #
 # The suites once more by the models of this run, trained at its size or, at size `smoke`, released and asked few items.
-# Nothing above depends on it.
+# Nothing above depends on this run.
 
 # %% tags=["table"]
 reports = {
@@ -509,30 +545,30 @@ reports = {
 # %% [markdown]
 # ### Your sentence
 #
-# Change the words (blanks between all tokens). The released DTG of UD English reads them.
+# Change the words (blanks between all tokens; JupyterLab has a field). The released DTG of UD English reads them.
 
 # %%
 yours = "The keys to the cabinet is on the table ."
-read_along(load_model("dtg-ud"), yours.split(), yours)
+plot.with_field(lambda text: read_along(load_model("dtg-ud"), text.split(), text), yours)
 
 # %% [markdown]
 # ### Exercises
 #
 # 1. Where does a mask that hides what arcs have absorbed do harm? Look at *No judge that praised the heroes has ever
 #    arrived .* and at what is seen when *ever* is predicted.
-# 2. Empty the stack before the verb: `margins(dtg, "number_src", with_stack())`. Is the subject gone?
+# 2. Empty the stack before the verb: `margins(dtg, with_stack())`. Is the subject gone?
 #
 # <details><summary>Answers</summary>
 #
 # 1. `seen_at("ever", "arc-standard", words, [2, 9, 4, 2, 6, 4, 9, 9, 0, 9])`: *judge* and *has*, not *No*. The suite is
 #    *npi_src_ever*: `mini.xs("npi_src_ever", axis=1, level="suite")` has all seeds. TXLs see *No*: mostly right.
 # 2. Not wholly: the position that predicts the verb is the arc that joins *praised* to *judge*, and reads the embedding
-#    of *judge*. In arc-eager it is the arc of *praised*, and nothing is left.
+#    of *judge*. In arc-eager that position is the arc of *praised*, and nothing is left.
 #
 # </details>
 #
 # ## Doubts
 #
 # Two or three seeds, of which a bootstrap cannot show the whole spread; suites of few items, whose own chance is not in
-# the intervals. Section 2 has one seed, and masks that the models were not trained with. On minilang, whose grammar is
-# small, ceilings are near. Bounds by a beam are compared with exact values of TXL (tokens).
+# the intervals. Section 2 has one seed, and masks that the models were not trained with. On minilang ceilings are near.
+# Bounds by a beam are compared with exact values of TXL (tokens).

@@ -103,6 +103,7 @@ def said(mean, low, high, unit=" points", digits=0):
 
 
 # %%
+# NBVAL_CHECK_OUTPUT
 TXL, GRAPHS, TREES, DTG = (NAMES[name] for name in ("txl-tokens", "gilt", "gilt-dp", "dtg"))
 agreement = by_suite["Agreement"].groupby("model").mean().mean(axis=1)
 right = {name: said(*spread(by_suite.loc[name]), unit=" %") for name in (GRAPHS, TREES, TXL)}
@@ -326,6 +327,7 @@ assert np.isclose(beta * of_words + (1 - beta) * (of_cells + of_numbers), gilt.l
 pd.DataFrame({"words": of_words, "cells": of_cells, "numbers": of_numbers}, ["nats"]).round(2)
 
 # %%
+# NBVAL_CHECK_OUTPUT
 recorded_sizes = recorded("training").groupby("model")["parameters"].first() / 1e6
 scorer = sum(p.numel() for p in gilt.scorer.parameters()) / 1e6
 term = recorded_sizes[GRAPHS] - recorded_sizes[TXL] - scorer
@@ -415,6 +417,7 @@ picture.tight_layout()
 picture
 
 # %%
+# NBVAL_CHECK_OUTPUT
 significant = claims[(claims["low"] > 0) | (claims["high"] < 0)]
 rows = [f"{row['order']} in {row['measure']}: {row['mean']:.1f}" for row in significant.to_dict("records")]
 Markdown(

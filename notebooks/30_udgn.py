@@ -75,6 +75,7 @@ uda = 100 * found[found["trees"] == "tree"].pivot(index="seed", columns="corpus"
 perplexity = recorded("hidden words").pivot(index="seed", columns=["corpus", "model"], values="perplexity")
 
 # %%
+# NBVAL_CHECK_OUTPUT
 mini, english = CORPORA.values()
 values = tables.measured_values()
 again = values.query("question == 'parts' and system == 'UDGN' and measure == 'UDA, tree' and corpus == 'minilang'")

@@ -69,6 +69,7 @@ pd.set_option("display.width", 160, "display.max_colwidth", 80)
 
 
 # %%
+# NBVAL_CHECK_OUTPUT
 def by_seed(differences):
     """A mean over seeds with its 95 % interval, by the t distribution."""
     half = t.ppf(0.975, len(differences) - 1) * differences.std() / np.sqrt(len(differences))
@@ -289,6 +290,7 @@ for what, (first, second) in PAIRS.items():
 pd.DataFrame(rows).set_index("differ in")
 
 # %%
+# NBVAL_CHECK_OUTPUT
 whole = {name: trees[name] - trees["BiTran + transitions"] for name in ("GCN", "PARENT")}
 Markdown(
     f"What the graph does is make trees: GCN writes {said(*by_seed(whole['GCN']))} points more whole trees than BiTran "

@@ -80,6 +80,7 @@ def excluding_0(rows):
 
 
 # %%
+# NBVAL_CHECK_OUTPUT
 ours = of_surprisal[of_surprisal["model"].isin(OURS.values())]
 largest = difference.loc[difference["nats"].abs().idxmax()]
 n400 = excluding_0(ours[ours["measure"] == "N400"])[0]
@@ -198,6 +199,7 @@ picture = pictures.draw_intervals(
 picture
 
 # %%
+# NBVAL_CHECK_OUTPUT
 above, below = excluding_0(beyond)
 of_hypotheses = beyond[beyond["predictor"] == "hypotheses"]
 strong = of_hypotheses[of_hypotheses["low"] > 0]

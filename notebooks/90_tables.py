@@ -139,6 +139,7 @@ tested["verdict"] = np.select(
 )
 
 # %%
+# NBVAL_CHECK_OUTPUT
 counts = {corpus: of["verdict"].value_counts() for corpus, of in tested.groupby("corpus", sort=False)}
 
 
@@ -211,6 +212,7 @@ picture
 # The same as numbers. Half the length of an interval is about the smallest difference that could have been shown.
 
 # %% tags=["table"]
+# NBVAL_CHECK_OUTPUT
 shown = tested.rename(columns={"paper": "the paper"}).assign(
     ours=[f"{row.by:.1f} [{row.low:.1f}, {row.high:.1f}] {row.verdict}" for row in tested.itertuples()]
 )
@@ -221,6 +223,7 @@ table = table.loc[order, list(CORPORA)].rename(columns=NAMES).fillna("not measur
 table.loc[list(UNITS)].round({"the paper": 1})
 
 # %%
+# NBVAL_CHECK_OUTPUT
 is_said = tested["verdict"].isin(["holds", "reversed"])
 doubted = tested[is_said & (tested["p"] > 0.05)]
 listed = [f"{row.claim} ({row.measure}, {NAMES[row.corpus]}, p = {row.p:.2f})" for row in doubted.itertuples()]

@@ -121,3 +121,10 @@ def test_a_widget_is_seen_on_the_page_and_so_is_its_failure(lab, repository):
     )
     assert "cell 2: " in second and "ZeroDivisionError" in second
     assert "cell 3: Error displaying widget" in third
+
+
+def test_a_reader_has_a_field_for_a_sentence(lab, repository):
+    field = "from dtglib.pictures import plot\nplot.with_field(lambda text: text.upper(), 'she saw him')"
+    assert run_small(lab, repository / "notebooks/field.ipynb", field) == []
+    (cell,) = lab.cells()
+    assert WIDGET in cell.types and "SHE SAW HIM" in lab.look(cell).text
