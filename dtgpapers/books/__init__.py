@@ -4,6 +4,7 @@ corpus.py       the corpora `books`, `books-ebooks`, `books-openstax`, `brown` a
 ebooks.py       a Standard Ebook -> paragraphs
 textbooks.py    an OpenStax textbook -> paragraphs
 sentences.py    a paragraph -> sentences -> words as in UD English
+with_trees.py   the corpora `books-and-ud` and `public-domain`: with trees that a parser draws
 tagged.py       the tagged files of Brown and MASC -> the same
 vectors.py      vectors of the words of books
 parser.py       the training of a parser that knows these words

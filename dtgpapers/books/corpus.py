@@ -25,9 +25,10 @@ from dtglib.data import tokenize
 from dtglib.data.corpora import SPLITS, ListedCorpus, Reader, Readers
 from dtglib.data.registry import data_folder, read_registry
 from dtglib.data.treebank import Block, Sentence, Treebank
-from dtgpapers.books import ebooks, textbooks
+from dtgpapers.books import ebooks, textbooks, with_trees
 from dtgpapers.books.sentences import sentences
 from dtgpapers.books.tagged import TAGGED, Tagged, tagged_sentences
+from dtgpapers.books.with_trees import WITH_TREES
 from dtgpapers.books.works import Work, all_works, fetch_works, files_of
 
 HELD_OUT_WORKS = {
@@ -196,12 +197,23 @@ TESTS: dict[str, Callable[[Path], Iterator[str]]] = {
 
 
 def _splits(name: str, sentences: int | None) -> dict[str, Reader] | None:
-    return {split: partial(blocks, name, split) for split in SPLITS} if name in CORPORA else None
+    if name not in CORPORA and name not in WITH_TREES:
+        return None
+    return {split: partial(blocks if name in CORPORA else with_trees.blocks, name, split) for split in SPLITS}
+
+
+def _files(name: str) -> list[Path] | None:
+    if name in WITH_TREES:
+        return with_trees.files_of_corpus(name)
+    return files_of_corpus(name) if name in CORPORA else None
 
 
 READERS = Readers(
     find=_splits,
-    files=lambda name: files_of_corpus(name) if name in CORPORA else None,
-    listed=lambda: [ListedCorpus(name, *about, where(name)) for name, about in CORPORA.items()],
+    files=_files,
+    listed=lambda: [
+        *(ListedCorpus(name, *about, where(name)) for name, about in CORPORA.items()),
+        *(ListedCorpus(name, made.what, made.licence, where(made.raw[-1])) for name, made in WITH_TREES.items()),
+    ],
     fetches={"books": fetch_works},
 )

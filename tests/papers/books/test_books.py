@@ -12,9 +12,10 @@ from dtglib.basics.errors import UserError
 from dtglib.cli.main import main
 from dtglib.data.corpora import CorpusConfig, corpora, corpus_checksum, part_of, stream
 from dtglib.data.downloads import FAILED, FETCHED, THERE
-from dtgpapers.books import corpus, ebooks, textbooks, works
+from dtgpapers.books import corpus, ebooks, textbooks, with_trees, works
 from dtgpapers.books.markup import clean, count_words
 from dtgpapers.books.sentences import sentences
+from dtgpapers.books.with_trees import WITH_TREES
 from dtgpapers.books.works import Work, all_works, digest, fetch_works, files_of
 
 # Jack London, The Call of the Wild (1903), in the public domain; the verse at its head is by John Myers O'Hara (1902).
@@ -175,6 +176,25 @@ def test_brown_is_split_by_document_and_tokenised_again(shelf):
         name: [" ".join(sentence.words) for sentence in stream("brown", name).sentences] for name in ("dev", "train")
     }
     assert read == {"dev": ["It did n't stop 1 ?"], "train": ["It did n't stop 3 ?"]}
+
+
+def test_books_have_the_parsers_trees_after_copies_of_a_treebank_with_its_own(shelf, monkeypatch):
+    monkeypatch.chdir(shelf.folder)  # where runs/trees will be
+    treebank = shelf.folder / "treebank"
+    treebank.mkdir()
+    for split in ("train", "dev", "test"):
+        rows = f"1\tBuck\t_\t_\t_\t_\t2\tnsubj\t_\t_\n2\t{split}\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
+        (treebank / f"{split}.conllu").write_text(rows)
+    made = WITH_TREES["books-and-ud"]._replace(treebank=str(treebank), copies=2)
+    monkeypatch.setitem(WITH_TREES, "books-and-ud", made)
+    train = stream("books-and-ud", "train").sentences
+    assert [sentence.heads for sentence in train[:2]] == [(2, 0)] * 2
+    assert [sentence.words for sentence in train[2:]] == [s.words for s in stream("books", "train").sentences]
+    assert all(len(sentence.heads) == len(sentence.words) for sentence in train[2:])
+    assert [sentence.words for sentence in stream("books-and-ud", "dev").sentences] == [("Buck", "dev")]
+    known = corpus_checksum("books-and-ud")
+    monkeypatch.setattr(with_trees, "PARSER", "parser-minilang")
+    assert corpus_checksum("books-and-ud") != known
 
 
 def test_a_missing_archive_and_missing_tests_name_the_way_out(shelf):
