@@ -36,7 +36,7 @@ from dtglib.parsing.kinds import load_trained
 from dtglib.runs.parsers import prepare_parser, read_parser, trained_parser
 from dtglib.runs.prepare import prepare, trained
 from dtglib.runs.sentence_scores import scores_of, test_sentences
-from dtglib.runs.settings import read_size
+from dtglib.runs.settings import Settings, read_size
 from dtglib.runs.syntax_scores import pairs_of, parsing_of, suites_of
 from dtglib.training.loop import Data
 from dtglib.training.networks import best_on_dev
@@ -50,6 +50,12 @@ class Source:
     licence: str
     not_for: str
     size: str  # the config that its models are trained with
+    corpus: str | None = None  # in the place of the config's
+    parser: str | None = None  # of the corpus of this name, whose trees are summed over; null: of this one
+
+    def settings(self, **overrides: str) -> Settings:
+        """The settings of its models."""
+        return read_size(self.size, **({"corpus": self.corpus} if self.corpus else {}), **overrides)
 
 
 MINILANG = Source(
@@ -76,6 +82,20 @@ TRANSLATIONS = replace(
     not_for="real text: it knows only the words and constructions of a small generated fragment of German and English",
     size="translation",
 )
+BOOKS = Source(
+    "books",
+    UD_WITH_BOOKS.licence,
+    "comparison with models of a usual size: it has read four million words; commercial use",
+    "books-small",
+    parser="ud",
+)
+PUBLIC_DOMAIN = replace(
+    BOOKS,
+    name="public-domain",
+    licence="of the texts: public domain in the US, and, of MASC, for any purpose; their trees are parser-ud's",
+    not_for="comparison with models of a usual size; modern English: nearly all of it was written before 1930",
+    corpus="public-domain",
+)
 MOST_LINES = 1000  # of training steps in a release's metrics
 
 
@@ -93,6 +113,8 @@ RELEASES = {
     **{f"{model}-minilang": Release(MINILANG, model) for model in OF_MINILANG},
     "parser-ud": Release(UD_WITH_BOOKS, parser="books"),
     **{f"{model}-ud": Release(UD, model) for model in ("txl-tokens", "txl-trans", "dtg")},
+    **{f"{model}-books": Release(BOOKS, model) for model in ("txl-tokens", "txl-trans", "dtg")},
+    "dtg-public-domain": Release(PUBLIC_DOMAIN, "dtg"),
     "weak-parser-minilang": Release(MINILANG, parser="weak"),  # shows what bad proposals cost (notebook 04)
     "spans-minilang": Release(MINILANG, parser="spans"),
     # It writes trees, and has a plain decoder's cache, so that the first translation that somebody sees has a tree to
@@ -105,7 +127,7 @@ def check(names: Sequence[str]) -> None:
     """Raise an error if something cannot be released, before hours are spent on the others."""
     for corpus in {_release_named(name).corpus for name in names}:
         for part in ("train", "dev", "test"):
-            part_of(read_size(corpus.size).corpus, part)
+            part_of(corpus.settings().corpus, part)
 
 
 def release(name: str, again: bool = False) -> Path:
@@ -140,7 +162,7 @@ def _release_named(name: str) -> Release:
 def _model(folder: Path, release: Release) -> Card:
     """Train a model, and write its files."""
     corpus, model = release.corpus, release.model
-    settings = read_size(corpus.size, model=model)
+    settings = corpus.settings(model=model)
     prepared = prepare(settings)
     source = trained(settings, prepared)
     _write_rounded(source, folder, WEIGHTS_FILE)
@@ -150,9 +172,9 @@ def _model(folder: Path, release: Release) -> Card:
 
 def _scores_of_model(folder: Path, release: Release) -> Iterator[tuple[str, Callable[[], float]]]:
     """The scores on the card of a model, each with the function that measures it."""
-    settings, kind = read_size(release.corpus.size, model=release.model), family(release.model)
+    settings, kind = release.corpus.settings(model=release.model), family(release.model)
     if not kind.likelihood.is_pseudo:
-        parser = f"{kind.trees.released}-{release.corpus.name}"
+        parser = f"{kind.trees.released}-{release.corpus.parser or release.corpus.name}"
         proposer = parser if kind.likelihood.sums_over_trees else None
         sentences, trees = test_sentences(settings), settings.evaluation.trees
         yield "perplexity", lambda: perplexity(scores_of(folder, sentences, proposer, trees)).per_word
@@ -171,7 +193,7 @@ def _scores_of_model(folder: Path, release: Release) -> Iterator[tuple[str, Call
 
 def _parser(folder: Path, release: Release) -> Card:
     """Train a parser, and write its files."""
-    settings = read_size(release.corpus.size)
+    settings = release.corpus.settings()
     chosen = read_parser(release.parser, settings)
     prepared, source = prepare_parser(chosen), trained_parser(release.parser, settings)
     _write_rounded(source, folder, kept_parsers.WEIGHTS_FILE)
@@ -185,7 +207,7 @@ def _scores_of_parser(folder: Path, release: Release) -> Iterator[tuple[str, Cal
     form = form_of(parser.fills)
 
     def score() -> float:
-        gold = [sentence for sentence in test_sentences(read_size(release.corpus.size)) if form.has_tree(sentence)]
+        gold = [sentence for sentence in test_sentences(release.corpus.settings()) if form.has_tree(sentence)]
         return 100 * form.score(gold, parser.parse(gold))
 
     yield form.score_name, score

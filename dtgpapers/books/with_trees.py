@@ -32,7 +32,7 @@ class WithTrees(NamedTuple):
 
 WITH_TREES = {
     "books-and-ud": WithTrees(
-        "books with trees by parser-ud, after ud-english three times", "as of its parts", ("books",), "ud-english", 3
+        "books with trees by parser-ud, after ud-english twice", "as of its parts", ("books",), "ud-english", 2
     ),
     "public-domain": WithTrees(
         "MASC and books-ebooks with trees by parser-ud", "any purpose, in the US", ("masc", "books-ebooks")
