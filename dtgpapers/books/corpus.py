@@ -87,23 +87,23 @@ def _tagged(corpus: Tagged, split: str) -> Treebank:
     path = data_folder() / corpus.archive
     if not path.is_file():
         raise UserError(f"{path} is missing; run `dtglib data nltk`, or set DTG_DATA")
-    return _treebank(tagged_sentences(corpus, data_folder(), split), split)
+    return _treebank(tagged_sentences(corpus, data_folder(), split), split, path.stem)
 
 
 def _work(work: Work, split: str) -> Treebank:
     lines = _lines(work).split("\n")
-    return _treebank((tuple(map(intern, line.split(" "))) for line in lines if line), split)
+    return _treebank((tuple(map(intern, line.split(" "))) for line in lines if line), split, work.name)
 
 
-def _treebank(sentences: Iterable[tuple[str, ...]], split: str) -> Treebank:
+def _treebank(sentences: Iterable[tuple[str, ...]], split: str, name: str) -> Treebank:
     """Sentences without trees; those of train that are in a test set are left out and counted."""
     kept, excluded = [], Counter()
     tests = sentences_of_tests() if split == "train" else {}
-    for words in sentences:
+    for number, words in enumerate(sentences, start=1):
         if reason := tests.get(normalised("".join(words))):
             excluded[reason] += 1
         else:
-            kept.append(Sentence(words))
+            kept.append(Sentence(words, id=f"{name}-{number}"))
     return Treebank(kept, excluded)
 
 

@@ -152,6 +152,7 @@ def test_train_lacks_the_sentences_of_tests_and_the_works_of_dev(shelf):
     assert train.excluded == {"in blimp": 1}
     assert len(train.sentences) == 5 + 8 - 1
     assert {sentence.heads for sentence in train.sentences} == {None}
+    assert {sentence.id for sentence in train.sentences} >= {"call-1", "heat-8"}
     assert len(part_of(CorpusConfig("books", dev_sentences=3), "dev").sentences) == 3
     assert len(stream("books-openstax", "dev").sentences) == 8
     assert stream("books-ebooks", "train").sentences[-1].words[:4] == ('"', "Twist", "it", ",")
