@@ -253,6 +253,19 @@ def test_a_split_of_a_corpus_and_its_first_sentences_are_parsed(parser, corpus, 
     assert [s.words for s in found] == [s.words for s in load(corpus, "train", 3).sentences]
 
 
+def test_what_does_not_fit_into_memory_is_parsed_in_blocks_and_its_trees_are_kept(
+    parser, text, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)  # where runs/trees will be
+    for most in (100, 2):
+        monkeypatch.setattr("dtglib.data.streamed.MOST_IN_MEMORY", most)
+        assert command("parse", "--parser", parser, text, "--out", f"{most}.conllu") == 0
+    monkeypatch.setattr("dtglib.runs.trees.load_parser", lambda name: pytest.fail("parsed again"))
+    assert command("parse", "--parser", parser, text, "--out", "again.conllu") == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["2.conllu: 3 sentences", "again.conllu: 3 sentences"]
+    assert Path("2.conllu").read_text() == Path("100.conllu").read_text() == Path("again.conllu").read_text()
+
+
 def test_parsing_shows_how_far_it_is(parser, corpus, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("dtglib.basics.progress.SECONDS_BEFORE_A_BAR", 0)
     monkeypatch.delenv("CI", raising=False)

@@ -134,9 +134,9 @@ def seed(text: str) -> int:
 # ---- From options to what they name
 
 
-def sentences_of(options: argparse.Namespace) -> Sequence["Sentence"]:
+def sentences_of(options: argparse.Namespace, may_be_streamed: bool = False) -> Sequence["Sentence"]:
     """The sentence of the command line, or sentences of a file; the number of excluded ones is reported."""
-    from dtglib.data.corpora import load
+    from dtglib.data.corpora import load, stream
     from dtglib.data.tokenize import tokenize
     from dtglib.data.treebank import Sentence
 
@@ -144,10 +144,10 @@ def sentences_of(options: argparse.Namespace) -> Sequence["Sentence"]:
         if options.split:
             raise UserError(f"--split chooses a part of a corpus, and {options.text!r} is a sentence; leave it out")
         return [Sentence(tuple(tokenize(options.text)))]
-    treebank = load(options.text, options.split, options.sentences)
+    treebank = (stream if may_be_streamed else load)(options.text, options.split, options.sentences)
     for reason, number in treebank.excluded.items():
         print(f"dtglib: {options.text}: {number} left out: {reason}", file=sys.stderr)
-    if not treebank.sentences:
+    if treebank.sentences == []:
         raise UserError(f"{options.text}: holds no sentence")
     return treebank.sentences
 

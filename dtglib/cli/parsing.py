@@ -5,11 +5,13 @@ dtglib trees --parser DIR mine.txt -k 300       the trees that a parser proposes
 """
 
 import argparse
+import contextlib
 import json
 import math
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dtglib.basics.errors import UserError
 from dtglib.basics.progress import progress
@@ -25,6 +27,9 @@ from dtglib.cli.options import (
 )
 from dtglib.cli.together import is_first
 
+if TYPE_CHECKING:
+    from dtglib.data.streamed import Streamed
+
 
 def _parse_options(sub: argparse.ArgumentParser) -> None:
     add_sentences(sub)
@@ -36,11 +41,15 @@ def _parse_options(sub: argparse.ArgumentParser) -> None:
 def parse(options: argparse.Namespace) -> None:
     """Parse a sentence, or the sentences of a file."""
     from dtglib.basics.files import write_atomically
+    from dtglib.basics.released import folder_named
+    from dtglib.data.streamed import Streamed
     from dtglib.parsing.parser import load_parser
 
     if options.out and options.out.exists() and os.path.exists(options.text) and options.out.samefile(options.text):
         raise UserError(f"--out: {options.out} is what is to be parsed; name another file")
-    sentences = sentences_of(options)
+    sentences = sentences_of(options, may_be_streamed=options.out is not None)
+    if isinstance(sentences, Streamed):
+        return _parse_streamed(sentences, folder_named(parser_name(options, options.text)), options.out)
     parser = load_parser(parser_name(options, options.text))
     from dtglib.evaluate.tree_forms import form_of  # which imports supar; where that is missing, load_parser says so
 
@@ -57,6 +66,22 @@ def parse(options: argparse.Namespace) -> None:
     if with_trees:
         for line in form.agreement(*zip(*with_trees, strict=True)):
             print(line, file=sys.stdout if options.out else sys.stderr)
+
+
+def _parse_streamed(sentences: "Streamed", parser: Path, out: Path) -> None:
+    """Parse block by block what does not fit into memory; trees are kept in runs/trees, so a stopped parse goes on."""
+    from dtglib.basics.files import write_atomically
+    from dtglib.data.treebank import format_conllu
+    from dtglib.runs.trees import parsed_by
+
+    with_trees, count = parsed_by(parser), 0
+    with write_atomically(out) if is_first() else contextlib.nullcontext() as file:
+        for block in sentences.blocks():
+            parsed = with_trees(block()).sentences
+            count += len(parsed)
+            if file:
+                file.write("".join(map(format_conllu, parsed)))
+    print(f"{out}: {count} sentences")
 
 
 def _trees_options(sub: argparse.ArgumentParser) -> None:
