@@ -294,7 +294,8 @@ _ = axes.set(xticks=sorted(rows["epoch"].unique()))
 # ## 6. What a COMPOSE position looks at
 #
 # A COMPOSE position sees three: the head (or what stands for it since its last arc), the dependent, and itself. The
-# released DTG reads the held-out sentences of section 4; its attention is averaged over heads and positions.
+# released DTG reads the held-out sentences of section 4; its attention is averaged over heads and positions. (The
+# dotted line is a third: no preference.)
 
 # %%
 many = held_out.batch(range(len(held_out)), 1024, cpu)

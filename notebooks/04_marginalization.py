@@ -185,7 +185,7 @@ pd.Series(bounds, name="nats").round(4).to_frame()
 # over all trees. For longer sentences it is estimated: the sum over all trees that were looked at, plus the mean of
 # $p(x, y) / q(y)$ over draws $y \sim q$ of other trees. This $q$ is a mixture: a third of it is the parser's
 # distribution, and the rest flatter versions of the same. The curves show longer sentences only; a point is a mean over
-# seeds, in nats per word.
+# seeds, in nats per word, and the dotted line marks 300 trees.
 
 # %%
 shown = study.groupby(["corpus", "parser", "way", "trees"], as_index=False)["nats"].mean().query("nats > 1e-6")

@@ -88,10 +88,11 @@ def said(table, by_topic=True):
     return "{:.0f} [{:.0f}, {:.0f}]".format(*spread(table, by_topic))
 
 
-def tested(difference, by_topic=True):
+def tested(difference, by_topic=True, digits=1):
     """A mean difference with its interval, and a word where the interval covers 0."""
     mean, low, high = spread(difference, by_topic)
-    return f"{mean:.1f} [{low:.1f}, {high:.1f}]" + (", not significant" if low <= 0 <= high else "")
+    shown = [f"{round(value, digits) + 0.0:.{digits}f}" for value in (mean, low, high)]  # and not -0
+    return "{} [{}, {}]".format(*shown) + (", not significant" if low <= 0 <= high else "")
 
 
 # %%
@@ -352,7 +353,7 @@ rows = {}
 for first, second in COMPARED:
     difference = scores.loc[first] - scores.loc[second]
     topics = sorted(set(difference.columns.get_level_values(0)))
-    rows[f"{first} - {second}"] = {topic: tested(difference[[topic]]) for topic in topics}
+    rows[f"{first} - {second}"] = {topic: tested(difference[[topic]], digits=0) for topic in topics}
 pd.DataFrame(rows)
 
 # %% [markdown]
