@@ -267,7 +267,8 @@ print(*tokenize("The boys' dog didn't bark, and John's cat can't."), sep=" | ")
 #
 # ## What we found
 #
-# minilang is shorter and tamer than real text: few words, and trees that are projective by construction, while real
-# treebanks lose some to crossing arcs. But it is exact, small enough for a laptop, and sharp enough for the question of
-# the paper: does a model that sees the stack generalise better than one that sees the words? A doubt stays: minilang's
-# trees follow from its words; those of English do not.
+# minilang is tamer than real text, and its sentences are shorter than written ones (those of CHILDES, speech with
+# children, are shorter still). Its trees are projective by construction, while real treebanks lose some to crossing
+# arcs. But it is exact, small enough for a laptop, and sharp enough for the question of the paper: does a model that
+# sees the stack generalise better than one that sees the words? A doubt stays: minilang's trees follow from its words;
+# those of English do not.
