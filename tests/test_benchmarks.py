@@ -69,6 +69,7 @@ def test_a_benchmark_asks_for_what_all_share_before_anything_that_imports_pytorc
     assert first[1] == "_common"
 
 
+# Slow: nothing faster runs what is measured on a GPU.
 @pytest.mark.slow
 def test_the_dry_run_checks_first_and_does_everything_once_where_little_is_installed():
     lines = output_of("-W", "ignore", "-c", BARE).splitlines()

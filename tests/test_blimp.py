@@ -58,6 +58,7 @@ def blimp(data) -> list[Paradigm]:
 # ---- The public pairs
 
 
+# Slow: all of the public pairs.
 @pytest.mark.slow
 def test_blimp_has_67_paradigms_of_1000_pairs(blimp):
     assert len(blimp) == len({paradigm.uid for paradigm in blimp}) == 67

@@ -15,6 +15,7 @@ from running import ROOT
 sys.path.insert(0, str(ROOT / "book"))
 from build import GUIDES, PACKAGES, rooms_of
 
+# Slow: Sphinx builds all pages; sources of pages are tested in test_book_pages.py.
 pytestmark = pytest.mark.slow
 
 NOTEBOOKS = [f"notebooks/{path.stem}.html" for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))]

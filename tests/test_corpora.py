@@ -126,6 +126,7 @@ def ud_english(data) -> dict[str, Treebank]:
         return {split: load("ud-english", split) for split in splits("ud-english")}
 
 
+# Slow, like the next two: the real treebanks, which toys of the fast tests may not be like.
 @pytest.mark.slow
 def test_ud_english_has_the_sentences_of_its_six_treebanks(ud_english):
     sizes = {split: len(treebank.sentences) for split, treebank in ud_english.items()}

@@ -172,6 +172,7 @@ def packed_batches(model: str, count: int, positions: int) -> list[Batch]:
     ]
 
 
+# Slow: PyTorch compiles once, which only compiling shows.
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["dtg", "dtg-eager", "txl-tokens"])
@@ -241,6 +242,7 @@ def test_on_minilang_less_than_a_twentieth_is_padding(model):
     assert unfilled(of_minilang(model)) < 0.05
 
 
+# Slow: lengths as in a real treebank.
 @pytest.mark.slow
 @by_every_kind_of_model
 def test_on_a_treebank_less_than_a_twentieth_is_padding(model, data):

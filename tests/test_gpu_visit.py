@@ -25,6 +25,7 @@ def run(script: str, *options: str | Path) -> str:
     return ran.stdout
 
 
+# Slow: nothing faster runs these scripts.
 @pytest.mark.slow
 def test_texts_are_packed_parsed_compiled_and_learnt_from(tmp_path, monkeypatch):
     monkeypatch.setenv("DTG_DATA", str(tmp_path))  # no treebanks: the parser is a released one

@@ -226,7 +226,7 @@ def test_expletives_are_expletives_and_nothing_else():
         for edges, label in zip(sentence.enhanced, sentence.labels, strict=True)
         if label == "expl"
     ]
-    assert len(expletives) > 1_000
+    assert len(expletives) > 500
     assert all([edge.label for edge in edges] == ["expl"] for edges in expletives)
 
 
@@ -442,6 +442,7 @@ def test_the_same_seed_gives_the_same_bytes_on_every_machine():
     assert checksums() == CHECKSUMS
 
 
+# Slow: another order of sets and dictionaries, which one process never shows.
 @pytest.mark.slow
 def test_the_bytes_do_not_depend_on_the_hash_seed_of_the_process(tmp_path):
     environment = os.environ | {"PYTHONHASHSEED": "4711", "XDG_CACHE_HOME": str(tmp_path)}

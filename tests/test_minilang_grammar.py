@@ -53,6 +53,7 @@ def forms() -> dict[str, list[str]]:
     return defaultdict(list, {word: sorted(words) for word, words in related.items()})
 
 
+# Slow: the recogniser that all tests of minilang trust, against another one.
 @pytest.mark.slow
 def test_the_recogniser_agrees_with_a_slow_one_on_sampled_and_on_corrupted_sentences(forms):
     chance = random.Random(0)

@@ -224,6 +224,7 @@ work({name: "import time; time.sleep(300)" for name in "abcd"})
 """
 
 
+# Slow: signals to a pool that works.
 @pytest.mark.slow
 @pytest.mark.alone
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])

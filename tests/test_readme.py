@@ -22,6 +22,7 @@ from dtglib.data import minilang
 from dtglib.data.corpora import load, ud_treebanks
 from dtglib.data.treebank import write_conllu
 
+# Slow: commands and snippets of the pages, as nothing else runs them.
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
 # In this order: `train` makes the models that later pages use.

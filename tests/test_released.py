@@ -181,6 +181,7 @@ def test_rounding_the_weights_cost_less_than_a_thousandth_of_a_nat_per_word(name
     assert name in release.RELEASES and "changed" not in card.commit
 
 
+# Slow: a change of the code that makes a released model another one.
 @pytest.mark.slow
 @pytest.mark.parametrize("name", INSTALLED)
 def test_the_loss_on_a_card_is_that_of_the_files(name):

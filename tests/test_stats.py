@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pytest
 
 from dtglib.data.statistics import has_several_heads, length_quantiles, stats_of
-from dtglib.data.treebank import Edge, Sentence, Treebank, read_conllu, sentence_from_rows
+from dtglib.data.treebank import Edge, Sentence, Treebank, read_conllu, sentence_from_rows, write_conllu
 
 COMPARED = ("sentences", "tokens", "words", "fused", "projective", "sents_multihead", "empty_nodes")
 
@@ -25,13 +25,17 @@ DO_NOT = sentence_from_rows(
 
 
 @pytest.mark.slow
-def test_counts_of_all_public_treebanks_equal_their_published_statistics(data):
+def test_all_public_treebanks_have_their_published_statistics_and_come_back_byte_for_byte(data, tmp_path):
+    """Whatever annotators write, in 25 files."""
     with open(data / "ud" / "STATS.tsv", encoding="utf-8", newline="") as file:
         published = list(csv.DictReader(file, delimiter="\t"))
-    assert published
-    for row in published:
-        (path,) = (data / "ud" / row["treebank"]).glob(f"*-{row['split']}.conllu")
-        stats = stats_of(read_conllu(path))
+    paths = [next((data / "ud" / row["treebank"]).glob(f"*-{row['split']}.conllu")) for row in published]
+    assert sorted(paths) == sorted(data.glob("ud/*/*.conllu"))
+    for row, path in zip(published, paths, strict=True):
+        treebank = read_conllu(path)
+        write_conllu(tmp_path / "again.conllu", treebank.sentences)
+        assert (tmp_path / "again.conllu").read_bytes() == path.read_bytes(), path
+        stats = stats_of(treebank)
         assert {
             "sentences": stats.sentences,
             "tokens": stats.tokens,

@@ -423,6 +423,7 @@ def train_and_be_killed(folder: Path, at: int) -> None:
     run(folder, data=Deadly())
 
 
+# Slow: every moment; the fast tier kills at one.
 @pytest.mark.slow
 @pytest.mark.alone
 def test_a_run_killed_at_any_moment_ends_with_the_same_bits_as_one_that_was_not(uninterrupted, tmp_path):
@@ -660,6 +661,7 @@ def command_and_exit(*arguments: object) -> None:
     sys.exit(command(*arguments))
 
 
+# Slow: two whole commands and one lock.
 @pytest.mark.slow
 def test_of_two_commands_with_the_same_folder_one_trains_and_the_other_waits(tiny, tmp_path):
     arguments = [tiny, "--model", "txl-tokens", "--set", "epochs=20"]
@@ -686,6 +688,7 @@ def test_another_seed_is_another_model_in_another_order(tiny, tmp_path):
     assert not first["embedding.weight"].isclose(second["embedding.weight"], atol=0.01).any(dim=1).all()
 
 
+# Slow: our model in bfloat16; the fast tier has the toy.
 @pytest.mark.slow
 def test_our_model_trains_in_bfloat16(tiny, tmp_path):
     longer = ["--set", "precision=bfloat16", "--set", "dropout=0", "--set", "epochs=8"]

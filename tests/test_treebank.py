@@ -137,18 +137,6 @@ def test_every_feature_of_a_file_comes_back_byte_for_byte(read, tmp_path):
     assert (tmp_path / "again.conllu").read_bytes() == text.encode()
 
 
-@pytest.mark.slow
-def test_all_public_treebanks_come_back_byte_for_byte(data, tmp_path):
-    files = sorted(data.glob("ud/*/*.conllu"))
-    assert files
-    changed = []
-    for file in files:
-        write_conllu(tmp_path / "again.conllu", read_conllu(file).sentences)
-        if file.read_bytes() != (tmp_path / "again.conllu").read_bytes():
-            changed.append(file.name)
-    assert changed == []
-
-
 @pytest.mark.alone
 def test_the_12544_sentences_of_ewt_train_are_read_in_less_than_five_seconds(data):
     start = time.perf_counter()

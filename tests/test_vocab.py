@@ -64,6 +64,7 @@ def test_other_entries_are_no_transitions(words, name):
         words.transition(name)
 
 
+# Slow: all treebanks are read for one number, which only they have.
 @pytest.mark.slow
 def test_the_reach_is_enough_for_every_projective_tree_of_the_treebanks(data):
     """Arc-swift's k is the place of the other word on the stack, counted from the top."""

@@ -8,6 +8,7 @@ import sys
 import pytest
 from running import PACKAGES, ROOT
 
+# Slow: what is missing in a wheel is seen by installing one.
 pytestmark = pytest.mark.slow
 
 PARTS = (*PACKAGES, "models", "setup.py", "pyproject.toml", "README.md", "LICENSE")

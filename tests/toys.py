@@ -132,7 +132,7 @@ DTG = ["dtg", "dtg-eager", "dtg-swift"]
 SMALL = {"layers": 2, "width": 16, "heads": 2, "inner": 32}
 ALL = Widths(10**6, 10**6, 0, 10**6)  # of a search in which nothing is pruned
 
-# These share their code with DTG, which is tested first.
+# These share their code with DTG, which is tested first; slow tests catch what goes wrong in their systems alone.
 LIKE_DTG = {"dtg-eager", "dtg-swift", "txl-trans"}
 
 
@@ -258,7 +258,7 @@ def tiny_repository(folder: Path) -> Path:
     return folder
 
 
-# ---- A small model that knows fifty sentences by heart
+# ---- A small model that knows thirty sentences by heart
 
 
 class ByHeart(NamedTuple):
@@ -270,16 +270,16 @@ class ByHeart(NamedTuple):
 
 
 def by_heart(name: str, steps: int) -> ByHeart:
-    """Train a model of a family on fifty sentences, all at once."""
-    chosen, treebank = family(name), load("minilang", "train", 50)
+    """Train a model of a family on thirty sentences, all at once."""
+    chosen, treebank = family(name), load("minilang", "train", 30)
     config = TransformerConfig(name, layers=2, width=32, heads=2, inner=64)
     vocabulary = Vocabulary.of_words([s.words for s in treebank.sentences], symbols_in(chosen, config, treebank))
     examples = chosen.examples(config, vocabulary, treebank, None)
-    assert len(examples) == 50
+    assert len(examples) == 30
     torch.manual_seed(1)
     network = build(config, vocabulary)
     optimizer = torch.optim.Adam(network.parameters(), 1e-2)
-    batch = examples.batch(np.arange(50), 10**6, CPU)
+    batch = examples.batch(np.arange(30), 10**6, CPU)
     for _ in range(steps):
         nats, parts = network.loss(batch)
         optimizer.zero_grad()

@@ -43,6 +43,7 @@ def shuffled(graph: Graph, chance: random.Random) -> Graph:
     return Graph.of(graph.words, [(words[h], words[d]) for h, d in graph.arcs.tolist()])
 
 
+# Slow, like the next: nothing faster shows that GiLT learns.
 @pytest.mark.slow
 def test_it_learns_some_sentences_and_their_graphs_by_heart_but_shuffled_graphs_less_well():
     """It cannot know which sentence begins, so it needs log(sentences) nats for each."""

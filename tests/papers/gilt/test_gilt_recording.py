@@ -64,6 +64,7 @@ def test_its_models_are_jobs_of_its_notebooks(monkeypatch):
     assert {"train gilt-dp, seed 1", "search by gilt-dp, seed 1", "scores of txl-tokens, seed 1"} <= names
 
 
+# Slow: all variants are trained, measured and found by the tables.
 @pytest.mark.slow
 def test_a_record_has_its_graphs_and_variants_and_table_3_stands_beside_them(repository):
     out = repository / "results" / "gilt"

@@ -384,6 +384,7 @@ def test_it_learns_a_handful_of_pairs_by_heart(config, task):
     assert next(iter(judged(ours, examples(config, task, of[:4])).values())) > 0.99
 
 
+# Slow: nothing faster shows that what is tuned uses the graph.
 @pytest.mark.slow
 def test_what_only_the_graph_tells_is_learned_with_it_alone():
     """All pairs have the same words; the score is how many of the two sentences have an arc from ROOT to their end."""

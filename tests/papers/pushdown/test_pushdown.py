@@ -529,9 +529,9 @@ def test_in_a_trie_a_tape_is_gathered_with_the_keys():
 
 @pytest.mark.parametrize("name", ["pushdown", *slow(["pushdown-paper"])])
 def test_a_family_learns_the_sentences_that_it_reads(name):
-    """Fifty different sentences cannot have more than a fiftieth each: it comes near that, trees included."""
-    network, treebank, parts = by_heart(name, 200)
-    assert 0 < float(parts["word"].nats) - 50 * math.log(50) < 0.05 * parts["word"].events
+    """Thirty different sentences cannot have more than a thirtieth each: it comes near that, trees included."""
+    network, treebank, parts = by_heart(name, 250)
+    assert 0 < float(parts["word"].nats) - 30 * math.log(30) < 0.05 * parts["word"].events
     assert float(parts["attachment"].nats) < 0.05 * parts["attachment"].events
     sentence = treebank.sentences[0]
     (found,) = search(network.stepper(), network.vocabulary, [sentence.words], Widths(20, 20))
@@ -626,6 +626,7 @@ def closed_rightly(name: str, train: list[Sentence], test: list[Sentence]) -> fl
     return sum(found) / len(found)
 
 
+# Slow: nothing faster shows what a tape is for.
 @pytest.mark.slow
 def test_deep_brackets_are_closed_better_with_a_tape_than_without():
     """Trained at depths up to 10, asked at depths of 15 to 50 (Murty et al. 2023, section 4.1)."""

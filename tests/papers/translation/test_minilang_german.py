@@ -349,6 +349,7 @@ def test_the_same_bytes_come_on_every_machine():
     assert checksums() == CHECKSUMS
 
 
+# Slow: another order of sets and dictionaries, which one process never shows.
 @pytest.mark.slow
 def test_the_bytes_do_not_depend_on_the_hash_seed_of_the_process(tmp_path):
     environment = os.environ | {
@@ -395,6 +396,7 @@ def test_every_translation_is_accepted():
     assert rejected == []
 
 
+# Slow: constructions that the first pairs do not have.
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["train", "dev", "attractor", "depth", "combination"])
 def test_every_translation_of_a_split_is_accepted(name):

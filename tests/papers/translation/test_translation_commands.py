@@ -205,6 +205,7 @@ def test_targets_without_trees_are_no_training_for_what_writes_them(place, capsy
     assert main([*command, "bare-vanilla"]) == 0
 
 
+# Slow: a parser of the target language is asked.
 @pytest.mark.slow
 def test_targets_without_trees_get_those_of_a_parser(place):
     for part in ("train", "dev"):

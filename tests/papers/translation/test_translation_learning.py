@@ -53,9 +53,12 @@ def by_heart(name: str, treebank: Treebank, epochs: int) -> dict:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["vanilla", "bitran-transitions", "linearized", "parent", "gcn"])
+@pytest.mark.parametrize("name", ["bitran-transitions", "linearized", "parent", "gcn"])
 def test_forty_pairs_are_learnt_by_heart_with_their_trees(name):
-    """Of minilang, with half of each target's prefixes."""
+    """Of minilang, with half of each target's prefixes. The linearized one is the vanilla one, with trees as words.
+
+    Nothing faster shows that a translator learns.
+    """
     treebank = short_pairs(40)
     assert len(treebank.sentences) == 40
     scores = by_heart(name, treebank, EPOCHS)

@@ -111,6 +111,7 @@ def test_all_systems_take_the_same_batches_and_as_many_steps(repository):
     assert plans[0] == plans[1] and len(plans[0]) > 3
 
 
+# Slow: that jobs leave nothing out is seen only where all are done.
 @pytest.mark.slow
 def test_after_all_jobs_the_notebook_finds_everything(repository):
     for job in jobs_of("smoke", "translation"):
@@ -233,6 +234,7 @@ def test_the_tests_of_a_corpus_have_sets_of_their_own_by_the_trees_of_a_parser(r
     assert own_of(read_size("smoke", **of_files)) == {}, "there are no trees"
 
 
+# Slow: the public challenge sets as they are.
 @pytest.mark.slow
 def test_the_published_sets_are_those_of_the_paper(data):
     if not (data / "challenge").is_dir():

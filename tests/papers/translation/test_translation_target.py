@@ -1,6 +1,5 @@
 """Targets of translations: the worked example, trees that come back whole, and what is no tree."""
 
-import csv
 import json
 from random import Random
 
@@ -12,7 +11,7 @@ from trees import all_trees, projective_trees, random_tree
 from dtglib.basics.errors import UserError
 from dtglib.cli.main import main
 from dtglib.data.corpora import load
-from dtglib.data.treebank import read_conllu, trees_only
+from dtglib.data.treebank import trees_only
 from dtgpapers.translation.target import (
     NOTHING_YET,
     Does,
@@ -134,18 +133,12 @@ def test_the_trees_of_a_treebank_come_back(data):
 
 
 @pytest.mark.slow
-def test_all_projective_trees_of_ud_come_back(data):
-    """Of English and German, of all parts; as many as their publishers count, and every fifth comes back."""
-    with open(data / "ud" / "STATS.tsv", encoding="utf-8", newline="") as file:
-        published = {
-            (row["treebank"], row["split"]): int(row["projective"]) for row in csv.DictReader(file, delimiter="\t")
-        }
-    for (name, part), count in published.items():
-        (path,) = (data / "ud" / name).glob(f"*-{part}.conllu")
-        sentences = trees_only(read_conllu(path)).sentences
-        assert len(sentences) == count
-        for sentence in sentences[::5]:
-            back_and_forth(sentence.heads, sentence.labels, [1] * len(sentence.words))
+def test_all_projective_trees_of_a_german_treebank_come_back(data):
+    """The verb at the end makes longer arcs than English has."""
+    sentences = trees_only(load("UD_German-GSD", "test")).sentences
+    assert len(sentences) > 800
+    for sentence in sentences:
+        back_and_forth(sentence.heads, sentence.labels, [1] * len(sentence.words))
 
 
 def test_a_crossing_tree_is_refused():

@@ -68,6 +68,7 @@ def tune(*more: str, out: str = "out") -> int:
     return main(["tune", "configs/tuning/small.yaml", *about, *sets, *more])
 
 
+# Slow, like the next: with a GiLT of its own and several trainings; the fast tests tune a plain model.
 @pytest.mark.slow
 def test_both_ways_are_tuned_with_every_seed_and_recorded(place, capsys):
     assert tune("--graphs", "gilt", "--seeds", "1", "2") == 0

@@ -200,6 +200,7 @@ def test_jobs_train_models_and_ask_for_trees_and_none_is_left_where_the_notebook
     assert jobs_of("smoke", "udgn") == []
 
 
+# Slow: that jobs leave nothing out is seen only where all are done.
 @pytest.mark.slow
 def test_after_all_jobs_the_notebook_finds_everything(repository):
     for job in jobs_of("smoke", "udgn"):
