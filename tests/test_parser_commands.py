@@ -254,7 +254,7 @@ def test_a_split_of_a_corpus_and_its_first_sentences_are_parsed(parser, corpus, 
 
 
 def test_what_does_not_fit_into_memory_is_parsed_in_blocks_and_its_trees_are_kept(
-    parser, text, tmp_path, monkeypatch, capsys
+    parser, text, corpus, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)  # where runs/trees will be
     for most in (100, 2):
@@ -263,6 +263,12 @@ def test_what_does_not_fit_into_memory_is_parsed_in_blocks_and_its_trees_are_kep
     monkeypatch.setattr("dtglib.runs.trees.load_parser", lambda name: pytest.fail("parsed again"))
     assert command("parse", "--parser", parser, text, "--out", "again.conllu") == 0
     assert capsys.readouterr().out.splitlines()[1:] == ["2.conllu: 3 sentences", "again.conllu: 3 sentences"]
+    for most in (100, 2):
+        monkeypatch.undo()
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr("dtglib.data.streamed.MOST_IN_MEMORY", most)
+        assert command("parse", "--parser", parser, corpus / "dev.conllu", "--out", f"treebank-{most}.conllu") == 0
+    assert Path("treebank-2.conllu").read_text() == Path("treebank-100.conllu").read_text()  # all columns stay
     assert Path("2.conllu").read_text() == Path("100.conllu").read_text() == Path("again.conllu").read_text()
 
 

@@ -71,16 +71,18 @@ def parse(options: argparse.Namespace) -> None:
 def _parse_streamed(sentences: "Streamed", parser: Path, out: Path) -> None:
     """Parse block by block what does not fit into memory; trees are kept in runs/trees, so a stopped parse goes on."""
     from dtglib.basics.files import write_atomically
-    from dtglib.data.treebank import format_conllu
+    from dtglib.data.treebank import format_conllu, with_tree
     from dtglib.runs.trees import parsed_by
 
     with_trees, count = parsed_by(parser), 0
     with write_atomically(out) if is_first() else contextlib.nullcontext() as file:
         for block in sentences.blocks():
-            parsed = with_trees(block()).sentences
+            read = block()
+            parsed = with_trees(read).sentences
             count += len(parsed)
-            if file:
-                file.write("".join(map(format_conllu, parsed)))
+            if file:  # with all columns but those of the tree
+                for old, new in zip(read.sentences, parsed, strict=True):
+                    file.write(format_conllu(with_tree(old, new.heads or (), new.labels)))
     print(f"{out}: {count} sentences")
 
 
