@@ -25,7 +25,7 @@ from dtglib.basics.files import repository, write_atomically
 from dtglib.basics.progress import progress
 from dtglib.basics.record import METRICS_FILE, read_record
 from dtglib.basics.released import CARD_FILE, Card, read_card
-from dtglib.data.corpora import part_of
+from dtglib.data.corpora import part_of, stream
 from dtglib.evaluate.perplexity import perplexity
 from dtglib.evaluate.tree_forms import form_of
 from dtglib.families.base import family, load_model
@@ -127,7 +127,7 @@ def check(names: Sequence[str]) -> None:
     """Raise an error if something cannot be released, before hours are spent on the others."""
     for corpus in {_release_named(name).corpus for name in names}:
         for part in ("train", "dev", "test"):
-            part_of(corpus.settings().corpus, part)
+            part_of(corpus.settings().corpus, part, stream)
 
 
 def release(name: str, again: bool = False) -> Path:

@@ -191,7 +191,7 @@ LARGE = ("translator-minilang", "txl-tokens-ud", "txl-trans-ud", "dtg-ud")
 @pytest.mark.parametrize("name", INSTALLED)
 def test_the_loss_on_a_card_is_that_of_the_files(name):
     corpus, model, config = release.RELEASES[name]
-    settings = read_size(corpus.size, **({} if config else {"model": model}))
+    settings = corpus.settings(**({} if config else {"model": model}))
     if "not found" in {corpus.name: corpus.where for corpus in corpora()}[settings.corpus.corpus]:
         pytest.skip("the treebanks are not here")
     folder = folder_named(name)
