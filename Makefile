@@ -14,6 +14,8 @@ QUIET  := $(if $(CI),--quiet,)
 INSTALL = $(if $(shell command -v uv),uv pip install --python $(BIN)/python,$(BIN)/pip install --disable-pip-version-check)
 
 MAKEFLAGS += --no-print-directory
+# Jupyter sets it for a notebook, which may run make; the notebooks that make runs have no reader who writes in a field.
+unexport JPY_SESSION_NAME
 .DEFAULT_GOAL := help
 .PHONY: help setup data reproduce notebooks lab book figures test test-slow test-shapes test-all mutants lint bench release clean lock
 
@@ -75,7 +77,7 @@ test-slow: $(READY)  ## the tests that `make test` leaves out
 test-shapes: $(READY)  ## some tests of each room again, with all shapes and types checked
 	@$(BIN)/pytest $(TOGETHER) -m 'not (slow or alone)' -k 'not heart' --jaxtyping-packages=dtglib,dtgpapers,beartype.beartype $(CHECKED)
 
-test-all: lint  ## what CI runs: all of these, each file of tests once with what is slow in it
+test-all: lint  ## what CI runs: fast and slow tests together, those that run alone, and shapes
 	@$(BIN)/pytest $(TOGETHER) -m 'not alone' --nbval-lax $(NOTEBOOKS) tests dtglib dtgpapers
 	@$(BIN)/pytest -m alone $(ALONE)
 	@$(MAKE) test-shapes

@@ -52,6 +52,7 @@ class Source:
     size: str  # the config that its models are trained with
     corpus: str | None = None  # in the place of the config's
     parser: str | None = None  # of the corpus of this name, whose trees are summed over; null: of this one
+    has_gold: bool = True  # whether its trees, with which a parse by a model is compared, are drawn by people
 
     def settings(self, **overrides: str) -> Settings:
         """The settings of its models."""
@@ -92,9 +93,11 @@ BOOKS = Source(
 PUBLIC_DOMAIN = replace(
     BOOKS,
     name="public-domain",
-    licence="of the texts: public domain in the US, and, of MASC, for any purpose; their trees are parser-ud's",
-    not_for="comparison with models of a usual size; modern English: nearly all of it was written before 1930",
+    licence=f"of the texts: public domain in the US, and, of MASC, any purpose; of parser-ud, which drew their trees: "
+    f"{UD_WITH_BOOKS.licence}",
+    not_for="comparison with models of a usual size; modern English: most of it was written before 1930",
     corpus="public-domain",
+    has_gold=False,
 )
 MOST_LINES = 1000  # of training steps in a release's metrics
 
@@ -187,7 +190,7 @@ def _scores_of_model(folder: Path, release: Release) -> Iterator[tuple[str, Call
         yield "suites", lambda: 100 * next(iter(suites_of(settings, folder)["averages"].values()))
     yield "pairs", lambda: 100 * pairs_of(settings, folder)["accuracy"]
     yield "share_of_pairs", lambda: settings.evaluation.pairs
-    if kind.trees.are_parses:
+    if kind.trees.are_parses and release.corpus.has_gold:
         yield "uas", lambda: 100 * parsing_of(settings, folder)["UAS"]
 
 

@@ -36,9 +36,14 @@ pytest.register_assert_rewrite("reference", "running", "toys", "words_in_pieces"
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Files that take a core half a minute: begun first, so that in the end no core waits for another. Of the notebooks, 03
-# trains models that the others use.
-LONGEST = ["03_training.ipynb", "test_reproduce.py", "05_syntactic_evaluation.ipynb", "test_beam.py"]
+# Files that take a core half a minute and more: begun first, so that in the end no core waits for another. Of the
+# notebooks, 03 trains models that the others use.
+LONGEST = [
+    "03_training.ipynb",
+    *("test_readme.py", "test_robustness.py", "test_book.py", "test_released.py", "test_examples.py", "test_beam.py"),
+    *("05_syntactic_evaluation.ipynb", "11_constituency.ipynb", "test_several.py", "test_pushdown.py"),
+    *("20_gilt.ipynb", "test_reproduce.py"),
+]
 
 
 # Notebooks of half a minute that evaluate many models, and those of other papers; slow, each as a whole.
@@ -87,6 +92,14 @@ def data() -> Path:
     if not Path(folder).is_dir():
         pytest.skip(f"DTG_DATA names {folder}, which is not a folder")
     return Path(folder).resolve()
+
+
+@pytest.fixture(scope="session")
+def all_treebanks(data) -> Path:
+    """The same folder, where it also has treebanks that `make data` does not fetch, with their statistics."""
+    if not (data / "ud" / "STATS.tsv").is_file():
+        pytest.skip(f"{data} has only what `make data` fetches")
+    return data
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from minilang_samples import split
-from toys import READING_OF, READINGS, by_kind
+from toys import READING_OF, READINGS, by_kind, by_model
 from trees import THERE_IS_A_DIFFERENCE
 
 from dtglib.basics.errors import UserError
@@ -123,7 +123,7 @@ def test_raw_text_is_read_by_txl_tokens():
     assert words_in(found.batch([0], 512, CPU)) == [list(WORDS)]
 
 
-@pytest.mark.parametrize("model", by_kind(sorted(READINGS.keys() - {"txl-tokens"})))
+@pytest.mark.parametrize("model", by_model(sorted(READINGS.keys() - {"txl-tokens"})))
 def test_raw_text_is_refused_by_the_models_that_need_trees(model):
     with pytest.raises(UserError, match=f"no sentence is left for model {model}: 2 no tree"):
         examples(model, RAW, RAW)

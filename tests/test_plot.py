@@ -89,6 +89,8 @@ def test_in_jupyterlab_a_reader_changes_the_text_and_the_choice(monkeypatch):
     field.value = "She left ."
     menu.value = "arc-swift"
     assert widget.result == "She left . by arc-swift"
+    field.value = " "
+    assert widget.result is None
 
 
 def test_the_surprisals_below_a_reading_have_a_scale():

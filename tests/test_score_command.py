@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from toys import SYSTEM_OF, by_kind
+from toys import SYSTEM_OF, by_kind, by_model
 
 from dtglib.cli.main import main
 from dtglib.data.corpora import load
@@ -290,7 +290,7 @@ def test_and_what_is_printed_is_json_all_the_same(folder, short_of_reach, tmp_pa
 # ---- Mistakes
 
 
-@pytest.mark.parametrize("name", by_kind(SYSTEM_OF))
+@pytest.mark.parametrize("name", by_model(SYSTEM_OF))
 def test_who_sums_over_trees_asks_for_a_parser(name, folder, file, capsys):
     file.write_text("Yes\n")
     assert main(["score", "--model", str(folder / name), str(file)]) == 2

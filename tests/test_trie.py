@@ -319,7 +319,7 @@ def sight(chosen: Sequences) -> Sight:
 
 
 @pytest.mark.parametrize("row", [1, 7, 64])
-@in_every_kind_of_model
+@pytest.mark.parametrize("name", by_model(MODELS))
 def test_a_position_sees_what_it_sees_in_every_sequence_that_goes_through_it(name, row, monkeypatch):
     monkeypatch.setattr(trie, "ROW", row)
     for count in (1, 4, 20):

@@ -118,15 +118,17 @@ def score_positions(
     sentences: Sequence[tuple[Sequence[str], Sequence[int]]],
     edit: Callable[[Structure, Compiled], Structure] | None = None,
 ) -> tuple[Compiled, Float[np.ndarray, "B T"]]:
-    """The padded sequences of words with a tree each, and the log-probability of what each position predicts.
+    """The padded sequences of words with a tree each, and the log-probability of what each position predicts, or NaN.
 
-    An edit changes what the positions see, or at which relative position, before the model reads the sequences.
+    An edit changes what the positions see, or at which relative position, before the model reads the sequences, in
+    one batch.
     """
     rows = pad(model.reading.compile(model.vocabulary, sentences), np.arange(len(sentences)))
     form = (lambda vectors: edit(dense(vectors), rows)) if edit else dense
     batch = batch_of(rows, form, model.embedding.weight.device)
     log_probs = np.full(rows.token.shape, np.nan)
-    log_probs.flat[batch.predicts.cpu()] = model.log_probs(batch).double().cpu()
+    log_probs.flat[batch.predicts.cpu()] = predicted = model.log_probs(batch).double().cpu().numpy()
+    require_probabilities(predicted)
     return rows, log_probs
 
 

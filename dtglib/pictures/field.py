@@ -16,5 +16,8 @@ def with_field(draw: Callable[..., Any], text: str, **choices: Sequence[str]) ->
         return draw(text, **{name: values[0] for name, values in choices.items()})
     from ipywidgets import Layout, Text, interactive
 
+    def of_a_sentence(text: str, **chosen: str) -> Any:
+        return draw(text, **chosen) if text.strip() else None  # nothing, while the field is empty
+
     field = Text(text, continuous_update=False, layout=Layout(width="40em"))
-    return interactive(draw, {"auto_display": True}, text=field, **choices)
+    return interactive(of_a_sentence, {"auto_display": True}, text=field, **choices)

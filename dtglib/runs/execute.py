@@ -64,6 +64,7 @@ def _run(notebook: Path, running: Path, size: str, label: str) -> None:
     from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
+    os.environ.pop("JPY_SESSION_NAME", None)  # set if a cell of a notebook runs this command: see pictures/field.py
     # Of a dead kernel, asyncio prints a traceback for a task that nobody awaits; its error is raised below as well.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     bar: Any = {"desc": label, "bar_format": "{desc}, cell {n_fmt}/{total_fmt} [{elapsed}]", "leave": False}

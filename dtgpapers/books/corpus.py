@@ -21,14 +21,14 @@ from sys import intern
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import write_atomically
 from dtglib.basics.progress import progress
-from dtglib.data import tokenize
+from dtglib.data import corpora, tokenize
 from dtglib.data.corpora import SPLITS, ListedCorpus, Reader, Readers
 from dtglib.data.registry import data_folder, read_registry
 from dtglib.data.treebank import Block, Sentence, Treebank
 from dtgpapers.books import ebooks, textbooks, with_trees
 from dtgpapers.books.sentences import sentences
 from dtgpapers.books.tagged import TAGGED, Tagged, tagged_sentences
-from dtgpapers.books.with_trees import WITH_TREES
+from dtgpapers.books.with_trees import WITH_TREES, WithTrees
 from dtgpapers.books.works import Work, all_works, fetch_works, files_of
 
 HELD_OUT_WORKS = {
@@ -63,6 +63,13 @@ def where(name: str) -> str:
     missing = [path for path in files_of_corpus(name) if not path.is_file()]
     fetched = "nltk" if name in TAGGED else "books"
     return f"not found; run `dtglib data {fetched}`" if missing else str(data_folder() / fetched)
+
+
+def _where_of_parts(made: WithTrees) -> str:
+    if made.treebank and not corpora.corpus_files(made.treebank):
+        return f"not found; {corpora.how_to_get_data()}"
+    places = [where(raw) for raw in made.raw]
+    return next((place for place in places if place.startswith("not found")), places[-1])
 
 
 def works_of(name: str) -> list[Work]:
@@ -199,7 +206,9 @@ TESTS: dict[str, Callable[[Path], Iterator[str]]] = {
 def _splits(name: str, sentences: int | None) -> dict[str, Reader] | None:
     if name not in CORPORA and name not in WITH_TREES:
         return None
-    return {split: partial(blocks if name in CORPORA else with_trees.blocks, name, split) for split in SPLITS}
+    if name in CORPORA:
+        return {split: partial(blocks, name, split) for split in SPLITS}
+    return {split: partial(with_trees.blocks, name, split, sentences) for split in SPLITS}
 
 
 def _files(name: str) -> list[Path] | None:
@@ -213,7 +222,7 @@ READERS = Readers(
     files=_files,
     listed=lambda: [
         *(ListedCorpus(name, *about, where(name)) for name, about in CORPORA.items()),
-        *(ListedCorpus(name, made.what, made.licence, where(made.raw[-1])) for name, made in WITH_TREES.items()),
+        *(ListedCorpus(name, made.what, made.licence, _where_of_parts(made)) for name, made in WITH_TREES.items()),
     ],
     fetches={"books": fetch_works},
 )

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from dtglib.basics.released import folder_named
 from dtglib.data import corpora
+from dtglib.data.streamed import first
 from dtglib.data.treebank import Block, Treebank
 
 PARSER = "parser-ud"
@@ -35,7 +36,9 @@ WITH_TREES = {
         "books with trees by parser-ud, after ud-english twice", "as of its parts", ("books",), "ud-english", 2
     ),
     "public-domain": WithTrees(
-        "MASC and books-ebooks with trees by parser-ud", "any purpose, in the US", ("masc", "books-ebooks")
+        "MASC and books-ebooks with trees by parser-ud",
+        "the texts: any purpose, in the US; the parser learnt from ud-english",
+        ("masc", "books-ebooks"),
     ),
 }
 
@@ -47,9 +50,13 @@ def files_of_corpus(name: str) -> list[Path]:
     return [path for part in (*parts, str(folder_named(PARSER))) for path in corpora.corpus_files(part)]
 
 
-def blocks(name: str, split: str) -> Iterator[Block]:
-    """The sentences of a split in blocks; a work gets its trees when its block is read."""
-    corpus = WITH_TREES[name]
+def blocks(name: str, split: str, sentences: int | None) -> Iterator[Block]:
+    """The sentences of a split, or the first of them, in blocks; a work gets its trees when its block is read."""
+    made = _blocks(WITH_TREES[name], split)
+    return made if sentences is None else first(sentences, made)
+
+
+def _blocks(corpus: WithTrees, split: str) -> Iterator[Block]:
     if corpus.treebank is not None:
         for _ in range(corpus.copies if split == "train" else 1):
             yield from corpora.blocks(corpus.treebank, split)

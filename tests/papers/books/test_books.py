@@ -10,7 +10,7 @@ import pytest
 
 from dtglib.basics.errors import UserError
 from dtglib.cli.main import main
-from dtglib.data.corpora import CorpusConfig, corpora, corpus_checksum, part_of, stream
+from dtglib.data.corpora import CorpusConfig, corpora, corpus_checksum, load, part_of, stream
 from dtglib.data.downloads import FAILED, FETCHED, THERE
 from dtgpapers.books import corpus, ebooks, textbooks, with_trees, works
 from dtgpapers.books.markup import clean, count_words
@@ -186,16 +186,34 @@ def test_books_have_the_parsers_trees_after_copies_of_a_treebank_with_its_own(sh
     for split in ("train", "dev", "test"):
         rows = f"1\tBuck\t_\t_\t_\t_\t2\tnsubj\t_\t_\n2\t{split}\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
         (treebank / f"{split}.conllu").write_text(rows)
-    made = WITH_TREES["books-and-ud"]._replace(treebank=str(treebank), copies=2)
+    made = WITH_TREES["books-and-ud"]._replace(treebank=str(treebank), copies=3)
     monkeypatch.setitem(WITH_TREES, "books-and-ud", made)
+    with monkeypatch.context() as patched:
+        patched.setattr(corpus, "_work", lambda work, split: pytest.fail("read in vain"))
+        assert [s.heads for s in load("books-and-ud", "train", 2).sentences] == [(2, 0)] * 2
     train = stream("books-and-ud", "train").sentences
-    assert [sentence.heads for sentence in train[:2]] == [(2, 0)] * 2
-    assert [sentence.words for sentence in train[2:]] == [s.words for s in stream("books", "train").sentences]
-    assert all(len(sentence.heads) == len(sentence.words) for sentence in train[2:])
+    assert [sentence.heads for sentence in train[:3]] == [(2, 0)] * 3
+    assert [sentence.words for sentence in train[3:]] == [s.words for s in stream("books", "train").sentences]
+    assert all(len(sentence.heads) == len(sentence.words) for sentence in train[3:])
     assert [sentence.words for sentence in stream("books-and-ud", "dev").sentences] == [("Buck", "dev")]
     known = corpus_checksum("books-and-ud")
     monkeypatch.setattr(with_trees, "PARSER", "parser-minilang")
     assert corpus_checksum("books-and-ud") != known
+
+
+def test_public_domain_text_is_masc_and_then_the_ebooks_with_trees(shelf, monkeypatch):
+    monkeypatch.chdir(shelf.folder)
+    assert {c.name: c.where for c in corpora()}["public-domain"] == "not found; run `dtglib data nltk`"
+    with zipfile.ZipFile(shelf.folder / "nltk" / "masc_tagged.zip", "w") as archive:
+        for number in range(3):
+            archive.writestr(f"masc_tagged/written/a{number}.txt", f"you_PRP ca_MD n't_RB know_VB {number}_CD\n")
+    assert {c.name: c.where for c in corpora()}["public-domain"] == str(shelf.folder / "books")
+    train = stream("public-domain", "train").sentences
+    ebooks = stream("books-ebooks", "train").sentences
+    assert [s.words for s in train] == [("you", "ca", "n't", "know", "2"), *(s.words for s in ebooks)]
+    assert all(len(sentence.heads) == len(sentence.words) for sentence in train)
+    (dev,) = stream("public-domain", "dev").sentences[:1]
+    assert (dev.words[-1], len(dev.heads)) == ("0", 5)
 
 
 def test_a_missing_archive_and_missing_tests_name_the_way_out(shelf):
