@@ -109,9 +109,13 @@ def test_a_temperature_that_cannot_be_computed_with_is_refused(temperature):
         draw(short_winded("dtg", A_OR_B), 1, temperature=temperature)
 
 
-def test_a_model_that_never_ends_in_time_is_named():
+@pytest.mark.parametrize(
+    ("bias", "complaint"),
+    [(50, "seldom ends a sentence within 2 words"), (torch.nan, "probabilities are no numbers; train it anew")],
+)
+def test_a_model_that_never_ends_in_time_is_named_and_one_without_numbers(bias, complaint):
     model = small_model("txl-tokens", A_OR_B)
     with torch.no_grad():
-        model.output.bias[A_OR_B.starts_word] += 50
-    with pytest.raises(UserError, match="seldom ends a sentence within 2 words"):
+        model.output.bias[A_OR_B.starts_word] += bias
+    with pytest.raises(UserError, match=complaint):
         draw(model, 1, most_words=2)

@@ -112,7 +112,8 @@ def test_u_and_w_begin_normal_with_the_variance_of_one_by_width_of_a_head(fresh)
 
 
 def test_norms_and_output_biases_begin_neutral(fresh):
-    assert not fresh.output.bias.any()
+    single = build(TransformerConfig(layers=1, width=8, heads=1, inner=1, output="single"), Vocabulary(ARCS.entries))
+    assert not fresh.output.bias.any() and not single.output.bias.any()
     for module in fresh.modules():
         if isinstance(module, nn.LayerNorm):
             assert (module.weight == 1).all() and not module.bias.any()

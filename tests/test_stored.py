@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import re
 import signal
 from collections import Counter
 from collections.abc import Iterable
@@ -99,7 +100,7 @@ def test_a_stopped_build_goes_on_with_the_next_shard(tmp_path):
     assert written(tmp_path / "stopped") == before
 
 
-def test_a_shard_that_lost_a_bit_is_named_and_made_again_when_it_is_deleted(tmp_path):
+def test_a_shard_that_lost_a_bit_is_named_and_made_again_when_it_is_deleted(tmp_path, monkeypatch, capsys):
     whole = build(tmp_path, {}, parts())
     path = tmp_path / "00001.safetensors"
     content = bytearray(path.read_bytes())
@@ -108,7 +109,10 @@ def test_a_shard_that_lost_a_bit_is_named_and_made_again_when_it_is_deleted(tmp_
     with pytest.raises(UserError, match=r"00001\.safetensors: damaged: .*; delete it, and it is made again"):
         build(tmp_path, {}, [refuse] * 3)
     path.unlink()
+    monkeypatch.setattr("dtglib.basics.progress.SECONDS_BEFORE_A_BAR", 0)
+    monkeypatch.delenv("CI", raising=False)
     assert build(tmp_path, {}, [refuse, parts()[1], refuse]).checksum == whole.checksum
+    assert re.search(r"checking sentences: 100%.* 3/3 \[.*shard/s", capsys.readouterr().err)
 
 
 def test_a_damaged_manifest_and_one_of_something_else_are_named(tmp_path):

@@ -76,8 +76,9 @@ def before(front: Heads, back: Heads) -> Heads:
 
 
 @cache
-def sequences(name: str, count: int) -> Sequences:
-    return READINGS[name](vocabulary(), [(words(count), heads) for heads in trees(count)])
+def sequences(name: str, *counts: int) -> Sequences:
+    """All trees of a sentence; of several sentences, the sequences have different lengths."""
+    return READINGS[name](vocabulary(), [(words(count), heads) for count in counts for heads in trees(count)])
 
 
 @cache
@@ -260,10 +261,10 @@ def test_a_group_may_be_exactly_as_large_as_asked(less, expected):
 # ---- The trie
 
 
-@pytest.mark.parametrize("count", [1, 4, 5, 20])
+@pytest.mark.parametrize("counts", [(1,), (4,), (5,), (20,), (3, 4)])
 @in_every_kind_of_model
-def test_there_is_a_position_for_every_different_prefix(name, count):
-    chosen = sequences(name, count)
+def test_there_is_a_position_for_every_different_prefix(name, counts):
+    chosen = sequences(name, *counts)
     number_of = {}
     for number, nodes in enumerate(paths(chosen)):
         for prefix, node in zip(path(chosen.sentence(number)), nodes, strict=True):
