@@ -48,7 +48,7 @@ def config(tmp_path):
     [
         ("smoke", CorpusConfig("minilang", 600, 100, 100), VocabularyConfig("words")),
         ("mini", CorpusConfig("minilang", 20_000, 1_000, 1_000), VocabularyConfig("words")),
-        ("open", CorpusConfig("ud-english"), VocabularyConfig("pieces", 16_000)),
+        ("open", CorpusConfig("books-and-ud"), VocabularyConfig("pieces", 16_000)),
         ("paper", CorpusConfig("bllip"), VocabularyConfig("pieces", 32_768)),
     ],
 )

@@ -79,7 +79,7 @@ def place(tmp_path_factory) -> Path:
     shutil.move(folder / "configs" / "smoke.yaml", folder / "configs" / "mini.yaml")
     if WITH_OTHER_PAPERS:
         write_configs_of_other_papers(folder / "configs")
-    for part, count in (("train", 1000), ("dev", 20), ("test", 5)):
+    for part, count in (("train", 500), ("dev", 20), ("test", 5)):
         (folder / "my-treebank").mkdir(exist_ok=True)
         write_conllu(folder / "my-treebank" / f"{part}.conllu", load("UD_English-EWT", part, count).sentences)
     (folder / "mine.txt").write_text("The keys to the cabinet are on the table.\nIt doesn't matter.\n")
