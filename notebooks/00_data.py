@@ -72,8 +72,8 @@ if len(real):  # where the data folder has UD English
     )
 Markdown(
     f"**In short:** the models read sentences with dependency trees. Half of the sentences of {corpus.corpus} have at "
-    f"most {ours['median words']} words, and {ours['projective %']:.0f} % of its trees are projective.{of_real} In "
-    f"exchange minilang is exact: we know which sentences are grammatical, and which constructions training never had."
+    f"most {ours['median words']} words, and {ours['projective %']:.0f} % of its trees are projective.{of_real} Of "
+    f"minilang we know exactly which sentences are grammatical, and which constructions training never had."
 )
 
 # %% [markdown]
@@ -132,8 +132,8 @@ for word, edges in zip(example.words, example.enhanced, strict=True):
 
 # %% [markdown]
 # Some things never occur in training, although the grammar derives them. Who learns the language from examples has to
-# generalise to them: agreement across a noun of the other number, deep embedding, and certain words in certain
-# relations. Each of these **hold-outs** is a split of its own.
+# generalise to them: agreement across a noun of the other number, deep embedding, and some words in some constructions,
+# such as *admired* in the passive. Each of these **hold-outs** is a split of its own.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -269,6 +269,6 @@ print(*tokenize("The boys' dog didn't bark, and John's cat can't."), sep=" | ")
 #
 # minilang is tamer than real text, and its sentences are shorter than written ones (those of CHILDES, speech with
 # children, are shorter still). Its trees are projective by construction, while real treebanks lose some to crossing
-# arcs. But it is exact, small enough for a laptop, and sharp enough for the question of the paper: does a model that
-# sees the stack generalise better than one that sees the words? A doubt stays: minilang's trees follow from its words;
-# those of English do not.
+# arcs. But its grammar is known, it is small enough for a laptop, and its tests can ask the paper's question: does a
+# model that sees the stack generalise better than one that sees the words? A doubt stays: minilang's trees follow from
+# its words; those of English do not.
