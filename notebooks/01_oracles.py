@@ -86,7 +86,11 @@ Markdown(
 #
 # A word is generated onto the **stack** (GEN). LEFTARC and RIGHTARC join the two topmost words; the head is the right
 # one or the left one, and stays; the dependent goes. So a word needs all its dependents before it becomes a dependent
-# itself. Several transitions may be legal. The **oracle** knows the tree:
+# itself.
+#
+# A transition is **legal** if the stack allows it, whatever the tree: an arc needs two words (ROOT counts as one, but
+# is never a dependent), GEN is legal until ROOT has its dependent, and END only then. Often several are legal. The
+# **oracle** knows the tree, and chooses:
 #
 # 1. If the word below the topmost is a dependent of the topmost: LEFTARC. (The lower word has all its own
 #    dependents already, because they stand before the topmost.)
@@ -156,10 +160,12 @@ show_steps("arc-standard", words, heads)
 # %% [markdown]
 # ## 2. Three more systems
 #
-# In all three, GEN puts the new word into a **buffer** of one word; a word that is in the buffer then moves onto the
-# stack. A LEFTARC makes the top of the stack a dependent of the word in the buffer.
+# In all three, a new word waits in a **buffer** of one word. The next GEN first moves the waiting word onto the stack.
+# (In the masks of the next notebook the waiting word counts as the topmost.) A LEFTARC makes the top of the stack a
+# dependent of the word in the buffer.
 #
-# **arc-hybrid**: a RIGHTARC joins two words of the stack, as in arc-standard.
+# **arc-hybrid**: a RIGHTARC, too, moves a waiting word onto the stack; then it joins the two topmost words, as in
+# arc-standard.
 #
 # **arc-eager**: a RIGHTARC joins the top of the stack to the word in the buffer, as soon as both are there. The
 # dependent moves onto the stack and may still take dependents; it leaves by a POP.
@@ -182,9 +188,9 @@ show_steps("arc-eager", longer, longer_heads)
 show_steps("arc-swift", longer, longer_heads)
 
 # %% [markdown]
-# In arc-eager and arc-swift ROOT's arc comes in the fourth step, long before *is* has all its dependents. arc-eager
-# pops *difference* and then draws the arc of the full stop; arc-swift does both by RIGHTARC[2]; arc-standard waits with
-# *is* → *difference* only until *difference* is complete.
+# In arc-eager and arc-swift ROOT's arc comes in row 3, long before *is* has all its dependents. arc-eager pops
+# *difference* and then draws the arc of the full stop; arc-swift does both by RIGHTARC[2]; arc-standard waits with *is*
+# → *difference* only until *difference* is complete.
 #
 # ## 3. Your sentence
 #
@@ -289,6 +295,14 @@ def reaching(swift, furthest=8):
 
 
 curves = {name: reaching(of["arc-swift"]) for name, of in sequences.items()}
+shares = pd.DataFrame({name: pd.Series(values, index=k) for name, (k, values) in curves.items()})
+display(
+    Markdown(
+        f"On {corpus} {shares.loc[2, corpus]:.0f} % of the arcs reach further, {shares.loc[4, corpus]:.0f} % four "
+        f"words or more; over all corpora of the picture {shares.loc[2].min():.0f} to {shares.loc[2].max():.0f} % and "
+        f"{shares.loc[4].min():.0f} to {shares.loc[4].max():.0f} %. So a model sees few examples of a long reach."
+    )
+)
 plot.draw_curves(curves, "k", "% of arcs that reach k words or more")
 
 # %% [markdown]
