@@ -23,8 +23,7 @@
 # [five models, one body](03_training.ipynb)
 #
 # A Transformer sees all words before the one that it predicts. A Dependency Transformer Grammar sees the **stack**:
-# when an arc has been drawn, head and dependent vanish, and one position stands for both. What is visible,
-# how far away, what is hidden?
+# when an arc has been drawn, head and dependent vanish, and one position stands for both.
 #
 # 1. A sentence, and why arcs are read twice
 # 2. Algorithm 1, and the rules
@@ -74,16 +73,16 @@ long = minilang[minilang["words"] >= 15].groupby("system")[["seen", "causal"]].m
 Markdown(
     f"**In short:** a position that predicts sees the words on the stack, which have absorbed all others; a position "
     f"that composes sees the two words that an arc joins. In minilang's sentences of 15 words and more, a position of "
-    f"arc-standard sees {long['seen']['arc-standard']:.1f} positions on average, where a causal mask shows "
-    f"{long['causal']['arc-standard']:.0f}. What has been absorbed, such as a determiner behind its noun, can be "
-    f"reached only through what absorbed it."
+    f"arc-standard sees {long['seen']['arc-standard']:.1f} positions on average, where a causal mask over the same "
+    f"sequence, with its arcs doubled, shows {long['causal']['arc-standard']:.0f}. What has been absorbed, such as a "
+    f"determiner behind its noun, can be reached only through what absorbed it."
 )
 
 # %% [markdown]
 # ## 1. A sentence, and why arcs are read twice
 #
-# The paper's Figure 2, drawn from code. A row looks, a column is seen; the number is the relative position. A STACK
-# position (blue) predicts the next transition; a COMPOSE position (orange) joins two words.
+# What the paper's Figure 2 should show, by its rules. A row looks, a column is seen; the number is the relative
+# position. A STACK position (blue) predicts the next transition; a COMPOSE position (orange) joins two words.
 
 
 # %%
@@ -97,7 +96,7 @@ plot.save(draw(standard, "There is a difference, in arc-standard"), "02_figure2_
 
 # %% [markdown]
 # *LEFTARC + is* (3) sees *There* and *is*. Their columns end there, and 3 stands for *is* from now on. Its second copy,
-# *LEFTARC2 + is* (4), sees ROOT, 3 and itself, and predicts *a*.
+# *LEFTARC2 + is* (4), has the same input, but sees ROOT, 3 and itself, and predicts *a*.
 #
 # **Why one position cannot do both.** A position has one row of the mask and becomes one vector. To compose, it must
 # see head and dependent and nothing else, because its vector is the phrase from then on. To predict, it must see the
@@ -163,7 +162,7 @@ assert same(standard, A, R)
 # | `height` | how many words stand below it on the stack; the pieces of a word share it |
 # | `level` | what distances are counted from; for dependencies, the height |
 # | `settled` | from where on it stands at that height (a word may wait in a buffer) |
-# | `top` | the height of the topmost word when it looks |
+# | `top` | the height of the topmost word (that in the buffer, if any) when it looks |
 # | `floor` | the lowest height that it looks down to: 0, or for COMPOSE the lower word's |
 # | `head_first`, `head_last` | COMPOSE: the head's first and last piece |
 
@@ -197,7 +196,7 @@ for sentence in corpora.load("minilang", "train", 100).sentences:
 
 # %% [markdown]
 # The loop over a stack, the two formulas and the package agree in 100 sentences, and arc-hybrid has the inputs and
-# masks of arc-standard, as the paper says. Memory of columns and of masks:
+# masks of arc-standard, as the paper says.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -240,8 +239,8 @@ plot.save(plot.draw_masks(numbered), "02_figures_4_and_5")
 #
 # ## 5. How much is left to see
 #
-# A stack grows with the depth of a sentence, slowly with its length. Dashed, where at hand, is the English Web
-# Treebank.
+# What is seen grows slowly with the number of words, because the stack grows with the depth of the tree. Dashed, where
+# at hand, is the English Web Treebank.
 
 # %%
 tables = {"minilang": minilang}
@@ -300,8 +299,8 @@ for name, of in seen.items():
 # %% [markdown]
 # ## 7. Your sentence
 #
-# Change words (blanks between all tokens) or system; JupyterLab has a field and a menu. UD English's parser gives the
-# tree.
+# Change the words (blanks between all tokens) or the system. The released parser of UD English gives the tree.
+# (JupyterLab: a field and a menu.)
 
 # %%
 yours = "She saw the car ."
@@ -336,5 +335,5 @@ plot.with_field(draw_yours, yours, system=["arc-eager", "arc-swift", "arc-standa
 #
 # ## Doubts
 #
-# Our copy of the paper lacks the pictures of its masks: all cells are derived from the rules. What the mask costs or
-# gains a model is not measured here ([notebook 05](05_syntactic_evaluation.ipynb) does so).
+# Our copy of the paper lacks the pictures of its masks: all cells are derived from the rules. [Notebook
+# 05](05_syntactic_evaluation.ipynb) measures what the mask costs or gains a model.
