@@ -86,8 +86,8 @@ Markdown(
 # ## 1. What each model reads
 #
 # TXL (tokens) reads words. TXL (trans) reads transitions as a plain sequence: an arc is one more symbol, and all
-# earlier positions are visible. The DTGs read each arc twice, with its head: first `LEFTARC + is`, then `LEFTARC2 + is`
-# ([notebook 02](02_masks.ipynb)). The number is that of the positions.
+# earlier positions are visible. The DTGs read each arc twice, with its head: `LEFTARC + is` and `LEFTARC2 + is` are the
+# same input. The number is that of the positions.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -101,16 +101,14 @@ for name, title in NAMES.items():
     print(f"{title:13}{len(read[name]):2}", *read[name], sep=" | ")
 
 # %% [markdown]
-# **Why one position cannot both compose and predict.** A position has one row of the mask. To compose, it must see the
-# head and the dependent and nothing else, because it stands for them from then on. To predict the next transition, it
-# must see the whole stack, which would flow into the vector of the phrase. So the first copy (COMPOSE) composes and
-# predicts nothing; the second (STACK) sees the stack, with the first copy on top, and predicts.
+# The first copy (COMPOSE) composes head and dependent and predicts nothing; the second (STACK) sees the stack, with the
+# first copy on top, and predicts. [Notebook 02](02_masks.ipynb) says why one position cannot do both.
 
 # %% [markdown]
 # ## 2. From a position to attention
 #
-# The input of a position is $E(\text{token}) + E(\text{arc})$. The token of an arc is its head; a word has no arc. A
-# transition is an entry of the vocabulary like a word, so all models have equally many weights.
+# The input of a position is $E(\text{token}) + E(\text{arc})$. The token of an arc is its head; a word has no arc. All
+# models share one vocabulary, with the transitions of every system, so they have equally many weights.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -128,9 +126,9 @@ print("the same as the package's input:", torch.allclose(x, dtg.embed(batch.toke
 # $$s_{ij} = \frac{(q_i + u) \cdot k_j + (q_i + w) \cdot r_{n(i, j)}}{\sqrt{D}}, \qquad
 # a_{ij} = \frac{\exp s_{ij}}{\sum_{j' \text{ visible to } i} \exp s_{ij'}}.$$
 #
-# $u$ and $w$ are learned, and all layers share them: what a head prefers whatever the query is. In a plain TXL, $n$ is
-# the distance in the sequence; in a DTG it counts words of the stack, from 0 for the topmost. For a COMPOSE position
-# the head is at 0 and the dependent at -1. The first head of the first layer:
+# $u$ and $w$ are learned, and all layers share them: what an attention head prefers whatever the query is. In a plain
+# TXL, $n$ is the distance in the sequence; in a DTG it counts words of the stack, from 0 for the topmost. For a COMPOSE
+# position the head is at 0 and the dependent at -1. The first attention head of the first layer:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -151,15 +149,16 @@ print("the same as the package's attention:", torch.allclose(weights, of_package
 labels = [f"{name}  {i}" for i, name in enumerate(read["dtg"])]
 shown = pd.DataFrame(weights.numpy(), index=labels)
 axes = seaborn.heatmap(shown, mask=~visible.numpy(), cmap="Blues", vmin=0, vmax=1, linewidths=0.5, square=True)
-_ = axes.set(title="Attention of each position (row), first head; white is not visible")
+_ = axes.set(title="Attention of each position (row), first attention head; white is not visible")
 
 # %% [markdown]
-# The values are averaged with these weights; two linear maps follow.
+# The values are averaged with these weights and mapped linearly; then come two linear maps with a ReLU between them.
 #
 # ## 3. The loss of a sequence
 #
-# The output vector of each position that predicts is compared with all embeddings, and a softmax over the legal symbols
-# gives $p(a_t \mid a_{<t})$. With $x$ for the words and $y$ for the tree, the loss is
+# The output vector of each position that predicts is compared with all embeddings, and a softmax over the symbols that
+# the stack allows ([notebook 01](01_oracles.ipynb)) gives $p(a_t \mid a_{<t})$. With $x$ for the words and $y$ for the
+# tree, the loss is
 #
 # $$-\log p(x, y) = -\sum_t \log p(a_t \mid a_{<t}).$$
 #
@@ -294,8 +293,8 @@ _ = axes.set(xticks=sorted(rows["epoch"].unique()))
 # ## 6. What a COMPOSE position looks at
 #
 # A COMPOSE position sees three: the head (or what stands for it since its last arc), the dependent, and itself. The
-# released DTG reads the held-out sentences of section 4; its attention is averaged over heads and positions. (The
-# dotted line is a third: no preference.)
+# released DTG reads the held-out sentences of section 4; its attention is averaged over attention heads and positions.
+# (The dotted line is a third: no preference.)
 
 # %%
 many = held_out.batch(range(len(held_out)), 1024, cpu)
@@ -326,13 +325,14 @@ _ = grid.refline(y=1 / 3, color="#999999", linestyle=":")  # if the three cannot
 share = shares.pivot_table(index=["arc", "layer"], columns="part", values="share of attention")
 ahead = share["the dependent"] - share["the head"]
 most, mean = ahead.idxmax(), share.mean()
-cases = [f"{name} in layer {number}" for name, number in ahead.index[ahead <= 0.02]]
+others = ahead[ahead <= 0.02]
+cases = [f"{name} in layer {number}" for name, number in others.index]
 Markdown(
     f"The dependent has {mean['the dependent']:.2f} of the attention on average, the head {mean['the head']:.2f}, the "
     f"position itself {mean['itself']:.2f}. In {(ahead > 0.02).sum()} of the {len(ahead)} cases the dependent has over "
     f"0.02 more than the head, most for {most[0]} in layer {most[1]} ({share['the dependent'][most]:.2f} and "
-    f"{share['the head'][most]:.2f}). It has not for {', '.join(cases)}; the head is ahead by at most "
-    f"{-ahead.min():.2f}."
+    f"{share['the head'][most]:.2f}). In the others ({', '.join(cases)}) the two differ by at most "
+    f"{others.abs().max():.2f}."
 )
 
 # %% [markdown]
@@ -400,4 +400,4 @@ pd.DataFrame(rows, columns=columns).set_index("model").round({"minutes": 1, "nat
 # ## Doubts
 #
 # Three seeds, and one corpus whose trees follow from its words; on real text a tree may not pay for itself. The
-# attention is that of one model, averaged over heads, and a large weight need not have a large effect.
+# attention is that of one model, averaged over attention heads, and a large weight need not have a large effect.
