@@ -23,8 +23,8 @@
 #
 # A Dependency Transformer Grammar learns from sentences with dependency trees. The paper's sentences come from BLLIP,
 # which costs money. This notebook looks at what can be had without: **minilang**, the small English that is part of the
-# package, and, where they are at hand, six English treebanks of Universal Dependencies (UD). How long are the
-# sentences, how many trees are projective, how are words cut into pieces, and what are the models tested on?
+# package, and, where they are at hand, six English treebanks of Universal Dependencies (UD) and free books. How long
+# are the sentences, how many trees are projective, how are words cut into pieces, and what are the models tested on?
 #
 # 1. The course
 # 2. One sentence
@@ -44,7 +44,7 @@ import seaborn
 from IPython.display import Markdown
 
 from dtglib.data import minilang
-from dtglib.data.corpora import UD_ENGLISH, load, ud_treebanks
+from dtglib.data.corpora import UD_ENGLISH, corpora, load, ud_treebanks
 from dtglib.data.statistics import row_of, stats_of
 from dtglib.data.tokenize import tokenize
 from dtglib.data.treebank import Sentence
@@ -168,6 +168,14 @@ picture
 # %%
 # NBVAL_CHECK_OUTPUT
 print(why_no_tree((2, 0, 7, 5, 2, 7, 5, 2)))  # the heads of: Mary knew what John thought Eva saw .
+
+# %% [markdown]
+# The treebanks have less than a million words, BLLIP has 42 million. Free books have nearly as many; their trees are
+# drawn by a parser that learnt from the treebanks, as BLLIP's are in the paper. All corpora that are no treebanks:
+
+# %%
+listed = [corpus[:3] for corpus in corpora() if not corpus.name.startswith(("UD_", "ud-"))]
+pd.DataFrame(listed, columns=["corpus", "what", "licence"]).set_index("corpus")
 
 # %% [markdown]
 # ## 5. Words and pieces
