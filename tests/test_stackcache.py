@@ -468,3 +468,5 @@ def test_memory_is_never_more_than_the_hypotheses_can_see_and_what_is_new():
     """Four copies of a sentence share <ROOT> alone, as they begin apart from each other."""
     alone, four = most_slots("dtg", flat(12)), most_slots("dtg", flat(12), copies=4)
     assert four == 4 * (alone - 1) + 1
+    pool = StackStepper(small_model("dtg")).pool
+    assert pool.free([], 4).tolist() == pool.free([], 4).tolist() == [0, 1, 2, 3] and len(pool.keys[0]) == 4
