@@ -93,8 +93,8 @@ BOOKS = Source(
 PUBLIC_DOMAIN = replace(
     BOOKS,
     name="public-domain",
-    licence=f"of the texts: public domain in the US, and, of MASC, any purpose; of parser-ud, which drew their trees: "
-    f"{UD_WITH_BOOKS.licence}",
+    licence="of the texts: public domain in the US, and, of MASC, any purpose; a parser drew their trees that learnt "
+    "from treebanks and books of CC BY, CC BY-SA and CC BY-NC-SA 4.0",
     not_for="comparison with models of a usual size; modern English: most of it was written before 1930",
     corpus="public-domain",
     has_gold=False,

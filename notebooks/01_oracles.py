@@ -52,8 +52,9 @@ from dtglib.transitions import START, SYSTEMS, Kind, legal, oracle, replay, take
 from dtglib.transitions.protocol import OPEN, why_no_tree
 
 pd.set_option("display.max_colwidth", None)
-corpus = settings.read_size(size).corpus.corpus
-at_hand = {corpus: prepare.read_part(settings.read_size(size), "train")}
+corpus, sentences = (getattr(settings.read_size(size).corpus, name) for name in ("corpus", "train_sentences"))
+some = settings.read_size(size, train_sentences=str(min(sentences or 20_000, 20_000)))
+at_hand = {corpus: prepare.read_part(some, "train")}
 at_hand |= {name: corpora.load(name, "train", 2000) for name in corpora.UD_ENGLISH if name in corpora.ud_treebanks()}
 trees = {name: treebank.trees_only(bank) for name, bank in at_hand.items()}
 
@@ -296,11 +297,14 @@ def reaching(swift, furthest=8):
 
 curves = {name: reaching(of["arc-swift"]) for name, of in sequences.items()}
 shares = pd.DataFrame({name: pd.Series(values, index=k) for name, (k, values) in curves.items()})
+of_all = (
+    f"; over all corpora of the picture {shares.loc[2].min():.0f} to {shares.loc[2].max():.0f} % and "
+    f"{shares.loc[4].min():.0f} to {shares.loc[4].max():.0f} %"
+)
 display(
     Markdown(
         f"On {corpus} {shares.loc[2, corpus]:.0f} % of the arcs reach further, {shares.loc[4, corpus]:.0f} % four "
-        f"words or more; over all corpora of the picture {shares.loc[2].min():.0f} to {shares.loc[2].max():.0f} % and "
-        f"{shares.loc[4].min():.0f} to {shares.loc[4].max():.0f} %. So a model sees few examples of a long reach."
+        f"words or more{of_all * (len(curves) > 1)}. So a model sees few examples of a long reach."
     )
 )
 plot.draw_curves(curves, "k", "% of arcs that reach k words or more")

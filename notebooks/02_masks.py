@@ -81,8 +81,9 @@ Markdown(
 # %% [markdown]
 # ## 1. A sentence, and why arcs are read twice
 #
-# What the paper's Figure 2 should show, by its rules. A row looks, a column is seen; the number is the relative
-# position. A STACK position (blue) predicts the next transition; a COMPOSE position (orange) joins two words.
+# The masks of the paper's Figure 2, computed from its rules (our copy lacks the picture). A row looks, a column is
+# seen; the number is the relative position. A STACK position (blue) predicts the next transition; a COMPOSE position
+# (orange) joins two words.
 
 
 # %%

@@ -237,8 +237,9 @@ for name in ("smoke", "short", "mini", "open-small", "open"):
         "epochs": chosen.train.epochs,
         "layers": chosen.model.layers,
         "width": chosen.model.width,
-        "models": "released" if chosen.evaluation.released else "trained",
     }
+    if chosen.evaluation.released:
+        sizes[name] |= {"epochs": "released", "layers": "released", "width": "released"}
 pd.DataFrame(sizes).T
 
 # %% [markdown]
@@ -269,8 +270,8 @@ table.assign(**{"nats per sentence below TXL (trans)": pd.Series(below)}).fillna
 # ± is the standard deviation over seeds; in brackets stands a 95 % interval.
 #
 # **What may be compared.** The nats per sentence of the models with trees: each gives $p(x, y)$ of the same words and
-# trees, by the derivation of its oracle. TXL (tokens) gives $p(x)$. Since $p(x) \ge p(x, y)$, the models with trees
-# need *at most* their number for the words alone. **What may not:** nats per transition. Each model divides by its own
+# trees, by the derivation of its oracle. TXL (tokens) gives $p(x)$. Since $p(x) \ge p(x, y)$, a model with trees needs
+# *at most* its own number for the words alone. **What may not:** nats per transition. Each model divides by its own
 # number of symbols, and arcs and POPs are easier to guess than words. Nor is any of these a perplexity: [notebook
 # 04](04_marginalization.ipynb) sums over trees.
 #

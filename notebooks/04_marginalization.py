@@ -121,7 +121,7 @@ plot.draw_tree(Sentence(tuple(words), tuple(trees[order[0]].tolist())), f"p(y | 
 #
 # $$\log \sum_{y \in Y'} p(x, y) \;\le\; \log p(x).$$
 #
-# Such a bound is soon needed: the number of trees grows more than fivefold with each word.
+# Such a bound is soon needed: from the sixth word on, each word multiplies the number of trees by more than five.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -223,13 +223,14 @@ Markdown(
     f"**A better parser helps more than more trees.** {most:.0f} draws from the weak parser miss "
     f"{far['minilang', 'weak']:.3f} nats per word on minilang and {far['ud-english', 'weak']:.3f} on UD English, more "
     f"than 300 from the strong one ({strong:.4f} and {lacking['sample']['ud-english', 'strong']:.3f}). In sentences of "
-    f"up to six words 300 trees miss at most {short_at_300['nats'].max():.1g} nats per word, whatever the parser.\n\n"
+    f"up to six words 300 trees miss on average at most {short_at_300['nats'].max():.1g} nats per word, whatever the "
+    f"parser.\n\n"
     f"The 300 best trees miss less than 300 draws where much is missing: by the weak parser "
-    f"{ratio['minilang', 'weak']:.1f} times less on minilang, which is {gain['minilang', 'weak']:.0f} % of perplexity, "
-    f"and {gain['ud-english', 'weak']:.0f} % on UD English; by the strong parsers "
-    f"{abs(gain['minilang', 'strong']):.1f} and {gain['ud-english', 'strong']:.1f} %. So a bound may be compared with "
-    f"an exact perplexity only where its slack is known, and two bounds only if their trees come from the same parser "
-    f"in the same way."
+    f"{ratio['minilang', 'weak']:.1f} times less on minilang. The perplexity by the best trees is lower than that by "
+    f"draws, by {gain['minilang', 'weak']:.0f} % on minilang and {gain['ud-english', 'weak']:.0f} % on UD English with "
+    f"the weak parsers, by {gain['minilang', 'strong']:.1f} and {gain['ud-english', 'strong']:.1f} % with the strong "
+    f"ones. So a bound may be compared with an exact perplexity only where its slack is known, and two bounds only "
+    f"if their trees come from the same parser in the same way."
 )
 
 # %% [markdown]
@@ -332,7 +333,7 @@ plot.with_field(draw_bound, yours)
 #    small and spreads its belief more widely than a reader does.
 # 2. The best, if $q$ orders the trees as $p$ does: they have the most mass of all sets of $K$. Draws can be better
 #    where $q$ is sure of trees that the model does not like: a draw sometimes takes a tree that $q$ places far down.
-#    In the record the best are better in nearly all settings; the table of section 4 shows both.
+#    In the record the best are better in most settings; the picture of section 4 shows both.
 #
 # </details>
 #

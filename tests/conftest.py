@@ -95,8 +95,8 @@ def data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def all_treebanks(data) -> Path:
-    """The same folder, where it also has treebanks that `make data` does not fetch, with their statistics."""
+def all_data(data) -> Path:
+    """The same folder, where it also has what `make data` does not fetch: other treebanks, and tables of statistics."""
     if not (data / "ud" / "STATS.tsv").is_file():
         pytest.skip(f"{data} has only what `make data` fetches")
     return data

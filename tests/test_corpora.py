@@ -144,8 +144,8 @@ def test_nothing_of_dev_or_test_is_left_in_train(ud_english):
     assert not any(sentence.words in train for split in ("dev", "test") for sentence in ud_english[split].sentences)
 
 
-def test_every_treebank_of_the_data_folder_has_a_name(all_treebanks, monkeypatch):
-    monkeypatch.setenv("DTG_DATA", str(all_treebanks))
+def test_every_treebank_of_the_data_folder_has_a_name(all_data, monkeypatch):
+    monkeypatch.setenv("DTG_DATA", str(all_data))
     listed = {corpus.name: corpus for corpus in corpora()}
     assert {"UD_English-PUD", "UD_German-GSD", *UD_ENGLISH} <= set(listed)
     assert listed["UD_English-LinES"].licence == "CC BY-NC-SA 4.0"

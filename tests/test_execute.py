@@ -1,5 +1,6 @@
 """A notebook is run by papermill: its outputs are kept, and the cell of an error is named."""
 
+import os
 from pathlib import Path
 
 import jupytext
@@ -53,6 +54,14 @@ def test_tables_and_pictures_are_returned_and_the_executed_notebook_is_kept(tmp_
     assert "size is mini" in (tmp_path / "out" / "00_first.html").read_text()
     assert "widget-view" in (tmp_path / "out" / "00_first.ipynb").read_text()
     assert not (tmp_path / "out" / "running.ipynb").exists()
+
+
+def test_a_notebook_has_no_reader_and_its_threads_do_not_spin(tmp_path, monkeypatch):
+    monkeypatch.setenv("JPY_SESSION_NAME", "00_outer.ipynb")
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    run(tmp_path, "import os\n\nprint([os.environ.get(name) for name in ('JPY_SESSION_NAME', 'OMP_WAIT_POLICY')])\n")
+    assert "[None, 'passive']" in (tmp_path / "out" / "00_first.html").read_text()
+    assert os.environ["JPY_SESSION_NAME"] == "00_outer.ipynb"
 
 
 def test_a_failing_cell_is_counted_without_the_cell_that_papermill_adds(tmp_path):

@@ -97,10 +97,10 @@ def test_fields_and_terms_are_those_of_blimp(data):
 # ---- test suites
 
 
-def test_there_are_enough_suites_and_they_cover_the_six_circuits(data):
+def test_there_are_enough_suites_and_they_cover_the_six_circuits(all_data):
     assert len({suite.name for suite in SUITES}) == len(SUITES) >= 14
     assert {suite.circuit for suite in SUITES} == CIRCUITS
-    theirs = (data / "sg" / "circuits.csv").read_text("utf-8")
+    theirs = (all_data / "sg" / "circuits.csv").read_text("utf-8")
     assert all(circuit in theirs for circuit in CIRCUITS)
 
 

@@ -242,6 +242,11 @@ def test_a_score_of_words_that_is_nan_is_an_error():
         score_words(broken("txl-tokens"), [WORDS, ["There"]])
 
 
+def test_a_score_of_positions_that_is_nan_is_an_error():
+    with pytest.raises(UserError, match="probabilities are no numbers; train it anew"):
+        score_positions(broken("dtg"), [(WORDS, [2, 0, 4, 2])])
+
+
 # ---- Positions
 
 

@@ -25,12 +25,12 @@ DO_NOT = sentence_from_rows(
 
 
 @pytest.mark.slow
-def test_all_public_treebanks_have_their_published_statistics_and_come_back_byte_for_byte(all_treebanks, tmp_path):
+def test_all_public_treebanks_have_their_published_statistics_and_come_back_byte_for_byte(all_data, tmp_path):
     """Whatever annotators write, in 25 files."""
-    with open(all_treebanks / "ud" / "STATS.tsv", encoding="utf-8", newline="") as file:
+    with open(all_data / "ud" / "STATS.tsv", encoding="utf-8", newline="") as file:
         published = list(csv.DictReader(file, delimiter="\t"))
-    paths = [next((all_treebanks / "ud" / row["treebank"]).glob(f"*-{row['split']}.conllu")) for row in published]
-    assert sorted(paths) == sorted(all_treebanks.glob("ud/*/*.conllu"))
+    paths = [next((all_data / "ud" / row["treebank"]).glob(f"*-{row['split']}.conllu")) for row in published]
+    assert sorted(paths) == sorted(all_data.glob("ud/*/*.conllu"))
     for row, path in zip(published, paths, strict=True):
         treebank = read_conllu(path)
         write_conllu(tmp_path / "again.conllu", treebank.sentences)

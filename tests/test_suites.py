@@ -575,8 +575,8 @@ def test_without_a_path_the_public_suites_are_read(public, data, monkeypatch):
     assert [suite.name for suite in read_suites()] == [suite.name for suite in public]
 
 
-def test_the_circuits_are_those_of_the_public_table(public, data):
-    table = (data / "sg" / "circuits.csv").read_text("utf-8").splitlines()[1:]
+def test_the_circuits_are_those_of_the_public_table(public, all_data):
+    table = (all_data / "sg" / "circuits.csv").read_text("utf-8").splitlines()[1:]
     cells = [line.split(",") for line in table]
     assert {suite: (circuit, reported == "yes") for suite, _, circuit, reported, *_ in cells} == known_circuits()
     of_suites = {suite.name: suite for suite in public}

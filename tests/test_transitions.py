@@ -499,9 +499,9 @@ def test_the_packages_oracle_writes_random_long_trees_as_the_scalar_one_does(sys
 
 
 @pytest.mark.slow
-def test_every_tenth_projective_tree_of_ud_english_goes_through_all_systems_and_back(all_treebanks):
+def test_every_tenth_projective_tree_of_ud_english_goes_through_all_systems_and_back(all_data):
     """Trees as people annotate them; those of the fast tests are drawn at random, or all of few words."""
-    with open(all_treebanks / "ud" / "STATS.tsv", encoding="utf-8", newline="") as file:
+    with open(all_data / "ud" / "STATS.tsv", encoding="utf-8", newline="") as file:
         published = {
             row["treebank"]: int(row["projective"])
             for row in csv.DictReader(file, delimiter="\t")
@@ -509,7 +509,7 @@ def test_every_tenth_projective_tree_of_ud_english_goes_through_all_systems_and_
         }
     random = Random(3)
     for name in UD_ENGLISH:
-        (path,) = (all_treebanks / "ud" / f"UD_English-{name}").glob("*-train.conllu")
+        (path,) = (all_data / "ud" / f"UD_English-{name}").glob("*-train.conllu")
         trees = [sentence.heads for sentence in trees_only(read_conllu(path)).sentences]
         assert len(trees) == published[f"UD_English-{name}"]
         for system in SYSTEMS.values():

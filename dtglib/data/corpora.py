@@ -108,7 +108,7 @@ class CorpusConfig:
 def load(name: str | Path, split: str | None = None, sentences: int | None = None) -> Treebank:
     """One split of a corpus, or its first `sentences` sentences; `split` may be omitted if there is only one."""
     treebank = joined(_reader(name, split, sentences)())
-    # `excluded` still counts the whole split, because all of it was read.
+    # `excluded` counts all sentences that were read: the whole split of most corpora.
     return treebank._replace(sentences=treebank.sentences[:sentences])
 
 

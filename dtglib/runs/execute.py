@@ -50,10 +50,15 @@ def _kernel_manager(log: Path) -> type:
     """A class of kernels whose own messages, such as warnings at their start, go into a file."""
     from jupyter_client import AsyncKernelManager
 
+    # Threads that wait for work would spin. With another program on one of two cores, notebook 05 then took 393 seconds
+    # instead of 100; with both cores free it takes 50 either way.
+    environment = {"OMP_WAIT_POLICY": "passive"} | os.environ
+    environment.pop("JPY_SESSION_NAME", None)  # set if a cell of a notebook runs this command: see pictures/field.py
+
     class KernelManager(AsyncKernelManager):
         async def start_kernel(self, **options: Any) -> None:
             with open(log, "wb") as file:
-                await super().start_kernel(stderr=file, **options)
+                await super().start_kernel(stderr=file, env=environment, **options)
 
     return KernelManager
 
@@ -64,7 +69,6 @@ def _run(notebook: Path, running: Path, size: str, label: str) -> None:
     from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
-    os.environ.pop("JPY_SESSION_NAME", None)  # set if a cell of a notebook runs this command: see pictures/field.py
     # Of a dead kernel, asyncio prints a traceback for a task that nobody awaits; its error is raised below as well.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     bar: Any = {"desc": label, "bar_format": "{desc}, cell {n_fmt}/{total_fmt} [{elapsed}]", "leave": False}

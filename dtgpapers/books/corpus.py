@@ -66,7 +66,7 @@ def where(name: str) -> str:
 
 
 def _where_of_parts(made: WithTrees) -> str:
-    if made.treebank and not corpora.corpus_files(made.treebank):
+    if not all(corpora.ud_folder(name).is_dir() for name in corpora.UD_ENGLISH):  # train has no sentence of their tests
         return f"not found; {corpora.how_to_get_data()}"
     places = [where(raw) for raw in made.raw]
     return next((place for place in places if place.startswith("not found")), places[-1])

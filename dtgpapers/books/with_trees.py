@@ -1,8 +1,9 @@
 """The corpora `books-and-ud` and `public-domain`: books with trees, which the released parser of UD English draws.
 
 In `books-and-ud` the treebanks come first, with their own trees, and more than once, as the books are many times as
-large. Its dev and test parts are the treebanks' own. `public-domain` has no treebank, and nothing whose licence
-restricts its use; its dev and test parts have drawn trees, too.
+large. Its dev and test parts are the treebanks' own. `public-domain` has no treebank, and no text whose
+licence restricts its use (the parser that draws the trees learnt from treebanks that have such licences); its dev and
+test parts have drawn trees, too.
 
 The trees are kept in runs/trees, a work at a time (dtglib/runs/trees.py), so that every model that learns from these
 corpora reads the same ones, and a parse that was stopped goes on.

@@ -63,9 +63,9 @@ def test_without_the_files_the_way_out_is_named(data_folder):
     assert "gum-constituents" not in [corpus.name for corpus in corpora()]
 
 
-def test_every_sentence_of_gum_has_both(data):
+def test_every_sentence_of_gum_has_both(all_data):
     """All tokens are the same, but for how brackets are written inside of words."""
-    assert (data / "gum_const").is_dir()
+    assert (all_data / "gum_const").is_dir()
     for split, count in (("dev", 1575), ("test", 1464)):
         treebank = load("gum-constituents", split)
         assert len(treebank.sentences) == count and not treebank.excluded

@@ -133,7 +133,7 @@ def test_the_trees_of_a_treebank_come_back(data):
 
 
 @pytest.mark.slow
-def test_all_projective_trees_of_a_german_treebank_come_back(all_treebanks):
+def test_all_projective_trees_of_a_german_treebank_come_back(all_data):
     """The verb at the end makes longer arcs than English has."""
     sentences = trees_only(load("UD_German-GSD", "test")).sentences
     assert len(sentences) > 800
