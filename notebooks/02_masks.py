@@ -81,7 +81,7 @@ Markdown(
 # %% [markdown]
 # ## 1. A sentence, and why arcs are read twice
 #
-# The masks of the paper's Figure 2, computed from its rules (our copy lacks the picture). A row looks, a column is
+# The masks of the paper's Figure 2, computed from the rules (we lack the picture). A row looks, a column is
 # seen; the number is the relative position. A STACK position (blue) predicts the next transition; a COMPOSE position
 # (orange) joins two words.
 

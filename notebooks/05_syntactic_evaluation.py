@@ -167,7 +167,7 @@ plot.save(picture, "05_state")
 # ## 2. A test of the cause
 #
 # If the noun in sight is the cause, then a change of the mask alone must change the answer. We take the released models
-# and all items of *number_src*. The tree is given, so no search is needed. At the position that predicts the verb an
+# and all items of *number_src*. The tree is given. At the position that predicts the verb an
 # edit says which words stand on the stack. In TXL (trans) an edit hides *heroes* from all that follows. As a control,
 # the same edits are made where the noun has the subject's number: *The judge that praised the hero ...* Points are
 # means over sentences, lines 95 % intervals.
@@ -282,8 +282,7 @@ Markdown(
 #
 # `Widths(30, 30, within=8.0)`, used below, is a beam of 30 places, a word beam of 30, and a limit: each step drops
 # hypotheses, with or without the word, that are 8 nats behind the best that has taken it. How much of log p do narrow
-# beams lack? And how does DTG read *The judge that praised the heroes are ...*? (Dashed: what *is* would cost, which is
-# less.)
+# beams lack? And how does DTG read *The judge that praised the heroes are ...*? (Dashed: *is* instead.)
 
 
 # %%
@@ -380,7 +379,8 @@ plot.save(read_along(dtg, wrong, 'DTG reads "are", where "is" would be right'), 
 #
 # In suite *npz_obj* what seems to be the object of the first verb turns out to be the subject of the second. A comma
 # prevents the mistake. So the effect is a difference: how much more does the second verb cost without the comma? In the
-# control the first verb has an object already, so a comma should save little.
+# control the first verb has an object already. The table has DTG's probability, after each word, that the noun is the
+# first verb's object (0 at the noun: arc-standard draws this arc later). Last come the best trees with and without it.
 
 # %%
 (npz,) = (suite for suite in suites.read_suites("minilang") if suite.name == "npz_obj")
@@ -411,11 +411,6 @@ Markdown(
     f"matters where the noun could be an object. For TXL (trans) the two are {path['TXL (trans)']:.1f} and "
     f"{control['TXL (trans)']:.1f}. ({len(saved) // len(models) // 2} items, one seed.)"
 )
-
-# %% [markdown]
-# DTG's probability that the noun is the first verb's object, after each word, and then the best tree with and without
-# this arc, when *rested* has been read. At the noun the probability is 0, because arc-standard draws the arc only
-# before the next word.
 
 
 # %%
@@ -608,9 +603,9 @@ plot.with_field(lambda text: read_along(load_model("dtg-ud"), text.split(), text
 #
 # <details><summary>Answers</summary>
 #
-# 1. `seen_at("ever", "arc-standard", "No judge that praised the heroes has ever arrived .".split(), [2, 9, 4, 2, 6, 4,
-#    9, 9, 0, 9])`: ROOT, *judge* and *has*, not *No*. The suite is *npi_src_ever*: `mini.xs("npi_src_ever", axis=1,
-#    level="suite")` has all seeds. TXLs see *No*: mostly right.
+# 1. `seen_at("ever", "arc-standard", words, [2, 9, 4, 2, 6, 4, 9, 9, 0, 9])` with these `words`: ROOT, *judge* and
+#    *has*, not *No*. The suite is *npi_src_ever*: `mini.xs("npi_src_ever", axis=1, level="suite")` has all seeds. TXLs
+#    see *No*: mostly right.
 # 2. Not wholly: the position that predicts the verb is the arc that joins *praised* to *judge*, and reads the embedding
 #    of *judge*. In arc-eager that position is the arc of *praised*, and nothing is left.
 #
