@@ -6,11 +6,13 @@ import sys
 
 import nbformat
 import pytest
+import torch
 
 import dtglib.basics.papers
 from dtglib.basics.errors import UserError
 from dtglib.basics.papers import Paper, papers_named
 from dtglib.basics.record import read_record
+from dtglib.runs.jobs import Job
 from dtglib.runs.reproduce import reproduce
 
 
@@ -69,7 +71,7 @@ def test_a_notebook_is_run_with_its_size_and_kept_and_not_run_again(repository, 
     reproduce("smoke")
     assert (repository / "notebooks" / "ran").read_text() == "x"
     assert "size is smoke" in (repository / "runs" / "smoke" / "00_first" / "00_first.html").read_text()
-    assert "[1/1] 00_first: up to date" in capsys.readouterr().out
+    assert "00_first: up to date" in capsys.readouterr().out
     assert not list((repository / "runs").rglob("running.ipynb"))
     reproduce("smoke", again=True)
     assert (repository / "notebooks" / "ran").read_text() == "xx"
@@ -101,17 +103,42 @@ def test_a_new_record_or_parser_or_a_changed_corpus_of_ones_own_is_a_reason_to_r
     assert (repository / "notebooks" / "ran").read_text() == "xxxxx"
 
 
-def test_models_are_trained_when_the_first_notebook_that_reads_some_is_reached(
+def test_models_are_trained_between_the_notebooks_that_read_none_and_those_that_read_some(
     repository, without_kernels, monkeypatch, capsys
 ):
-    for name, source in (("00_first", "1 + 1"), ("03_second", "2 + 2"), ("04_third", "3 + 3")):
+    for name, source in (("03_reads", "1 + 1"), ("04_reads", "2 + 2"), ("06_reads_none", "3 + 3")):
         write_notebook(repository, source, name)
-    for name in ("03_second", "04_third"):
+    for name in ("03_reads", "04_reads"):
         (repository / "notebooks" / f"{name}.py").write_text("folder = trained(settings)\n")
-    monkeypatch.setattr("dtglib.runs.reproduce._do_jobs", lambda size, paper, folder: print("jobs of", paper))
+
+    def work_through(jobs, folder):
+        print("jobs are", *(job.name for job in jobs))
+        return ["04_reads"]
+
+    monkeypatch.setattr("dtglib.runs.pool.work_through", work_through)
+    monkeypatch.setattr("dtglib.runs.jobs.jobs_of", lambda size, paper: [Job(f"train {paper}", print)])
     reproduce("smoke")
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("jobs") or "running" in line]
-    assert lines == ["[1/3] 00_first: running", "jobs of dtg", "[2/3] 03_second: running", "[3/3] 04_third: running"]
+    first, *others = capsys.readouterr().out.splitlines()
+    assert first == "jobs are 06_reads_none train dtg 03_reads 04_reads"
+    assert others[:2] == ["[1/1] 04_reads: running", "[1/1] 04_reads: done"], "what the pool did not do"
+    (repository / "runs" / "smoke" / "04_reads" / "record.json").unlink()
+    reproduce("smoke")
+    assert "jobs are 06_reads_none 03_reads 04_reads" in capsys.readouterr().out, "models are not trained again"
+
+
+OTHER = "import time; open(own, 'w').close(); [time.sleep(0.1) for _ in range(600) if not os.path.exists(other)]"
+
+
+def test_notebooks_are_run_side_by_side(repository, monkeypatch, capsys):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for own, other in (("00_first", "01_second"), ("01_second", "00_first")):
+        write_notebook(
+            repository, f"import os; own, other = {own!r}, {other!r}; {OTHER}; assert os.path.exists(other)", own
+        )
+    reproduce("smoke")
+    lines = capsys.readouterr().out.splitlines()
+    assert sorted(line.split()[1] for line in lines if ", done" in line) == ["00_first:", "01_second:"]
 
 
 def test_the_tables_of_a_notebook_are_printed_before_the_next_is_run(repository, capsys):
@@ -124,7 +151,7 @@ def test_the_tables_of_a_notebook_are_printed_before_the_next_is_run(repository,
     for _ in range(2):  # the second time both are up to date
         reproduce("smoke")
         printed = capsys.readouterr().out
-        assert printed.index("'a table'") < printed.index("[2/2] 01_second")
+        assert printed.index("00_first: ") < printed.index("'a table'") < printed.index("01_second: ")
 
 
 def test_recorded_times_of_notebooks_are_no_reason_to_run_again(repository, without_kernels):

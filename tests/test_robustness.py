@@ -311,6 +311,21 @@ def test_what_a_worker_was_training_when_the_command_was_stopped_goes_on(reposit
     assert found[: len(steps)] == steps and len(steps) < len(found) == len(set(found))
 
 
+# Slow: nothing else starts two kernels and stops their command.
+@pytest.mark.slow
+@pytest.mark.alone
+def test_the_kernels_of_notebooks_that_ran_side_by_side_end_with_the_command(repository):
+    pids = [repository / f"pid of {name}" for name in ("00_first", "01_second")]
+    for path in pids:
+        source = f"import os, time; open({str(path)!r}, 'w').write(str(os.getpid())); time.sleep(300)"
+        write_notebook(repository, path.name.removeprefix("pid of "), source)
+    process = start(repository, OMP_NUM_THREADS="2")
+    wait_for(lambda: all(path.exists() and path.read_text() for path in pids))
+    process.send_signal(signal.SIGTERM)
+    assert end(process)[::2] == (130, "dtglib: interrupted; the same command goes on\n")
+    wait_for(lambda: not any(is_alive(int(path.read_text())) for path in pids))
+
+
 # ---- Two at once
 
 

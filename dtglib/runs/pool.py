@@ -1,4 +1,4 @@
-"""A pool of processes that works through the jobs of a paper, before its notebooks are run.
+"""A pool of processes that works through the jobs of papers, and runs their notebooks.
 
     work_through(jobs_of("mini", "dtg"), folder)        prints a line for each finished job: time, result
 
@@ -91,6 +91,7 @@ def _begin(threads: int) -> None:
     os.setsid()  # Ctrl-C does not reach this process
     threading.Thread(target=end_with_parent, daemon=True).start()
     torch.set_num_threads(threads)
+    os.environ["OMP_NUM_THREADS"] = str(threads)  # for the kernel of a notebook
 
 
 def _do(job: Job, log: Path) -> tuple[int, str]:

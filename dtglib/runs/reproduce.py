@@ -1,12 +1,12 @@
-"""The reproduction: several processes compute what the notebooks need, then each notebook is run once, in order.
+"""The reproduction: several processes compute what the notebooks need, and run each notebook once.
 
     dtglib reproduce --size mini                         the notebooks of the DTG paper
     dtglib reproduce --size mini --paper NAME            those of another paper; `all` are the notebooks of all papers
 
 The folder `runs/mini/NN_name/` then contains the executed notebook (also as HTML), its tables and figures, and the
 record of the run (basics/record.py). The tables of a notebook are the outputs of its cells with the tag `table`; they
-are printed as soon as it is done. Models are trained when the first notebook that reads some is reached, so that there
-is something to read after a minute.
+are printed as soon as it is done. The notebooks that read no models come first, so that there is something to read
+after a minute.
 
 A notebook is up to date as long as nothing that its numbers depend on has changed: its cells, the size's config, the
 code that it imports, data and records. A hash of all of them is in the record. So a stopped reproduction continues
@@ -18,6 +18,7 @@ import json
 import shutil
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from dtglib.basics.code import code_behind_source, code_of
 from dtglib.basics.config import as_dict
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import only_one_process, repository, sha256, write_atomically
-from dtglib.basics.papers import papers_named
+from dtglib.basics.papers import Paper, papers_named
 from dtglib.basics.record import Run, read_record
 from dtglib.data.registry import checksums
 from dtglib.runs.cache import digest_of
@@ -49,18 +50,17 @@ def reproduce(size: str, paper: str = "dtg", again: bool = False) -> None:
         only_one_process(runs, f"reproduces size {size}"),
         contextlib.chdir(root / "notebooks"),  # a config may name a corpus by a relative path
     ):
-        prepared: set[str] = set()
-        for number, path in enumerate(notebooks, start=1):
-            place, folder = f"[{number}/{len(notebooks)}] {path.stem}", runs / path.stem
-            if not again and _is_up_to_date(path, size, folder):
-                print(f"{place}: up to date")
+        to_run = []
+        for path in notebooks:
+            if again or not _is_up_to_date(path, size, runs / path.stem):
+                to_run.append(path)
             else:
-                (paper,) = (paper.name for paper in papers if path.name[0] in paper.notebooks)
-                if _needs_models(path) and paper not in prepared:
-                    _do_jobs(size, paper, runs)
-                    prepared.add(paper)
-                _run(path, size, folder, place)
-            print((folder / TABLES_FILE).read_text("utf-8"), end="", flush=True)
+                print(f"{path.stem}: up to date\n{_tables(runs / path.stem)}", flush=True)
+        left = _run_in_pool(to_run, size, papers, runs) if to_run else []
+        for number, path in enumerate(left, start=1):
+            place = f"[{number}/{len(left)}] {path.stem}"
+            print(f"{place}: running", flush=True)
+            print(f"{place}: {_run(path, size, runs, place)}", flush=True)
     took = tqdm.format_interval(round(time.monotonic() - began))
     print(f"\n{took} in all; the notebooks, as they were run, and their figures are in runs/{size}/")
 
@@ -71,33 +71,47 @@ def _needs_models(notebook: Path) -> bool:
     return "trained(" in source or "trained_at(" in source
 
 
-def _do_jobs(size: str, paper: str, folder: Path) -> None:
-    """Let several processes train and score everything that a paper's notebooks need, unless that is done."""
+def _run_in_pool(notebooks: Sequence[Path], size: str, papers: Sequence[Paper], runs: Path) -> list[Path]:
+    """Let several processes train and score what notebooks need, and run them; returns those that were not run."""
     # Imported here, because a run that finds everything up to date should not wait for these imports.
-    from dtglib.runs.jobs import jobs_of
-    from dtglib.runs.pool import is_possible, work_through
+    from dtglib.runs.jobs import Job, jobs_of
+    from dtglib.runs.pool import work_through
 
     # To find out that a job's result is in the cache, its data must be prepared. So it is noted that all are done.
-    state, noted = _state(size, code_of("runs", jobs_of)), folder / f"jobs-done-{paper}"
-    if not is_possible() or (noted.exists() and noted.read_text("utf-8") == state):
-        return
-    if not work_through(jobs_of(size, paper), folder):
-        with write_atomically(noted) as file:
-            file.write(state)
+    state = _state(size, code_of("runs", jobs_of))
+    jobs = {path: Job(path.stem, partial(_run, path, size, runs)) for path in notebooks}
+    of_models = [path for path in notebooks if _needs_models(path)]
+    queue = [job for path, job in jobs.items() if path not in of_models]
+    prepared: dict[Path, list[Job]] = {}
+    for paper in papers:
+        readers = [path for path in of_models if path.name[0] in paper.notebooks]
+        noted = runs / f"jobs-done-{paper.name}"
+        if readers and not (noted.exists() and noted.read_text("utf-8") == state):
+            prepared[noted] = jobs_of(size, paper.name)
+            queue += prepared[noted]
+        queue += [jobs[path] for path in readers]
+    left = set(work_through(queue, runs))
+    for noted, done in prepared.items():
+        if left.isdisjoint(job.name for job in done):
+            with write_atomically(noted) as file:
+                file.write(state)
+    return [path for path in notebooks if path.stem in left]
 
 
-def _run(notebook: Path, size: str, folder: Path, place: str) -> None:
-    """Run one notebook, and write its outputs into its folder."""
-    print(f"{place}: running", flush=True)
-    began, settings = time.monotonic(), read_size(size)
+def _tables(folder: Path) -> str:
+    return (folder / TABLES_FILE).read_text("utf-8")
+
+
+def _run(notebook: Path, size: str, runs: Path, label: str = "") -> str:
+    """Run one notebook under a bar with this label, and write its outputs into its folder; returns its tables."""
+    folder, settings = runs / notebook.stem, read_size(size)
     config = {"size": size, STATE: _state_of(notebook, size), **as_dict(*settings)}
     if folder.exists():
         shutil.rmtree(folder)
     question = f"What does {notebook.name} find at size {size}?"
     with Run(folder, question, config, seeds=[settings.run.seed], data=checksums_of(settings)):
-        shown = execute(notebook, size, folder, place)
-        _write_outputs(shown, folder)
-    print(f"{place}: done in {tqdm.format_interval(round(time.monotonic() - began))}", flush=True)
+        _write_outputs(execute(notebook, size, folder, label), folder)
+    return f"done\n{_tables(folder)}"
 
 
 # ---- What is up to date
