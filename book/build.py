@@ -17,7 +17,7 @@ from pathlib import Path
 from room_pages import PACKAGES, ROOT, room_page, rooms_of, source_page
 
 GUIDES = ("score", "train", "evaluate", "commands", "sizes", "hosted")
-GUIDES += ("relatives", "faithful", "minilang", "speed", "rooms")
+GUIDES += ("doors", "relatives", "faithful", "minilang", "speed", "rooms")
 DOCUMENTS = ("CONTRIBUTING.md", "CHANGELOG.md")
 ORPHAN = "---\norphan: true\n---\n\n"  # a page that is in no table of contents
 

@@ -30,7 +30,7 @@ PAGES = ["README.md", *(f"book/{name}.md" for name in ("commands", "train", "sco
 PAGES += ["book/sizes.md", "book/speed.md"]
 # The page of the other papers is read here, too, so that its commands run after those of `train`.
 WITH_OTHER_PAPERS = find_spec("dtgpapers") is not None
-PAGES += ["book/relatives.md"] * WITH_OTHER_PAPERS
+PAGES += ["book/relatives.md", "book/doors.md"] * WITH_OTHER_PAPERS
 BLOCKS = [
     (page, kind, block)
     for page in PAGES
@@ -54,6 +54,9 @@ LEFT_OUT = {
 if WITH_OTHER_PAPERS:
     LEFT_OUT |= {
         "dtglib challenge --model": "minutes; tests/papers/translation",
+        "dtglib babylm": "minutes, on the public data; tests/papers/doors",
+        "pip install": "it installs packages; tests/papers/doors",
+        "python -m": "it needs lm_eval; tests/papers/doors",
         "dtglib tune": "it needs a GiLT, and half an hour; tests/papers/tuning",
     }
 

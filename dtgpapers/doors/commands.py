@@ -1,5 +1,57 @@
-"""The commands about tools of the field; the options of each stand before it."""
+"""The commands about tools of the field: babylm.
 
-from dtglib.cli.options import Command
+dtglib babylm --model dtg-ud --data evaluation_data/full_eval        the columns of BabyLM's leaderboard
+"""
 
-COMMANDS: list[Command] = []
+import argparse
+import json
+from pathlib import Path
+
+from dtglib.cli.options import (
+    Command,
+    add_beam,
+    add_json,
+    add_model,
+    finite,
+    let_threads_sleep,
+    model_folder,
+    print_table,
+    require_searched,
+    widths_from,
+)
+
+
+def _babylm_options(sub: argparse.ArgumentParser) -> None:
+    add_model(sub)
+    data = "the folder full_eval of the pipeline's data; with none, BLiMP and reading times of the data folder are used"
+    sub.add_argument("--data", type=Path, metavar="DIR", help=data)
+    sub.add_argument("--fraction", type=float, default=1.0, metavar="F", help="of BLiMP's pairs: 0.1 takes each tenth")
+    add_beam(sub)
+    add_json(sub)
+
+
+def babylm(options: argparse.Namespace) -> None:
+    """Test a model on zero-shot tasks of the BabyLM challenge of 2025."""
+    let_threads_sleep()
+    from dtglib.families.base import family, family_name_in
+    from dtgpapers.doors.babylm import columns_of, not_measured, tasks_in
+
+    tasks, folder, widths = tasks_in(options.data, options.fraction), model_folder(options), widths_from(options)
+    require_searched(folder)
+    rows = columns_of(folder, tasks, widths)
+    missing = not_measured(rows)
+    is_exact = family(family_name_in(folder)).likelihood.is_exact
+    log_p = "exact" if is_exact else "a bound by beam search"
+    if options.json:
+        about = {"model": folder.name, "log p": f"{log_p}, ends of sentences included", **widths._asdict()}
+        about |= {"fraction": options.fraction, "ties": "wrong", "surprisal": "sum over pieces, in nats"}
+        print(json.dumps({**about, "columns": list(map(finite, rows)), "not measured": missing}))
+        return
+    names = ("column", "score", "items", "ties", "failed")
+    print_table([{name: row.get(name, "") for name in names} | {"score": round(row["score"], 2)} for row in rows])
+    print(f"\n{folder.name}: log p is {log_p}, with the ends of sentences. Ties count as wrong.")
+    for name, reason in missing.items():
+        print(f"not measured: {name}: {reason}")
+
+
+COMMANDS = [Command("babylm", _babylm_options, babylm)]

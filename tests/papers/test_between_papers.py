@@ -8,9 +8,10 @@ from running import PACKAGE
 from dtglib.basics.papers import papers
 
 FOLDER = PACKAGE.parent / "dtgpapers"
-# The other parts of dtgpapers that a paper imports. Pushdown Layers read the same brackets; `batches`, `decisions` and
-# `tuning` are shared parts, not papers.
+# The other parts of dtgpapers that a paper imports. Pushdown Layers read the same brackets, and a score of BabyLM's is
+# about the same reading corpus; `batches`, `decisions` and `tuning` are shared parts, not papers.
 SHARED = {
+    "doors": {"reading"},
     "pushdown": {"constituency", "decisions"},
     "gilt": {"decisions", "tuning"},
     "translation": {"batches"},

@@ -1,0 +1,123 @@
+"""Models of dtglib in lm-evaluation-harness (`pip install dtglib[lm-eval]`), under the name dtglib.
+
+    python -m dtgpapers.doors.harness --model dtglib --model_args model=dtg-minilang,beam=100 --tasks blimp
+
+lm_eval 0.4.13 knows the models of its own package and those that are registered in the running program; it looks for no
+entry points, and `--include_path` finds tasks only. So this program registers ours, and then is the command `lm_eval`.
+In Python, `lm_eval.simple_evaluate(registered()(model="dtg-minilang"), tasks=["blimp"])` does the same.
+
+A request for log p(continuation | context) is answered by
+
+    log p(context and continuation, with the end of the sentence) - log p(context)
+
+where both together are a sentence, cut into the words of a treebank. With an empty context this is log p of `dtglib
+blimp`, a bound by beam search if the model has trees. With `end=false` the end is not counted. A word that is only half
+in the context belongs to the continuation. In `loglikelihood_rolling` each line of a text is a sentence.
+
+Whether a continuation is the one that greedy decoding would choose is not computed: the answer is always no, so that
+tasks which count it (LAMBADA's accuracy) have 0. For these and for generation export the model to Hugging Face's
+format.
+
+    >>> pairs = [("", "The author is strange ."), ("The author", " is strange .")]
+    >>> [round(log_p, 2) for log_p in Answers("txl-tokens-minilang").log_probs(pairs)]
+    [-16.55, -8.5]
+"""
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from dtglib.basics.errors import UserError, require
+from dtglib.basics.progress import progress
+from dtglib.data.tokenize import tokenize
+from dtglib.decode.beam import SentenceResult, Widths, in_parts, search
+from dtglib.families.base import family_of, load_model
+from dtglib.training.distributed import device_at_hand
+from dtgpapers.doors.boundary import words_before
+
+WITHIN = 12.0  # nats, as in the commands of dtglib
+
+
+class Answers:
+    """The answers of a model to requests of the harness, given what stands in `--model_args`."""
+
+    def __init__(
+        self,
+        model: str = "dtg-ud",
+        beam: int = 300,
+        within: float | str = WITHIN,
+        end: bool = True,
+        batch_size: object = None,
+        max_batch_size: object = None,
+        device: object = None,
+    ) -> None:
+        """`within` may be none; lm_eval adds the last three, of which only `device=cpu` changes something.
+
+        It names a GPU even where there is none, and a search chooses how many sentences it reads at once.
+        """
+        super().__init__()
+        self.model = load_model(model, "cpu" if device == "cpu" else device_at_hand())
+        kind = family_of(self.model)
+        require(kind.likelihood.is_searched, f"{kind.title} has no left-to-right probabilities, which lm_eval asks for")
+        self.widths = Widths(beam, beam, within=None if within == "none" else float(within))
+        self.end = end
+
+    def log_probs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """log p of each continuation, given its context."""
+        sentences = [tokenize(context + continuation) for context, continuation in pairs]
+        befores = [words_before(words, context) for words, (context, _) in zip(sentences, pairs, strict=True)]
+        for number, (words, before) in enumerate(zip(sentences, befores, strict=True), start=1):
+            require(before < len(words), f"request {number} of lm_eval has no words to score: {pairs[number - 1]}")
+        found = in_parts(search, self.model, sentences, self.widths)
+        shown = progress(found, "scoring", "sentence", total=len(sentences))
+        return [self._rest(*each) for each in zip(sentences, befores, shown, strict=True)]
+
+    def _rest(self, words: Sequence[str], before: int, found: SentenceResult) -> float:
+        """log p of a sentence from some word on."""
+        total = found.log_prob if self.end else float(found.log_prefix[-1])
+        if not before or total == float("-inf"):
+            return total
+        first, _ = self.model.vocabulary.encode(words).spans[before]
+        return total - float(found.log_prefix[first - 1])
+
+    def loglikelihood(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
+        """log p of each continuation; none is said to be greedy."""
+        return [(log_p, False) for log_p in self.log_probs([request.args for request in requests])]
+
+    def loglikelihood_rolling(self, requests: Sequence[Any]) -> list[float]:
+        """log p of each text, whose lines are sentences."""
+        texts = [[line for line in request.args[0].splitlines() if line.strip()] for request in requests]
+        left = iter(self.log_probs([("", line) for lines in texts for line in lines]))
+        return [sum(next(left) for _ in lines) for lines in texts]
+
+    def generate_until(self, requests: Sequence[Any]) -> NoReturn:
+        """An error: a search gives probabilities of what is there, and writes nothing."""
+        way_out = "export it (`dtglib export --to hf`), and take --model hf with trust_remote_code=True"
+        raise UserError(f"as --model dtglib a model answers no requests for generated text; {way_out}")
+
+
+def registered() -> type:
+    """The class of the models, which lm_eval then finds under the name dtglib."""
+    from lm_eval.api.model import LM
+    from lm_eval.api.registry import model_registry, register_model
+
+    if "dtglib" not in model_registry:
+        register_model("dtglib")(type("DtglibLM", (Answers, LM), {}))
+    return model_registry.get("dtglib")
+
+
+def main() -> None:
+    """The command `lm_eval`, with dtglib among its models."""
+    try:
+        from lm_eval.__main__ import cli_evaluate
+    except ImportError as error:
+        raise SystemExit("dtglib: lm_eval is not installed; run `pip install dtglib[lm-eval]`") from error
+
+    registered()
+    try:
+        cli_evaluate()
+    except UserError as error:
+        raise SystemExit(f"dtglib: {error}") from error
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""Models in lm-evaluation-harness: its own BLiMP task on local files has the numbers of `dtglib blimp`."""
+
+import json
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from environments import environment
+from toys import small_model
+
+from dtglib.basics.errors import UserError
+from dtglib.decode.beam import Widths, search
+from dtglib.evaluate.blimp import pair_rows, read_pairs
+from dtglib.evaluate.likelihood import score_words
+from dtglib.evaluate.ways import ByBeam
+from dtglib.families.base import load_model
+from dtgpapers.doors.harness import Answers
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+TEXT = ["The", "author", "is", "n't", "strange", "."]
+
+
+def asked(*arguments: object) -> SimpleNamespace:
+    """A request, of which only its arguments matter here."""
+    return SimpleNamespace(args=arguments)
+
+
+@pytest.fixture(scope="module")
+def answers() -> Answers:
+    return Answers("txl-tokens-minilang")
+
+
+def test_without_a_context_the_score_is_that_of_the_whole_sentence(answers):
+    ((log_p, is_greedy),) = answers.loglikelihood([asked("", " The author isn't strange.")])
+    assert log_p == pytest.approx(score_words(answers.model, [TEXT])[0], abs=1e-4) and is_greedy is False
+    without_end = Answers("txl-tokens-minilang", beam=10, within="none", end=False)
+    assert without_end.log_probs([("", "The author isn't strange.")])[0] > log_p
+
+
+@pytest.mark.parametrize(
+    ("context", "words"), [("The author", 2), ("The author is", 3), ("The author isn", 3), ("T", 0)]
+)
+def test_a_context_takes_the_probability_of_its_whole_words_away(answers, context, words):
+    (found,) = search(answers.model.stepper(), answers.model.vocabulary, [TEXT], Widths(1, 1))
+    pieces = len(answers.model.vocabulary.encode(TEXT[:words]).ids)
+    rest = "The author isn't strange.".removeprefix(context)
+    before = found.log_prefix[pieces - 1] if words else 0.0
+    assert answers.log_probs([(context, rest)]) == pytest.approx([found.log_prob - before], abs=1e-4)
+
+
+def test_the_lines_of_a_text_are_sentences(answers):
+    both = answers.log_probs([("", "The author is strange ."), ("", "The dog is strange .")])
+    rolled = answers.loglikelihood_rolling([asked("The author is strange .\n\nThe dog is strange .\n"), asked("\n")])
+    assert rolled == pytest.approx([math.fsum(both), 0.0], abs=1e-4)
+
+
+def test_an_impossible_text_has_no_probability_with_a_context_too(monkeypatch):
+    import dtgpapers.doors.harness as harness
+
+    monkeypatch.setattr(harness, "load_model", lambda name, device: small_model("txl-tokens"))
+    monkeypatch.setattr(
+        harness, "search", lambda *_: [SimpleNamespace(log_prob=-np.inf, log_prefix=np.array([-np.inf]))]
+    )
+    assert harness.Answers("any").log_probs([("There", " is")]) == [-np.inf]
+
+
+def test_what_cannot_be_answered_is_named(answers):
+    with pytest.raises(UserError, match="request 2 of lm_eval has no words to score"):
+        answers.log_probs([("", "The author"), ("The author", " ")])
+    with pytest.raises(UserError, match="dtglib export --to hf"):
+        answers.generate_until([asked("The author", {"until": ["."]})])
+    with pytest.raises(UserError, match="no-such-model"):
+        Answers("no-such-model")
+
+
+RUN = "import sys; from dtgpapers.doors.harness import main; sys.argv[0] = 'lm_eval'; main()"
+UIDS = ["wh_island", "existential_there_quantifiers_1"]
+TASK = """
+include: {template}
+task: local_blimp_{uid}
+dataset_path: json
+dataset_kwargs: {{data_files: {{train: {file}}}}}
+"""
+
+
+# Slow: packages are installed, and a search of a DTG.
+@pytest.mark.slow
+def test_its_task_blimp_gives_the_pairs_the_numbers_of_dtglib(data, tmp_path):
+    lm_eval = environment(["lm_eval==0.4.13"])
+    template = lm_eval.run("import lm_eval.tasks; print(lm_eval.tasks.__path__[0], end='')") + "/blimp/_template_yaml"
+    for uid in UIDS:
+        lines = (data / "blimp" / f"{uid}.jsonl").read_text("utf-8").splitlines(keepends=True)[:5]
+        (tmp_path / f"{uid}.jsonl").write_text("".join(lines))
+        (tmp_path / f"{uid}.yaml").write_text(TASK.format(template=template, uid=uid, file=tmp_path / f"{uid}.jsonl"))
+    tasks = ",".join(f"local_blimp_{uid}" for uid in UIDS)
+    arguments = [
+        "--model",
+        "dtglib",
+        "--model_args",
+        "model=dtg-ud,beam=50",
+        "--tasks",
+        tasks,
+        "--include_path",
+        tmp_path,
+    ]
+    lm_eval.run(RUN, *arguments, "--output_path", tmp_path / "out", "--log_samples")
+
+    rows = list(pair_rows(read_pairs(tmp_path), ByBeam(Widths(50, 50, within=12.0)).log_probs(load_model("dtg-ud"))))
+    for uid in UIDS:
+        (samples,) = (tmp_path / "out").glob(f"*/samples_local_blimp_{uid}_*.jsonl")
+        theirs = sorted(map(json.loads, samples.read_text().splitlines()), key=lambda sample: sample["doc_id"])
+        ours = [row for row in rows if row["paradigm"] == uid]
+        assert len(theirs) == len(ours) == 5
+        for sample, row in zip(theirs, ours, strict=True):
+            values = [float(log_p) for ((log_p, _),) in sample["resps"]]
+            assert values == pytest.approx([row["good"], row["bad"]], abs=1e-4)
+            assert sample["acc"] == (row["good"] > row["bad"])
