@@ -1,5 +1,6 @@
-"""The commands about tools of the field: babylm.
+"""The commands about tools of the field: export, babylm.
 
+dtglib export --model dtg-minilang --to hf OUT                       a folder that transformers of Hugging Face loads
 dtglib babylm --model dtg-ud --data evaluation_data/full_eval        the columns of BabyLM's leaderboard
 """
 
@@ -19,6 +20,24 @@ from dtglib.cli.options import (
     require_searched,
     widths_from,
 )
+from dtglib.cli.together import is_first
+
+
+def _export_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("out", type=Path, metavar="OUT", help="a new folder")
+    add_model(sub)
+    sub.add_argument("--to", choices=("hf",), default="hf", help="the format: hf, for transformers of Hugging Face")
+    add_beam(sub)
+
+
+def export(options: argparse.Namespace) -> None:
+    """Write a model in the format of another tool."""
+    from dtgpapers.doors.hugging_face import export
+
+    folder = model_folder(options)
+    if is_first():
+        export(folder, options.out, widths_from(options))
+        print(f"{options.out}: {folder.resolve().name}")
 
 
 def _babylm_options(sub: argparse.ArgumentParser) -> None:
@@ -54,4 +73,4 @@ def babylm(options: argparse.Namespace) -> None:
         print(f"not measured: {name}: {reason}")
 
 
-COMMANDS = [Command("babylm", _babylm_options, babylm)]
+COMMANDS = [Command("export", _export_options, export), Command("babylm", _babylm_options, babylm)]

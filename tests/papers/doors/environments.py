@@ -1,6 +1,6 @@
 """Environments with other people's packages on top of the running one, which they leave as it is.
 
-    environment(["transformers==4.57.*"]).run("import transformers; print(transformers.__version__)")
+    environment(["transformers==4.57.6"]).run("import transformers; print(transformers.__version__)")
 
 An environment is made once, and kept in the user's cache folder under a hash of what is in it. Where the package index
 cannot be reached, the test is skipped. PyTorch and its like always come from the running environment.
@@ -44,7 +44,7 @@ class Environment(NamedTuple):
         path = os.pathsep.join([str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
         ran = subprocess.run(
             [self.python, "-c", program, *map(str, arguments)], cwd=ROOT, text=True, capture_output=True,
-            timeout=timeout, env={**os.environ, **OFFLINE, "PYTHONPATH": path},
+            timeout=timeout, env={**os.environ, **OFFLINE, "PYTHONPATH": path, "HF_HOME": str(self.folder / "hf")},
         )  # fmt: skip
         assert ran.returncode == 0, ran.stderr
         return ran.stdout

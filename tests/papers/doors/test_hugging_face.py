@@ -1,0 +1,216 @@
+"""Models in the format of Hugging Face: the folder, and what transformers of two versions make of it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from environments import environment
+from running import assert_one_line
+from toys import model_of
+
+from dtglib.cli.main import main
+from dtglib.data.tokenize import tokenize
+from dtglib.data.vocabulary import END, ROOT
+from dtglib.decode.beam import Widths
+from dtglib.evaluate.likelihood import score_words
+from dtglib.families.base import load_model
+from dtgpapers.doors import hugging_face
+from dtgpapers.doors.hugging_face import network_of
+from dtgpapers.doors.next_piece import Derivations
+
+SENTENCES = ["The farmer is tall.", "She isn't the guard that sleeps."]
+TEXTS = [*SENTENCES, "Well, the \"zygote\" (N. 3) isn’t Mr. O'Neill's: 1,000.50%!"]
+
+
+def exported(name: str | Path, out: Path, *options: str) -> Path:
+    assert main(["export", "--to", "hf", "--model", str(name), str(out), *options]) == 0
+    return out
+
+
+# ---- The folder
+
+
+def test_the_folder_says_what_a_reader_of_it_must_know(tmp_path, capsys):
+    out = exported("dtg-minilang", tmp_path / "out", "--beam", "20", "--within", "9")
+    assert capsys.readouterr().out == f"{out}: dtg-minilang\n"
+    config = json.loads((out / "config.json").read_text())
+    assert (config["beam"], config["within"], config["exact"]) == (20, 9.0, False)
+    card = (out / "README.md").read_text()
+    for fact in ("`<ROOT>` stands before", "20 derivations", "9 nats", "Licence: MIT"):
+        assert fact in card
+    exact = exported("txl-tokens-minilang", tmp_path / "exact")
+    assert json.loads((exact / "config.json").read_text())["exact"]
+    assert "which are exact" in (exact / "README.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["dtg-minilang", "txl-tokens-ud"])  # of words, and of pieces
+def test_the_network_of_a_folder_is_made_from_its_config_alone(tmp_path, name):
+    config = json.loads((exported(name, tmp_path / "out") / "config.json").read_text())
+    network, expected = network_of(config["files"]), load_model(name)
+    assert network.config == expected.config
+    assert network.vocabulary.fingerprint == expected.vocabulary.fingerprint
+    assert network.state_dict().keys() == expected.state_dict().keys()
+
+
+@pytest.mark.parametrize("name", ["translator-minilang", "parser-minilang", "nowhere"])
+def test_what_cannot_be_exported_is_told_in_a_line(tmp_path, capsys, name):
+    assert main(["export", "--model", name, str(tmp_path / "out")]) == 2
+    assert_one_line(capsys, name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_whose_probabilities_do_not_sum_to_one_is_not_exported(tmp_path, capsys):
+    model_of("dtg", "words", "whole").save(tmp_path / "model")
+    assert main(["export", "--model", str(tmp_path / "model"), str(tmp_path / "out")]) == 2
+    assert_one_line(capsys, "sum to 1")
+
+
+def test_a_folder_that_exists_is_left_as_it_is(tmp_path, capsys):
+    (tmp_path / "out").mkdir()
+    assert main(["export", "--model", "dtg-minilang", str(tmp_path / "out")]) == 2
+    assert_one_line(capsys, "out: it exists already")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_half_a_folder_is_never_left(tmp_path, capsys, monkeypatch):
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device", "out")
+
+    monkeypatch.setattr(hugging_face, "_card", full)
+    assert main(["export", "--model", "dtg-minilang", str(tmp_path / "out")]) == 2
+    assert_one_line(capsys, "No space left")
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- In transformers
+
+PROGRAM = """
+import json, sys, torch, transformers
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+torch.set_num_threads(1)
+texts, folders = json.loads(sys.argv[1]), sys.argv[2:]
+
+def opened(folder):
+    return [kind.from_pretrained(folder, trust_remote_code=True) for kind in (AutoModelForCausalLM, AutoTokenizer)]
+
+def scores(model, batch):
+    "log p of each piece and of the end, given what stands before it; and the sums of all probabilities."
+    logits, rows = model(**batch).logits, []
+    for ids, mask, of_row in zip(batch["input_ids"], batch["attention_mask"], logits):
+        ids, of_row = ids[mask == 1], of_row[mask == 1].double()
+        following = torch.cat([ids[1:], torch.tensor([model.config.eos_token_id])])
+        rows.append([of_row.gather(1, following[:, None])[:, 0].tolist(), of_row.exp().sum(1).tolist()])
+    return rows
+
+def results_of(folder):
+    model, tokenizer = opened(folder)
+    results = {"is_training": model.training, "dtype": str(model.dtype)}
+    ids = [tokenizer(text)["input_ids"] for text in texts]
+    results["ids"] = ids
+    results["decoded"] = [tokenizer.decode(row, skip_special_tokens=True) for row in ids]
+    results["shown"] = tokenizer.decode(ids[0])
+    results["pieces"] = [[tokenizer.decode([number]) for number in row] for row in ids]
+    results["alone"] = [row for text in texts for row in scores(model, tokenizer([text], return_tensors="pt"))]
+    for side in ("right", "left"):
+        tokenizer.padding_side = side
+        batch = tokenizer(texts, return_tensors="pt", padding=True)
+        results[side] = scores(model, batch)
+    results["loss"] = model(**batch, labels=batch["input_ids"]).loss.item()
+    results["tuple"] = len(model(**batch, labels=batch["input_ids"], return_dict=False))
+    prompts = tokenizer(["The", "The farmer"], return_tensors="pt", padding=True)
+    for name, how in {"greedy": {}, "sampled": {"do_sample": True}, "beams": {"num_beams": 3}}.items():
+        for use_cache in (True, False):
+            torch.manual_seed(1)
+            made = model.generate(**prompts, max_new_tokens=12, use_cache=use_cache, **{"do_sample": False, **how})
+            results[name + "-" + str(use_cache)] = made.tolist()
+    model.save_pretrained(folder + "-again")
+    tokenizer.save_pretrained(folder + "-again")
+    model, tokenizer = opened(folder + "-again")
+    tokenizer.padding_side = "left"
+    results["again"] = scores(model, tokenizer(texts, return_tensors="pt", padding=True))
+    return results
+
+print(json.dumps({"version": transformers.__version__, **{folder: results_of(folder) for folder in folders}}))
+"""
+
+WIDTHS = Widths(10, 10, within=6.0)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory) -> dict[str, Path]:
+    """Models of words and of pieces, with trees and without."""
+    folder = tmp_path_factory.mktemp("exported")
+    names = ("dtg-minilang", "dtg-ud", "txl-tokens-minilang")
+    return {name: exported(name, folder / name, "--beam", "10", "--within", "6") for name in names}
+
+
+@pytest.fixture(scope="module", params=["transformers==4.57.6", "transformers==5.23.0"])
+def results(request, folders) -> dict[str, dict]:
+    """By the name of the model."""
+    ran = environment([request.param]).run(PROGRAM, json.dumps(TEXTS), *folders.values())
+    found = json.loads(ran.splitlines()[-1])
+    assert f"transformers=={found['version']}" == request.param
+    return {name: found[str(folder)] for name, folder in folders.items()}
+
+
+def expected_scores(name: str) -> list[list[float]]:
+    model = load_model(name)
+    rows = [list(model.vocabulary.encode(tokenize(text)).ids) for text in TEXTS]
+    return [
+        [log_probs[place, piece].item() for place, piece in enumerate([*pieces, END])]
+        for pieces, log_probs in zip(rows, Derivations(model, len(rows)).read(rows, WIDTHS), strict=True)
+    ]
+
+
+@pytest.mark.slow
+def test_transformers_give_the_log_probabilities_of_this_package(results):
+    for name, found in results.items():
+        assert (found["is_training"], found["dtype"]) == (False, "torch.float32")
+        for side in ("alone", "right", "left", "again"):
+            for (log_probs, sums), expected in zip(found[side], expected_scores(name), strict=True):
+                assert log_probs == pytest.approx(expected, abs=1e-4)
+                assert sums == pytest.approx([1.0] * len(sums), abs=1e-5)
+
+
+@pytest.mark.slow
+def test_a_model_without_trees_has_the_scores_of_this_package(results):
+    name = "txl-tokens-minilang"
+    totals = [sum(log_probs) for log_probs, _ in results[name]["left"]]
+    expected = score_words(load_model(name), [tokenize(text) for text in TEXTS])
+    assert totals == pytest.approx(expected.tolist(), abs=1e-5)
+
+
+@pytest.mark.slow
+def test_the_tokenizer_has_the_words_of_this_package(results):
+    for name, found in results.items():
+        vocabulary = load_model(name).vocabulary
+        for ids, text, decoded in zip(found["ids"], TEXTS, found["decoded"], strict=True):
+            pieces = vocabulary.encode(tokenize(text)).ids
+            assert ids == [ROOT, *pieces]
+            known = [word for word in vocabulary.decode(pieces) if word != "<unknown>"]  # a special token of theirs
+            assert decoded == " ".join(known)
+        assert found["shown"] == "<ROOT> The farmer is tall ."
+    spelled = results["dtg-ud"]
+    assert spelled["decoded"] == [" ".join(tokenize(text)) for text in TEXTS]  # no word is unknown
+    assert [len(row) for row in spelled["pieces"]] == [len(row) for row in spelled["ids"]]
+
+
+@pytest.mark.slow
+def test_sentences_are_generated_up_to_their_ends(results):
+    for found in results.values():
+        for how in ("greedy", "sampled", "beams"):
+            assert found[f"{how}-True"] == found[f"{how}-False"]
+            for row in found[f"{how}-True"]:
+                generated = row[3:]  # two positions of the prompts, padded, and the beginning
+                assert END in generated or len(generated) == 12
+    assert all(END in row for row in results["dtg-minilang"]["greedy-True"])
+
+
+@pytest.mark.slow
+def test_the_loss_is_the_mean_over_pieces_that_are_no_padding(results):
+    for found in results.values():
+        log_probs = np.concatenate([of_row[:-1] for of_row, _ in found["left"]])  # the end is no label
+        assert found["loss"] == pytest.approx(-log_probs.mean(), abs=1e-5)
+        assert found["tuple"] == 2
