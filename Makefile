@@ -41,7 +41,7 @@ prerequisites:
 data: $(READY)  ## fetch UD English, BLiMP, the SG suites and reading times into $DTG_DATA (default: data/), checked; NAMES="nltk books": Brown, MASC, 263 books
 	@$(BIN)/dtglib data $(NAMES)
 
-reproduce: $(READY)  ## run the notebooks in order; SIZE=smoke|short|mini|..., PAPER=dtg|constituency|gilt|udgn|translation|reading|all
+reproduce: $(READY)  ## run the notebooks, several at a time; SIZE=smoke|short|mini|..., PAPER=dtg|constituency|gilt|udgn|translation|reading|all
 	@$(BIN)/dtglib reproduce --size $(SIZE) --paper $(PAPER)
 
 notebooks: $(READY)  ## refresh the stored outputs of the notebooks from their .py halves, at size smoke

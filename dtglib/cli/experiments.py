@@ -49,7 +49,7 @@ def _reproduce_options(sub: argparse.ArgumentParser) -> None:
 
 
 def reproduce(options: argparse.Namespace) -> None:
-    """Run the notebooks in order, and keep them in runs/SIZE."""
+    """Run the notebooks, and keep them in runs/SIZE."""
     from dtglib.runs.reproduce import reproduce
 
     if not find_spec("papermill"):
