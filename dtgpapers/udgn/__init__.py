@@ -8,7 +8,7 @@ from dtglib.basics.papers import Paper
 PAPER = Paper(
     name="udgn",
     families=("dtgpapers.udgn.family:FAMILIES",),
-    compared=("udgn-transformer", "udgn"),
+    compared=("udgn-transformer", "structformer", "udgn"),
     notebooks="3",
     commands="dtgpapers.udgn.commands:COMMANDS",
     corpora="dtgpapers.udgn.conllx:READERS",

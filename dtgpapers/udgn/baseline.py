@@ -39,7 +39,11 @@ class MaskedBlock(nn.Module):
         B, T, d = h.shape
         parts = self.qkv(self.before_attention(h)).view(B, T, 3, self.heads, d // self.heads)
         q, k, v = parts.permute(2, 0, 3, 1, 4)
-        return (q @ k.transpose(2, 3) / math.sqrt(q.shape[3]) + barred).softmax(3), v
+        return self.of_scores(q @ k.transpose(2, 3) / math.sqrt(q.shape[3]), barred), v
+
+    def of_scores(self, e: Float[Tensor, "B H T T"], barred: Float[Tensor, "B 1 1 T"]) -> Float[Tensor, "B H T T"]:
+        """The weights from the scores of all pairs of words; each row sums to 1."""
+        return (e + barred).softmax(3)
 
     def forward(self, h: Float[Tensor, "B T d"], barred: Float[Tensor, "B 1 1 T"]) -> Float[Tensor, "B T d"]:
         a, v = self.weights(h, barred)

@@ -86,6 +86,22 @@ class MaskedTransformerConfig(MaskedConfig):
 
 
 @dataclass(frozen=True)
+class StructFormerConfig(MaskedTransformerConfig):
+    """The Transformer with a parser of distances and heights; its tables say nothing of the parser's own sizes."""
+
+    model: str = "structformer"
+    parser_layers: int = 3  # convolutions; the published code of StructFormer has 4, that of UDGN 3
+    convolution: int = 9  # words that each of them reads
+    positions: bool = True  # whether words are told their number in the sentence
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_positive(self, "parser_layers", "convolution")
+        if self.convolution % 2 == 0:
+            raise UserError(f"convolution must be odd, so that it has a middle, and not {self.convolution}")
+
+
+@dataclass(frozen=True)
 class MaskedTraining(TrainConfig):
     """Adam with L2, a rate that is halved where the held-out loss stands still, all gradients clipped together.
 
@@ -131,6 +147,6 @@ class MaskedTraining(TrainConfig):
 
 @dataclass(frozen=True)
 class MaskedTransformerTraining(MaskedTraining):
-    """The same with the paper's rate for this model."""
+    """The same with the paper's rate for the Transformer and for StructFormer."""
 
     learning_rate: float = 3e-4

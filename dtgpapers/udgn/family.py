@@ -1,4 +1,4 @@
-"""The families of masked words: UDGN, and the Transformer beside it."""
+"""The families of masked words: UDGN, and StructFormer and the Transformer beside it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,11 +8,18 @@ from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.families.base import BASE, Family, Likelihood, Questions, Variant
 from dtgpapers.udgn.baseline import MaskedTransformer
-from dtgpapers.udgn.config import MaskedTraining, MaskedTransformerConfig, MaskedTransformerTraining, UdgnConfig
+from dtgpapers.udgn.config import (
+    MaskedTraining,
+    MaskedTransformerConfig,
+    MaskedTransformerTraining,
+    StructFormerConfig,
+    UdgnConfig,
+)
 from dtgpapers.udgn.examples import MaskedExamples
 from dtgpapers.udgn.masked import SYMBOLS, MaskedModel
 from dtgpapers.udgn.measure import masked_perplexity, pseudo_scores
 from dtgpapers.udgn.network import Udgn
+from dtgpapers.udgn.structformer import StructFormer
 from dtgpapers.udgn.words import words_of
 
 PAPER = "udgn"
@@ -96,4 +103,6 @@ TRANSFORMER = _family(
     {},
 )
 
-FAMILIES = (TRANSFORMER, UDGN)
+STRUCTFORMER = _family("structformer", "StructFormer", StructFormerConfig, StructFormer, MaskedTransformerTraining, {})
+
+FAMILIES = (TRANSFORMER, STRUCTFORMER, UDGN)

@@ -26,7 +26,7 @@ from dtglib.runs.recording import record_evaluation
 from dtglib.runs.settings import read_settings, read_size
 from dtglib.runs.tables import beside_the_paper, measured_values
 from dtgpapers.udgn.beliefs import believed, own_metrics
-from dtgpapers.udgn.config import MaskedTransformerConfig, UdgnConfig
+from dtgpapers.udgn.config import MaskedTransformerConfig, StructFormerConfig, UdgnConfig
 from dtgpapers.udgn.decoding import most_probable_heads
 from dtgpapers.udgn.examples import MaskedExamples
 from dtgpapers.udgn.induction import agreement
@@ -81,8 +81,9 @@ def test_a_mistake_in_such_a_file_is_named_with_its_place(repository):
 
 
 def test_the_paper_s_settings_are_those_of_the_paper():
-    path, defaults = CONFIGS / "paper.yaml", (UdgnConfig(), MaskedTransformerConfig())
-    for name, expected, rate in zip(("udgn", "udgn-transformer"), defaults, (1e-3, 3e-4), strict=True):
+    path, defaults = CONFIGS / "paper.yaml", (UdgnConfig(), MaskedTransformerConfig(), StructFormerConfig())
+    for expected, rate in zip(defaults, (1e-3, 3e-4, 3e-4), strict=True):
+        name = expected.model
         found = read_settings(path, {"model": name})
         assert found.model == expected
         assert (found.train.learning_rate, found.train.epochs, found.train.clip) == (rate, 100, 0.25)
