@@ -14,27 +14,30 @@ where both together are a sentence, cut into the words of a treebank. With an em
 blimp`, a bound by beam search if the model has trees. With `end=false` the end is not counted. A word that is only half
 in the context belongs to the continuation. In `loglikelihood_rolling` each line of a text is a sentence.
 
-Whether a continuation is the one that greedy decoding would choose is not computed: the answer is always no, so that
-tasks which count it (LAMBADA's accuracy) have 0. For these and for generation export the model to Hugging Face's
-format.
+Greedy decoding chooses the most probable next piece, given the pieces before it (next_piece.py), until the sentence
+ends. It writes words as a treebank has them, with blanks between them. Whether it would write a continuation is found
+out where there is a context, as in LAMBADA; for a whole sentence the answer is no.
 
     >>> pairs = [("", "The author is strange ."), ("The author", " is strange .")]
     >>> [round(log_p, 2) for log_p in Answers("txl-tokens-minilang").log_probs(pairs)]
     [-16.55, -8.5]
 """
 
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dtglib.basics.errors import UserError, require
 from dtglib.basics.progress import progress
 from dtglib.data.tokenize import tokenize
+from dtglib.data.vocabulary import END
 from dtglib.decode.beam import SentenceResult, Widths, in_parts, search
 from dtglib.families.base import family_of, load_model
 from dtglib.training.distributed import device_at_hand
 from dtgpapers.doors.boundary import words_before
+from dtgpapers.doors.next_piece import Derivations
 
 WITHIN = 12.0  # nats, as in the commands of dtglib
+MOST_PIECES = 256  # that are written for a request which names no limit
 
 
 class Answers:
@@ -80,8 +83,21 @@ class Answers:
         return total - float(found.log_prefix[first - 1])
 
     def loglikelihood(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
-        """log p of each continuation; none is said to be greedy."""
-        return [(log_p, False) for log_p in self.log_probs([request.args for request in requests])]
+        """log p of each continuation, and whether greedy decoding would write it."""
+        pairs = [request.args for request in requests]
+        return list(zip(self.log_probs(pairs), (self.is_greedy(*pair) for pair in pairs), strict=True))
+
+    def is_greedy(self, context: str, continuation: str) -> bool:
+        """True if each piece of the continuation is the most probable one; without a context this is not asked."""
+        words = tokenize(context + continuation)
+        before = words_before(words, context)
+        if not before:
+            return False
+        encoded = self.model.vocabulary.encode(words)
+        first, _ = encoded.spans[before]
+        (log_probs,) = Derivations(self.model, 1).read([encoded.ids], self.widths)
+        wanted = [*encoded.ids[first:], *[END] * self.end]
+        return log_probs[first : first + len(wanted)].argmax(1).tolist() == wanted
 
     def loglikelihood_rolling(self, requests: Sequence[Any]) -> list[float]:
         """log p of each text, whose lines are sentences."""
@@ -89,10 +105,27 @@ class Answers:
         left = iter(self.log_probs([("", line) for lines in texts for line in lines]))
         return [sum(next(left) for _ in lines) for lines in texts]
 
-    def generate_until(self, requests: Sequence[Any]) -> NoReturn:
-        """An error: a search gives probabilities of what is there, and writes nothing."""
-        way_out = "export it (`dtglib export --to hf`), and take --model hf with trust_remote_code=True"
-        raise UserError(f"as --model dtglib a model answers no requests for generated text; {way_out}")
+    def generate_until(self, requests: Sequence[Any]) -> list[str]:
+        """The text that follows each context, by greedy decoding."""
+        return [self.written(*request.args) for request in requests]
+
+    def written(self, context: str, how: Mapping[str, Any]) -> str:
+        """The most probable pieces after a context, up to the end, a stop in `until`, or `max_gen_toks` of them."""
+        require(not how.get("do_sample"), "dtglib answers lm_eval by greedy decoding only; set do_sample to false")
+        stops = [how["until"]] if isinstance(how.get("until"), str) else list(how.get("until") or ())
+        vocabulary, derivations = self.model.vocabulary, Derivations(self.model, 1)
+        pieces = list(vocabulary.encode(tokenize(context)).ids)
+        begun, new, text = " ".join(vocabulary.decode(pieces)), pieces, ""
+        for _ in range(int(how.get("max_gen_toks", MOST_PIECES))):
+            (log_probs,) = derivations.read([new], self.widths)
+            new = [int(log_probs[-1].argmax())]
+            if new == [END]:
+                break
+            pieces = pieces + new
+            text = " ".join(vocabulary.decode(pieces))[len(begun) :]
+            if cut := [text.index(stop) for stop in stops if stop in text]:
+                return text[: min(cut)]
+        return text
 
 
 def registered() -> type:

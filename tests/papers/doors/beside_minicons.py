@@ -1,4 +1,4 @@
-"""A small GPT-2 with random weights, scored by minicons and by `Scorer`: printed side by side as JSON.
+"""A small GPT-2 with random weights, or an exported model, by minicons and by `Scorer`: printed side by side as JSON.
 
 It runs in an environment with minicons. `Scorer` reads the GPT-2 by the definition: one token after the other.
 """
@@ -11,6 +11,7 @@ import torch
 from tokenizers import ByteLevelBPETokenizer
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
+from dtglib.decode.beam import Widths
 from dtglib.families.base import load_model
 from dtgpapers.doors.scorer import Scorer, Tokens
 
@@ -103,19 +104,22 @@ def beside() -> dict:
     return answers
 
 
-def sums_of_export(folder: str, name: str) -> dict:
-    """Sums over the pieces of texts: of an exported model by minicons, and of the model itself by `Scorer`."""
+def of_an_export(folder: str, name: str, beam: str) -> dict:
+    """Scores of a model by minicons, which reads its export, and by `Scorer`."""
     from minicons.scorer import IncrementalLMScorer
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
     exported = AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True)
     theirs = IncrementalLMScorer(exported, "cpu", tokenizer=tokenizer)
+    ours = Scorer(load_model(name), Widths(int(beam), int(beam)))
+    tokens = theirs.token_score(TEXTS)
+    assert {row[0] for row in tokens} == {("<ROOT>", 0.0)}  # its tokenizer writes the beginning
     return {
-        "minicons": theirs.sequence_score(TEXTS, total),
-        "ours": Scorer(load_model(name)).sequence_score(TEXTS, total),
+        "minicons": [[row[1:] for row in tokens], theirs.sequence_score(TEXTS, total)],
+        "ours": [ours.token_score(TEXTS), ours.sequence_score(TEXTS, total)],
     }
 
 
 if __name__ == "__main__":
-    print(json.dumps(beside() if len(sys.argv) == 1 else sums_of_export(*sys.argv[1:])))
+    print(json.dumps(beside() if len(sys.argv) == 1 else of_an_export(*sys.argv[1:])))

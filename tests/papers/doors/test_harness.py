@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from conftest import slow
 from environments import environment
 from toys import small_model
 
@@ -55,6 +56,23 @@ def test_the_lines_of_a_text_are_sentences(answers):
     assert rolled == pytest.approx([math.fsum(both), 0.0], abs=1e-4)
 
 
+@pytest.mark.parametrize("name", ["txl-tokens-minilang", *slow(["dtg-minilang"])])
+def test_greedy_decoding_writes_the_most_probable_pieces(name):
+    answers = Answers(name, beam=20, end=False)
+    (text, first) = answers.generate_until([asked("The author", {}), asked("The author", {"max_gen_toks": 1})])
+    entries = np.flatnonzero(answers.model.vocabulary.starts_word)
+    others = {f" {word}" for number in entries for word in answers.model.vocabulary.decode([number]) if word.isalpha()}
+    assert len(others) > 100 and first in others and text.startswith(f"{first} ")
+    value, *values = answers.log_probs([("The author", word) for word in [first, *sorted(others - {first})]])
+    assert value > max(values) - 0.05  # a search that knows the next word keeps other derivations
+
+    stopped = answers.generate_until([asked("The author", {"until": [".", "!"]})])
+    assert text.endswith(" .") and stopped == [text.removesuffix(".")]
+    assert answers.loglikelihood([asked("The author", text)])[0][1] is True
+    assert Answers(name, beam=20).loglikelihood([asked("The author", text)])[0][1] is True  # with its end
+    assert answers.loglikelihood([asked("The author", text.replace(" .", " !"))])[0][1] is False
+
+
 def test_an_impossible_text_has_no_probability_with_a_context_too(monkeypatch):
     import dtgpapers.doors.harness as harness
 
@@ -68,8 +86,8 @@ def test_an_impossible_text_has_no_probability_with_a_context_too(monkeypatch):
 def test_what_cannot_be_answered_is_named(answers):
     with pytest.raises(UserError, match="request 2 of lm_eval has no words to score"):
         answers.log_probs([("", "The author"), ("The author", " ")])
-    with pytest.raises(UserError, match="dtglib export --to hf"):
-        answers.generate_until([asked("The author", {"until": ["."]})])
+    with pytest.raises(UserError, match="set do_sample to false"):
+        answers.generate_until([asked("The author", {"until": ["."], "do_sample": True})])
     with pytest.raises(UserError, match="no-such-model"):
         Answers("no-such-model")
 

@@ -11,8 +11,10 @@ from environments import environment
 from toys import model_of, small_model
 
 from dtglib.basics.errors import UserError
+from dtglib.basics.released import folder_named
 from dtglib.decode.beam import Widths
 from dtglib.evaluate.surprisal import surprisals
+from dtgpapers.doors.hugging_face import export
 from dtgpapers.doors.scorer import Scorer
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -20,6 +22,7 @@ WIDTHS = Widths(10, 10)
 TEXT, WORDS = "There is a difference.", ["There", "is", "a", "difference", "."]
 MINICONS = ["minicons==0.3.39"]
 BESIDE = Path(__file__).with_name("beside_minicons.py")
+RUN = f"import runpy; runpy.run_path({str(BESIDE)!r}, None, '__main__')"
 
 
 def total(scores) -> float:
@@ -94,18 +97,26 @@ def test_texts_without_words_are_named():
 # Slow: packages are installed.
 @pytest.mark.slow
 def test_a_gpt2_has_the_same_scores_by_minicons():
-    answers = json.loads(environment(MINICONS).run(f"import runpy; runpy.run_path({str(BESIDE)!r}, None, '__main__')"))
+    answers = json.loads(environment(MINICONS).run(RUN))
     ours, theirs = answers["ours"], answers["minicons"]
     assert ours.keys() == theirs.keys() and len(ours) == 14
     for name, values in ours.items():
         assert_alike(values, theirs[name], name)
 
 
-def assert_alike(ours: object, theirs: object, name: str) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["txl-tokens-minilang", "dtg-minilang"])
+def test_our_model_has_the_same_scores_by_minicons_which_reads_its_export(name, tmp_path):
+    export(folder_named(name), tmp_path / "export", Widths(200, 200))
+    answers = json.loads(environment(MINICONS).run(RUN, tmp_path / "export", name, 200).splitlines()[-1])
+    assert_alike(answers["ours"], answers["minicons"], name, by=1e-3)
+
+
+def assert_alike(ours: object, theirs: object, name: str, by: float = 1e-4) -> None:
     """Lists of lists with the same texts, and numbers that differ by rounding: minicons computes in float32."""
     if isinstance(ours, list):
         assert len(ours) == len(theirs), name
         for one, other in zip(ours, theirs, strict=True):
-            assert_alike(one, other, name)
+            assert_alike(one, other, name, by)
     else:
-        assert ours == (theirs if isinstance(theirs, str) else pytest.approx(theirs, abs=1e-4)), name
+        assert ours == (theirs if isinstance(theirs, str) else pytest.approx(theirs, abs=by)), name
