@@ -16,9 +16,9 @@
 # ---
 
 # %% [markdown]
-# # Which claims of the paper hold here?
+# # Which claims of the papers hold here?
 #
-# The paper, [Tables 2 and 3](https://arxiv.org/html/2407.17406v1#S4),
+# The paper of DTG, [Tables 2 and 3](https://arxiv.org/html/2407.17406v1#S4),
 # [Tables 4 and 5](https://arxiv.org/html/2407.17406v1#S5) ·
 # before: [what is each decision worth?](06_ablations.ipynb)
 #
@@ -27,9 +27,10 @@
 # can be tested: our difference between the two, with its interval. Everything here comes from the records in
 # [results/](../results); nothing is trained or scored.
 #
-# 1. All claims in one picture, and in one table
-# 2. The tables of the paper, with our numbers in columns of their own
-# 3. An exercise, and doubts
+# 1. The claims of four papers, from their abstracts and introductions
+# 2. All orders in DTG's tables, in one picture and in one table
+# 3. DTG's tables, with our numbers in columns of their own
+# 4. An exercise, and doubts
 #
 # *SG* is the mean over six circuits of the test suites (%), *BLiMP* the percentage of minimal pairs that are right,
 # *UAS* the percentage of right heads in the trees that a model chooses among the parser's 300 (*proposal* is the
@@ -48,16 +49,16 @@ from scipy.stats import t
 
 from dtglib.basics.papers import papers
 from dtglib.evaluate import bootstrap
-from dtglib.evaluate.measures import MODELS, measures, questions_of_tables
+from dtglib.evaluate.measures import MODELS, TUNED, measures, questions_of_tables
 from dtglib.evaluate.orders import differences
 from dtglib.families.base import titles
 from dtglib.pictures.picture import GREY, Picture
 from dtglib.runs import tables
 
 CORPORA = {"minilang": "mini", "ud-english": "open-small", "gum-constituents": "gum"}  # and the size of their models
-pd.set_option("display.width", 160)
-values = tables.measured_values()
-values = values[values["size"] == values["corpus"].map(CORPORA)]
+pd.set_option("display.width", 250, "display.max_colwidth", 90)
+every = tables.measured_values()
+values = every[every["size"] == every["corpus"].map(CORPORA)]
 
 
 # %% [markdown]
@@ -117,26 +118,39 @@ def crossed(measure, corpus, first, second):
 
 
 # %%
-of_perplexity = values["measure"] == "perplexity"
-in_logs = values.assign(
-    value=values["value"].mask(of_perplexity, lambda value: 100 * np.log(value.where(of_perplexity)))
-)
+def in_logs(values):
+    """100 times the logarithms of perplexities, and other measures as they are."""
+    of_perplexity = values["measure"].isin(["perplexity", "hidden words"])
+    logs = 100 * np.log(values["value"].where(of_perplexity))
+    return values.assign(value=values["value"].mask(of_perplexity, logs))
+
+
+def outcomes(values, claim):
+    """The difference of two systems on each corpus, with its interval."""
+    question, measure, first, second = claim
+    for row in differences(in_logs(values), [claim]).to_dict("records"):
+        (corpus, size), mean, seeds = row["corpus"].split(", "), row["by"], row["seeds"]
+        half = t.ppf(0.975, seeds - 1) * row["sd"] / np.sqrt(seeds) if seeds > 1 else np.nan
+        found = mean, mean - half, mean + half
+        if question == MODELS and measure in PARTS and {first, second} <= set(titles().values()):
+            found = crossed(measure, corpus, first, second)
+        about = {"measure": measure, "claim": f"{first} > {second}", "corpus": corpus, "seeds": seeds, "p": row["p"]}
+        yield {**about, "size": size, **dict(zip(("by", "low", "high"), found, strict=True))}
+
+
+def with_verdicts(rows):
+    """Whether the interval is on one side of 0."""
+    verdicts = [rows["low"].isna(), rows["low"] > 0, rows["high"] < 0], ["one seed", "holds", "reversed"]
+    return rows.assign(verdict=np.select(*verdicts, "not significant"))
+
+
+# %%
 rows = []
 for claim in claims:
     question, measure, first, second = claim
     theirs = (of_paper(*claim[:3]) - of_paper(question, measure, second)) * (-1 if measure == "perplexity" else 1)
-    for row in differences(in_logs, [claim]).to_dict("records"):
-        corpus, mean, seeds = row["corpus"].split(",")[0], row["by"], row["seeds"]
-        half = t.ppf(0.975, seeds - 1) * row["sd"] / np.sqrt(seeds) if seeds > 1 else np.nan
-        found = mean, mean - half, mean + half
-        if question == MODELS and measure in PARTS:
-            found = crossed(measure, corpus, first, second)
-        about = {"measure": measure, "claim": f"{first} > {second}", "corpus": corpus, "seeds": seeds, "p": row["p"]}
-        rows.append({**about, **dict(zip(("by", "low", "high"), found, strict=True)), "paper": theirs})
-tested = pd.DataFrame(rows)
-tested["verdict"] = np.select(
-    [tested["low"].isna(), tested["low"] > 0, tested["high"] < 0], ["one seed", "holds", "reversed"], "not significant"
-)
+    rows += [{**row, "paper": theirs} for row in outcomes(values, claim)]
+tested = with_verdicts(pd.DataFrame(rows))
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -165,7 +179,51 @@ Markdown(
 )
 
 # %% [markdown]
-# ## 1. All claims in one picture
+# ## 1. The claims of four papers
+#
+# [claims.csv](../results/paper/claims.csv) lists what the four papers claim in their abstracts and introductions, and
+# which orders of systems in our records test it. A claim of a *comparable* perplexity has no verdict: its interval says
+# how large the difference may be. "Not measured" means that no record has both systems.
+
+
+# %%
+# Models that are tuned for a task have sizes of their own.
+as_one_size = every.assign(size=every["size"].mask(every["question"] == TUNED, "tuned"))
+
+
+def of_test(claim):
+    """The outcomes of the test of a claim on each corpus; one line without numbers if there is none."""
+    if claim["verdict"] == "no test":
+        return [{**claim, "verdict": claim["better"]}]
+    found = list(outcomes(as_one_size, (claim["question"], claim["measure"], claim["better"], claim["than"])))
+    named = claim | {"test": f"{claim['measure']}: {claim['better']} > {claim['than']}"}
+    if not found:
+        return [{**named, "verdict": "not measured"}]
+    lines = with_verdicts(pd.DataFrame(found)).to_dict("records")
+    return [{**line, **named, "verdict": claim["verdict"] or line["verdict"]} for line in lines]
+
+
+of_claims = [line for claim in tables.paper("claims").fillna("").to_dict("records") for line in of_test(claim)]
+
+
+# %% tags=["table"]
+# NBVAL_CHECK_OUTPUT
+def in_words(row):
+    """A difference with its interval; nothing where nothing was measured."""
+    if "by" not in row:
+        return {}
+    between = "" if pd.isna(row["low"]) else f" [{row['low']:.1f}, {row['high']:.1f}]"
+    return {"on": f"{row['corpus']}, {row['size']}", "difference": f"{row['by']:.1f}{between}"}
+
+
+lines = pd.DataFrame([row | in_words(row) for row in of_claims])
+lines["seeds"] = lines["seeds"].map("{:.0f}".format).replace("nan", "")
+lines.fillna({"test": "", "on": "", "difference": ""}).set_index(["paper", "claim", "test"])[
+    ["on", "seeds", "difference", "verdict"]
+]
+
+# %% [markdown]
+# ## 2. All orders in one picture
 #
 # A line is a claim, ">" means "better than"; for perplexity, better is lower. A dot is our difference, on the right of
 # 0 if it has the paper's direction; a bar that crosses the line at 0 shows nothing. A cross is the paper's own
@@ -233,7 +291,7 @@ Markdown(
 )
 
 # %% [markdown]
-# ## 2. The tables of the paper
+# ## 3. The tables of the paper
 #
 # Means ± standard deviations over seeds: three on minilang, two on UD English, one on GUM. Corpora cannot be compared
 # with one another. Perplexities are per word, ends included; those of models with trees are bounds from 300 trees of
@@ -273,7 +331,7 @@ short("table3")
 pd.concat({"Table 4: an arc is": short("table4"), "Table 5: trees of": short("table5")})
 
 # %% [markdown]
-# ## 3. An exercise
+# ## 4. An exercise
 #
 # How many seeds would be needed to show that DTG outperforms TXL (trans) in SG on minilang, if the spread over seeds
 # were all there is? And why is that too few? (`differences(values, [(MODELS, "SG", "DTG", "TXL (trans)")])` has the
