@@ -20,7 +20,7 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 
 
 class Paper(NamedTuple):
@@ -63,10 +63,8 @@ def papers() -> tuple[Paper, ...]:
     for point in entry_points(group="dtglib.papers"):
         if find_spec(point.module.partition(".")[0]):  # the metadata of a package may outlive its files
             paper = point.load()
-            if not isinstance(paper, Paper):
-                raise UserError(
-                    f"{point.value}: the entry point {point.name!r} names no Paper; correct or uninstall it"
-                )
+            complaint = f"{point.value}: the entry point {point.name!r} names no Paper; correct or uninstall it"
+            require(isinstance(paper, Paper), complaint)
             installed.append(paper)
     return tuple(sorted(installed, key=lambda paper: (paper.name != "dtg", paper.name)))
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 from dtglib.basics.code import PACKAGE
 from dtglib.basics.config import read_config
+from dtglib.basics.errors import require
 
 CARD_FILE = "card.yaml"
 PLACES = (PACKAGE / "models", PACKAGE.parent / "models")  # of an installed package, and of the repository
@@ -69,5 +70,8 @@ def folder_named(name: str | Path) -> Path:
     """
     for place in PLACES if isinstance(name, str) else ():
         if name == Path(name).name and (place / name / CARD_FILE).is_file():
+            # A wheel has only the cards of other papers' models.
+            complaint = f"{name}: only its card came with this package; name its folder in the repository or the sdist"
+            require(any((place / name).glob("*.safetensors")), complaint)
             return place / name
     return Path(name)

@@ -6,11 +6,9 @@ dtglib reproduce                                the notebooks of the DTG paper; 
 
 import argparse
 import signal
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dtglib.basics.errors import UserError
 from dtglib.basics.papers import papers
 from dtglib.cli.options import Command, seed
 from dtglib.cli.together import is_first
@@ -50,10 +48,10 @@ def _reproduce_options(sub: argparse.ArgumentParser) -> None:
 
 def reproduce(options: argparse.Namespace) -> None:
     """Run the notebooks, and keep them in runs/SIZE."""
+    import papermill  # noqa: F401  so that its absence is noticed before models are trained
+
     from dtglib.runs.reproduce import reproduce
 
-    if not find_spec("papermill"):
-        raise UserError("papermill is not installed: run `pip install 'dtglib[notebooks]'`")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a batch system, or `timeout`, stops this as Ctrl-C does
     try:
         size = options.size or ("short" if options.paper == "dtg" else "mini")

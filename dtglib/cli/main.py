@@ -9,8 +9,10 @@ error. A mistake of the user's is one line and exit status 2.
 import argparse
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
+from importlib.metadata import requires
 
 from dtglib import __version__
 from dtglib.basics.errors import UserError
@@ -43,6 +45,8 @@ def _run(arguments: Sequence[str] | None, complain: Callable[[str], None]) -> in
             return status
     except UserError as error:
         complaint = str(error)
+    except ModuleNotFoundError as error:
+        complaint = _way_to_install(error)
     except MemoryError:
         complaint = "there is not enough memory for this; ask for less at once"
     except KeyboardInterrupt as error:
@@ -58,6 +62,16 @@ def _run(arguments: Sequence[str] | None, complain: Callable[[str], None]) -> in
         _forget_output()
     complain(f"dtglib: {complaint}")
     return 2
+
+
+def _way_to_install(error: ModuleNotFoundError) -> str:
+    """The complaint about a package that is missing because it belongs to an extra; any other error is raised again."""
+    module = str(error.name).partition(".")[0]
+    for requirement in requires("dtglib") or ():
+        found = re.match(r'([\w-]+).*; extra == "(.+)"', requirement)
+        if found and found[1].replace("-", "_") == module:
+            return f"this needs {module}, which is not installed: run `pip install 'dtglib[{found[2]}]'`"
+    raise error
 
 
 def _forget_output() -> None:

@@ -46,6 +46,7 @@ def parse(options: argparse.Namespace) -> None:
     from dtglib.basics.files import write_atomically
     from dtglib.basics.released import folder_named
     from dtglib.data.streamed import Streamed
+    from dtglib.evaluate.tree_forms import form_of
     from dtglib.parsing.parser import load_parser
 
     if options.out and options.out.exists() and os.path.exists(options.text) and options.out.samefile(options.text):
@@ -54,8 +55,6 @@ def parse(options: argparse.Namespace) -> None:
     if isinstance(sentences, Streamed):
         return _parse_streamed(sentences, folder_named(parser_name(options, options.text)), options.out)
     parser = load_parser(parser_name(options, options.text))
-    from dtglib.evaluate.tree_forms import form_of  # which imports supar; where that is missing, load_parser says so
-
     form = form_of(parser.fills)
     parsed = parser.parse(sentences)
     text = "".join(map(form.written, parsed))

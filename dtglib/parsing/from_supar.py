@@ -1,17 +1,12 @@
-"""All imports from supar, which is old and optional; if it is missing, a UserError says how to install it."""
+"""All imports from supar, which is old and optional; a command without it says how to install it."""
 
-from dtglib.basics.errors import UserError
-
-try:
-    from supar import MODEL, NAME, PARSER
-    from supar.models import BiaffineDependencyModel, CRFConstituencyModel
-    from supar.modules.lstm import VariationalLSTM
-    from supar.utils import Config
-    from supar.utils.common import BOS, EOS, PAD, UNK
-    from supar.utils.field import ChartField, Field, RawField, SubwordField
-    from supar.utils.fn import download
-    from supar.utils.transform import CoNLL
-    from supar.utils.transform import Tree as BracketTree
-    from supar.utils.vocab import Vocab
-except ImportError as error:
-    raise UserError(f"parsers need supar ({error}); install it: pip install supar==1.1.4") from error
+from supar import MODEL, NAME, PARSER
+from supar.models import BiaffineDependencyModel, CRFConstituencyModel
+from supar.modules.lstm import VariationalLSTM
+from supar.utils import Config
+from supar.utils.common import BOS, EOS, PAD, UNK
+from supar.utils.field import ChartField, Field, RawField, SubwordField
+from supar.utils.fn import download
+from supar.utils.transform import CoNLL
+from supar.utils.transform import Tree as BracketTree
+from supar.utils.vocab import Vocab

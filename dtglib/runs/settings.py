@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dtglib.basics.config import read_config, require_positive, size_file, value_of
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 from dtglib.basics.released import cards
 from dtglib.data.corpora import CorpusConfig, corpus_checksum
 from dtglib.data.registry import checksums
@@ -32,8 +32,7 @@ class RunConfig:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        if not 0 <= self.seed < 2**32:
-            raise UserError(f"seed must be from 0 to {2**32 - 1}, not {self.seed}")
+        require(0 <= self.seed < 2**32, f"seed must be from 0 to {2**32 - 1}, not {self.seed}")
 
 
 @dataclass(frozen=True)
@@ -64,13 +63,12 @@ class EvaluationConfig:
     def __post_init__(self) -> None:
         require_positive(self, "trees", "scored_sentences", "beam", "score_beam", "compared_seeds")
         for name in ("items", "pairs"):
-            if not 0 < getattr(self, name) <= 1:
-                raise UserError(f"{name} must be above 0 and at most 1, not {getattr(self, name)}")
+            share = getattr(self, name)
+            require(0 < share <= 1, f"{name} must be above 0 and at most 1, not {share}")
         known = sorted({name.rpartition("-")[2] for name in cards("model")})
         if self.released is not None and self.released not in known:
             raise UserError(f"released must be null or one of {', '.join(known)}, not {self.released!r}")
-        if self.within is not None and self.within < 0:
-            raise UserError(f"within must not be below 0, as {self.within} is")
+        require(self.within is None or self.within >= 0, f"within must not be below 0, as {self.within} is")
 
 
 class Settings(NamedTuple):
