@@ -50,7 +50,7 @@ FETCH = "fetch evaluation_data from https://osf.io/ryjfm, and name its folder fu
 NOT_MEASURED = {
     "EWoK": "contexts are texts of several sentences, and models read single ones",
     "Entity Tracking": "contexts are texts of several sentences, and models read single ones",
-    "COMPS": "not implemented",
+    "COMPS": "compares the same words after two beginnings, which is not implemented",
     "AoA": "needs checkpoints of the training",
     "(Super)GLUE": "needs the model to be fine-tuned",
 }
@@ -106,7 +106,7 @@ def _wug(folder: Path, share: int | float) -> Task:
 
 def _rows(where: str, text: str, kinds: Mapping[str, Any]) -> Iterator[tuple[int, Any, Any]]:
     """The number of each line that is not empty, and its values of two keys."""
-    for number, line in enumerate(text.splitlines()):
+    for number, line in enumerate(text.split("\n")):
         if not line.strip():
             continue
         try:
@@ -164,6 +164,7 @@ def correlation(rows: list[Row], shares: list[float]) -> float:
         for row, share in zip(rows, shares, strict=True)
         if np.isfinite([row["good"], row["bad"]]).all()
     ]
+    require(len(kept) > 1, "too few forms have a probability for a correlation; a search may have died: make it wider")
     return 100 * float(spearmanr(*zip(*kept, strict=True)).statistic)
 
 

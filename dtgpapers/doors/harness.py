@@ -52,12 +52,17 @@ class Answers:
         batch_size: object = None,
         max_batch_size: object = None,
         device: object = None,
+        **unknown: object,
     ) -> None:
         """`within` may be none; lm_eval adds the last three, of which only `device=cpu` changes something.
 
         It names a GPU even where there is none, and a search chooses how many sentences it reads at once.
         """
         super().__init__()
+        require(not unknown, f"model_args are model, beam, within and end, not {', '.join(unknown)}")
+        require(isinstance(beam, int) and beam > 0, f"beam={beam}: it is the number of hypotheses, from 1 on")
+        is_width = isinstance(within, int | float) and within >= 0
+        require(is_width or within == "none", f"within={within}: it is a number of nats from 0 on, or none")
         self.model = load_model(model, "cpu" if device == "cpu" else device_at_hand())
         kind = family_of(self.model)
         require(kind.likelihood.is_searched, f"{kind.title} has no left-to-right probabilities, which lm_eval asks for")

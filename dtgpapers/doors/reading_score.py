@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dtglib.basics.errors import require
 from dtglib.basics.progress import progress
 from dtglib.decode.beam import Widths
 from dtglib.decode.stepper import Searchable
@@ -90,6 +91,9 @@ def gain(words: "pd.DataFrame", time: str, baseline: Sequence[str]) -> float:
 def explained(words: "pd.DataFrame", time: str, baseline: Sequence[str], more: Sequence[str]) -> float:
     """R2 of a regression on the baseline, its products by twos, and more predictors."""
     rows = words[[time, *baseline, *more]].dropna()
+    require(
+        len(rows) > 20, "too few words of the reading corpus have a surprisal; a search may have died: make it wider"
+    )
     # Products of centred predictors span the same space, and are accurate.
     centred = (rows[[*baseline]] - rows[[*baseline]].mean()) / rows[[*baseline]].std()
     columns = [centred[name] for name in baseline]

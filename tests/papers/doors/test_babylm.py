@@ -9,6 +9,7 @@ import pytest
 from running import assert_one_line
 from toys import model_of
 
+from dtglib.basics.errors import UserError
 from dtglib.cli.main import main
 from dtglib.decode.beam import Widths
 from dtglib.evaluate.surprisal import surprisals
@@ -101,6 +102,8 @@ def test_a_folder_of_another_form_is_one_line(tmp_path, capsys, place, line, com
 def test_pairs_without_probabilities_are_left_out_of_a_correlation():
     rows = [{"good": -1.0, "bad": bad} for bad in (-3.0, -2.0, -2.5, -np.inf)]
     assert correlation(rows, [0.9, 0.2, 0.5, 0.0]) == pytest.approx(100)
+    with pytest.raises(UserError, match="too few forms have a probability"):
+        correlation(rows[-2:], [0.5, 0.0])
 
 
 # ---- Reading times
@@ -152,3 +155,5 @@ def test_a_word_after_the_death_of_a_search_is_missing(words):
     some = words[words["sent_id"] == 96]
     table = with_word_before(some.assign(pred=np.inf))
     assert table["pred"].isna().all() and table["prev_pred"].isna().all()
+    with pytest.raises(UserError, match="too few words"):
+        reading_scores(table)

@@ -88,8 +88,20 @@ def test_what_cannot_be_answered_is_named(answers):
         answers.log_probs([("", "The author"), ("The author", " ")])
     with pytest.raises(UserError, match="set do_sample to false"):
         answers.generate_until([asked("The author", {"until": ["."], "do_sample": True})])
-    with pytest.raises(UserError, match="no-such-model"):
-        Answers("no-such-model")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"model": "no-such-model"}, "no-such-model"),
+        ({"beams": 3}, "not beams"),
+        ({"beam": 0}, "beam=0"),
+        ({"within": "wide"}, "within=wide"),
+    ],
+)
+def test_arguments_of_a_model_that_make_no_sense_are_named(arguments, complaint):
+    with pytest.raises(UserError, match=complaint):
+        Answers(**arguments)
 
 
 RUN = "import sys; from dtgpapers.doors.harness import main; sys.argv[0] = 'lm_eval'; main()"
