@@ -48,14 +48,12 @@ def export(folder: Path, out: Path, widths: Widths) -> None:
         network.vocabulary.save(part)
         tensors = {f"network.{name}": tensor.contiguous() for name, tensor in network.state_dict().items()}
         (part / "model.safetensors").write_bytes(safetensors.torch.save(tensors, {"format": "pt"}))
-        shutil.copy(folder / CONFIG_FILE, part)
         for name, content in {
-            "config.json": {**_config(network, widths), "files": _files(part)},
+            "config.json": {**_config(network, widths), "files": _files(folder)},
             "generation_config.json": IDS,
             "tokenizer_config.json": _tokenizer(network.vocabulary.entries),
         }.items():
             (part / name).write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")
-        (part / CONFIG_FILE).unlink()
         shutil.copy(CLASSES, part)
         (part / "README.md").write_text(_card(folder, kind, widths), "utf-8")
 

@@ -59,7 +59,7 @@ class DtglibForCausalLM(PreTrainedModel, GenerationMixin):
     ):
         """Logits after each position, and the mean loss of the labels, each of which is predicted a position earlier.
 
-        At positions that the mask leaves out, logits are 0. `past_key_values` goes on, and must not be used again.
+        At positions that the mask leaves out, logits are 0. `past_key_values` is advanced.
         """
         new, is_first = input_ids.shape[1], past_key_values is None
         cache = Cache(self.network, len(input_ids)) if is_first else past_key_values
@@ -73,8 +73,9 @@ class DtglibForCausalLM(PreTrainedModel, GenerationMixin):
         cache.positions += new
         loss = None
         if labels is not None:
-            labels = labels.masked_fill(is_read == 0, -100)  # which are not counted
-            loss = nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten())
+            is_counted = (is_read[:, :-1] != 0) & (is_read[:, 1:] != 0)
+            following = labels[:, 1:].masked_fill(~is_counted, -100)  # which transformers use for no label
+            loss = nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), following.flatten())
         output = CausalLMOutputWithPast(loss=loss, logits=logits, past_key_values=cache if use_cache else None)
         return output if return_dict else output.to_tuple()
 
@@ -144,7 +145,7 @@ class DtglibTokenizer(PreTrainedTokenizer):
     def convert_tokens_to_string(self, tokens):
         """The words with blanks between them; the names of special tokens count as words."""
         words = []
-        for is_piece, run in groupby([self.ids[token] for token in tokens], lambda number: number >= self.first):
+        for is_piece, run in groupby(map(self._convert_token_to_id, tokens), lambda number: number >= self.first):
             ids = list(run)
             words += self._words(ids) if is_piece else [self.dtglib.entries[number] for number in ids]
         return " ".join(words)

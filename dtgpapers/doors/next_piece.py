@@ -11,8 +11,10 @@ of them, extended or not, predicts:
                                (There is) LEFTARC             the same
                                (There is) LEFTARC RIGHTARC    the end, which alone is left
 
-A derivation is dropped if its weight is `within` nats below that of the pieces. With no bound the numbers are
-those of all derivations, and the sums of a search without bounds. A model without silent symbols has one derivation.
+A derivation is dropped if its weight is `within` nats below that of the pieces (all derivations together), and no more
+than `beam_width` are kept after a piece, and of those that are extended by the same number of silent symbols. What is
+dropped is shared among the rest, so that the numbers are no bounds. If nothing is dropped, they are those of all
+derivations, and of a search that drops nothing. A model without silent symbols has one derivation.
 
     >>> from dtglib.data.vocabulary import Vocabulary
     >>> from dtglib.decode.beam import search
@@ -43,7 +45,8 @@ from dtglib.basics.shapes import Float
 from dtglib.data.vocabulary import END
 from dtglib.decode.beam import Beam, Level, Widths, beginnings_of, best_of_each, together
 from dtglib.decode.sequence_stepper import Hypotheses, SequenceStepper
-from dtglib.decode.stepper import DISTRIBUTIONS_AT_ONCE, Searchable
+from dtglib.decode.stepper import DISTRIBUTIONS_AT_ONCE
+from dtglib.network.saved import Saved
 from dtglib.transitions.batch import choose
 
 NOTHING_MORE = Level([], [])
@@ -52,7 +55,7 @@ NOTHING_MORE = Level([], [])
 class Derivations:
     """The derivations of some sequences after the pieces that were read so far; `read` goes on with them."""
 
-    def __init__(self, model: Searchable, sequences: int) -> None:
+    def __init__(self, model: Saved, sequences: int) -> None:
         self.stepper = stepper = model.stepper()
         self.is_piece = model.vocabulary.starts_word | model.vocabulary.continues_word
         self.pieces = self.room = 0  # the most pieces of a sequence that were read, and room for so many words
@@ -147,10 +150,9 @@ class Derivations:
             require_probabilities(log_probs)
             places, shares = (torch.from_numpy(column[rows]).to(stepper.device) for column in (place, share))
             mixture.index_add_(0, places, (log_probs + shares[:, None].float()).exp().double())
-            log_probs = log_probs.cpu().double().numpy()
-            of_silent[rows] = log_probs[:, stepper.silent]
             (here,) = np.nonzero((row >= first) & (row < first + at_once))
-            of_some[here] = log_probs[row[here] - first, piece[here]]
+            of_silent[rows] = log_probs[:, stepper.silent].cpu().numpy()
+            of_some[here] = log_probs[row[here] - first, piece[here]].cpu().numpy()
         return of_silent, of_some
 
     def _log_of(self, mixture: Float[Tensor, "places V"]) -> Float[Tensor, "places V"]:
