@@ -24,6 +24,7 @@ out where there is a context, as in LAMBADA; for a whole sentence the answer is 
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from dtglib.basics.errors import UserError, require
@@ -32,6 +33,7 @@ from dtglib.data.tokenize import tokenize
 from dtglib.data.vocabulary import END
 from dtglib.decode.beam import SentenceResult, Widths, in_parts, search
 from dtglib.families.base import family_of, load_model
+from dtglib.runs.syntax_scores import without_parser
 from dtglib.training.distributed import device_at_hand
 from dtgpapers.doors.boundary import words_before
 from dtgpapers.doors.next_piece import Derivations
@@ -75,9 +77,12 @@ class Answers:
         befores = [words_before(words, context) for words, (context, _) in zip(sentences, pairs, strict=True)]
         for number, (words, before) in enumerate(zip(sentences, befores, strict=True), start=1):
             require(before < len(words), f"request {number} of lm_eval has no words to score: {pairs[number - 1]}")
-        found = in_parts(search, self.model, sentences, self.widths)
-        shown = progress(found, "scoring", "sentence", total=len(sentences))
-        return [self._rest(*each) for each in zip(sentences, befores, shown, strict=True)]
+        shown = partial(progress, what="scoring", unit="sentence", total=len(sentences))
+        if self.end and not any(befores):
+            whole = without_parser(family_of(self.model), self.widths)
+            return list(shown(whole.log_probs(self.model)(sentences)))
+        found = shown(in_parts(search, self.model, sentences, self.widths))
+        return [self._rest(*each) for each in zip(sentences, befores, found, strict=True)]
 
     def _rest(self, words: Sequence[str], before: int, found: SentenceResult) -> float:
         """log p of a sentence from some word on."""

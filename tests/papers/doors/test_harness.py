@@ -35,6 +35,8 @@ def answers() -> Answers:
 def test_without_a_context_the_score_is_that_of_the_whole_sentence(answers):
     ((log_p, is_greedy),) = answers.loglikelihood([asked("", " The author isn't strange.")])
     assert log_p == pytest.approx(score_words(answers.model, [TEXT])[0], abs=1e-4) and is_greedy is False
+    searched, _ = answers.log_probs([("", "The author isn't strange."), ("The", " author.")])
+    assert log_p == pytest.approx(searched, abs=1e-4)  # with a context among them, all are searched
     without_end = Answers("txl-tokens-minilang", beam=10, within="none", end=False)
     assert without_end.log_probs([("", "The author isn't strange.")])[0] > log_p
 
