@@ -152,6 +152,7 @@ def test_with_the_wrong_verb_the_surprisal_is_what_the_readme_says(place, monkey
 
 def test_the_snippets_run_as_printed(place, monkeypatch):
     monkeypatch.chdir(place)
+    monkeypatch.setenv("HF_HOME", str(place / "hf"))  # where transformers copies a model's code to
     names = {
         "my_surprisals": lambda sentences: [np.arange(len(words)) for words in sentences],
         "my_log_probs": lambda sentences: [-float(len(words)) for words in sentences],

@@ -141,11 +141,15 @@ A language model of dtglib, {about}. Install dtglib {version} first.
 - A row is one sentence. `<ROOT>` stands before its first word (the tokenizer adds it; a row without it is read as if it
   were there), and `<END>` after its last word (nothing adds it to a text that is scored). Nothing can follow the end.
 - The logits at a position are log p(next piece | pieces so far), {marginal}.
-- They depend on nothing that stands later in the row. Over the pieces and the end, p sums to 1; symbols of trees have
+- Logits depend on nothing that stands later in the row. p sums to 1 over the pieces and the end; symbols of trees have
   none.
 - There are no gradients: the model cannot be trained in this format.
 - Licence: {licence}
 """
+
+SEARCH = """`beam` and `within` in config.json widen it.
+  What it drops is shared among the rest, so that the numbers are no bounds: at widths of 300 and 12, the sum over a
+  sentence was 0.0001 nats above that of `dtglib surprisal` for dtg-minilang, and 0.06 for dtg-ud (1.1 at most)"""
 
 
 def _card(folder: Path, kind: Family, widths: Widths) -> str:
@@ -153,7 +157,7 @@ def _card(folder: Path, kind: Family, widths: Widths) -> str:
     search = f"at most {widths.beam_width} derivations"
     if widths.within is not None:
         search += f", of which those more than {widths.within:g} nats behind are dropped"
-    marginal = f"summed over what a search keeps: {search}. `beam` and `within` in config.json widen it"
+    marginal = f"summed over what a search keeps: {search}. {SEARCH}"
     return CARD.format(
         title=f"{kind.title}: {folder.resolve().name}",
         about=f"trained on {card.corpus}" if card else "in the format of Hugging Face",

@@ -214,3 +214,43 @@ def test_the_loss_is_the_mean_over_pieces_that_are_no_padding(results):
         log_probs = np.concatenate([of_row[:-1] for of_row, _ in found["left"]])  # the end is no label
         assert found["loss"] == pytest.approx(-log_probs.mean(), abs=1e-5)
         assert found["tuple"] == 2
+
+
+# ---- In tools that read models of transformers
+
+LM_EVAL = """
+import json, sys
+from lm_eval.api.instance import Instance
+from lm_eval.models.huggingface import HFLM
+
+texts, folder = json.loads(sys.argv[1]), sys.argv[2]
+# It sets the beginning of the sentence itself, and would else do so twice.
+lm = HFLM(pretrained=folder, trust_remote_code=True, add_bos_token=False, device="cpu", batch_size=2)
+asked = [Instance(request_type="loglikelihood_rolling", doc={}, arguments=(text,), idx=0) for text in texts]
+print(json.dumps(lm.loglikelihood_rolling(asked)))
+"""
+
+MINICONS = """
+import json, sys
+from minicons.scorer import IncrementalLMScorer
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+texts, folder = json.loads(sys.argv[1]), sys.argv[2]
+kinds = (AutoModelForCausalLM, AutoTokenizer)
+model, tokenizer = (kind.from_pretrained(folder, trust_remote_code=True) for kind in kinds)
+scorer = IncrementalLMScorer(model, "cpu", tokenizer=tokenizer)
+print(json.dumps(scorer.sequence_score(texts, reduction=lambda scores: scores.sum(0).item())))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("package", "program"),
+    [("lm_eval[hf]==0.4.13", LM_EVAL), ("minicons==0.3.39", MINICONS)],
+    ids=["lm_eval", "minicons"],
+)
+def test_tools_that_know_nothing_of_this_package_score_sentences(folders, package, program):
+    """Without their ends, which these tools do not ask for."""
+    found = environment([package]).run(program, json.dumps(SENTENCES), folders["dtg-minilang"])
+    expected = [sum(log_probs[:-1]) for log_probs in expected_scores("dtg-minilang")[: len(SENTENCES)]]
+    assert json.loads(found.splitlines()[-1]) == pytest.approx(expected, abs=1e-4)
