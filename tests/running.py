@@ -131,6 +131,13 @@ def raw(folder, **parts):
     return folder
 
 
+def without_conventions(out: str) -> tuple[list[str], str]:
+    """The lines that a command prints but for its conventions, and these without their line breaks."""
+    lines = out.splitlines()
+    conventions = " ".join(line.removeprefix("# ") for line in lines if line.startswith("# "))
+    return [line for line in lines if not line.startswith("# ")], conventions
+
+
 def assert_one_line(capsys, *parts: str) -> None:
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("dtglib: ")

@@ -145,7 +145,7 @@ def test_an_installed_package_adds_a_command(with_letters):
 
 def test_an_installed_package_adds_a_family_that_is_trained(with_letters):
     assert with_letters["titles"] == titles() | {"first-letter": "First letter"}
-    assert re.search("/run: .* nats a symbol, .* nats a letter on dev", with_letters["training"])
+    assert re.search("/run: .* nats per symbol, .* nats per letter on dev", with_letters["training"])
     assert with_letters["loaded"] == "FirstLetter"
 
 

@@ -13,7 +13,7 @@ import pytest
 import trees
 import yaml
 from conftest import slow
-from running import CONFIGS, assert_one_line, interrupted_at, lines, raw, written
+from running import CONFIGS, assert_one_line, interrupted_at, lines, raw, without_conventions, written
 from toys import DIFFERENCE, TINY, TINY_PARSER
 
 from dtglib.basics.code import RUNNING
@@ -81,7 +81,7 @@ def test_train_parser_prints_what_it_reads_and_how_good_the_parser_is(tiny, tmp_
     assert re.fullmatch(r"train: 16 sentences, \d+ words", train)
     assert re.fullmatch(r"dev: 6 sentences, \d+ words", dev)
     nats = min(line["nats_per_head"] + line["nats_per_label"] for line in lines(tmp_path / "run", "dev"))
-    assert best == f"{tmp_path}/run: {nats:.4f} nats a word (its share of the tree) on dev, at its best"
+    assert best == f"{tmp_path}/run: {nats:.4f} nats per word (its share of the tree) on dev, at its best"
     assert err == ""
     assert load_parser(tmp_path / "run").config.lstm_width == 8
 
@@ -284,7 +284,9 @@ def test_parsing_shows_how_far_it_is(parser, corpus, tmp_path, monkeypatch, caps
 
 def test_trees_lists_them_with_their_probabilities(parser, text, capsys):
     assert command("trees", "--parser", parser, text, "-k", 4) == 0
-    blocks = re.split(r"\n(?=\S)", capsys.readouterr().out.strip("\n"))
+    told, conventions = without_conventions(capsys.readouterr().out)
+    assert conventions.endswith(f"text: {text}; unit: nats; log q: of a tree given its words, exact")
+    blocks = re.split(r"\n(?=\S)", "\n".join(told).strip("\n"))
     assert [block.split("\n")[0] for block in blocks] == ["There is n't a difference .", "The cat sees zzzz !", "Yes ."]
     for block, count in zip(blocks, (4, 4, 2), strict=True):
         words, summary, *rows = block.split("\n")

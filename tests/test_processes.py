@@ -281,6 +281,6 @@ def test_torchrun_trains_our_model_to_the_same_losses_as_one_process(tiny, tmp_p
     arguments = [tiny, "--model", "txl-tokens", "--set", "batches_per_step=2"]
     status, out, err = torchrun(2, "-m", "dtglib", "train", *arguments, "--out", tmp_path / "together")
     assert status == 0, err
-    assert out.count("nats a transition on dev") == 1
+    assert out.count("nats per transition on dev") == 1
     assert main(["train", *map(str, arguments), "--out", str(tmp_path / "alone")]) == 0
     assert_same_losses(tmp_path / "together", tmp_path / "alone")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import release
 import torch
-from running import assert_one_line
+from running import assert_one_line, without_conventions
 from toys import small_model, tiny_repository, vocabulary
 
 from dtglib.basics import released
@@ -105,7 +105,8 @@ def test_sample_draws_sentences_and_the_same_ones_again(place, capsys):
     assert outputs[0] == outputs[1] != outputs[2]
     assert [len(one["words"]) == len(one["heads"]) <= 6 for one in outputs[0]] == [True] * 8
     assert main(["sample", "--model", "dtg-toy", "-n", "2", "--words", "6"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 3
+    rows, conventions = without_conventions(capsys.readouterr().out)
+    assert len(rows) == 3 and "text: drawn, seed 1, temperature 1; unit: nats" in conventions
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from running import without_conventions
 from toys import SYSTEM_OF, by_kind, saved_parser, small_model
 
 import dtglib.runs.syntax_scores
@@ -386,7 +387,7 @@ def test_bits_are_nats_by_the_logarithm_of_two(folder, capsys):
 def test_the_table_has_a_row_a_word_and_one_for_the_end(folder, capsys):
     (found,) = surprisal(capsys, folder, "dtg", "The keys zebra .")["sentences"]
     assert command("surprisal", "--model", folder / "dtg", "The keys zebra .", "--beam", 5) == 0
-    header, *rows = (line.split() for line in capsys.readouterr().out.splitlines())
+    header, *rows = (line.split() for line in without_conventions(capsys.readouterr().out)[0])
     more = ["of", "prefixes", "structure", "entropy", "hypotheses", "tree", "entropy"]
     assert header == ["sentence", "word", "text", "known", "nats", *more]
     assert [row[2] for row in rows] == [*found["words"], "<END>"]
@@ -566,7 +567,8 @@ def test_suites_are_written_as_tables_that_say_the_same(folder, suite_file, tmp_
 
 def test_the_tables_of_suites_end_with_the_averages(folder, suite_file, capsys):
     assert command("suites", "--model", folder / "txl-tokens", suite_file) == 0
-    out = capsys.readouterr().out.splitlines()
+    out, conventions = without_conventions(capsys.readouterr().out)
+    assert "end: the last region of a formula; log p: exact" in conventions
     assert [line.split()[0] for line in out if "score" in line] == ["suite", "circuit"]
     assert "The first average is our primary one; no two of them can be compared." in out[-1]
     assert [line.partition(":")[0] for line in out if line.startswith("mean of ")] == [

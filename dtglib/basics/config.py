@@ -25,7 +25,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import yaml
 
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 from dtglib.basics.files import repository
 
 
@@ -33,8 +33,7 @@ def require_positive(config: Any, *names: str) -> None:
     """Raise a UserError unless each of the named fields is at least 1 or None; for `__post_init__`."""
     for name in names:
         value = getattr(config, name)
-        if value is not None and value < 1:
-            raise UserError(f"{name} must be at least 1, not {value}")
+        require(value is None or value >= 1, f"{name} must be at least 1, not {value}")
 
 
 def read_config(
@@ -78,16 +77,14 @@ def size_file(size: str) -> Path:
     """The config of a run size: smoke, mini, open, paper."""
     folder = repository() / "configs"
     sizes = sorted(path.stem for path in folder.glob("*.yaml"))
-    if size not in sizes:
-        raise UserError(f"there is no size {size!r}; sizes are {', '.join(sizes)}")
+    require(size in sizes, f"there is no size {size!r}; sizes are {', '.join(sizes)}")
     return folder / f"{size}.yaml"
 
 
 def parse_override(text: str) -> tuple[str, str]:
     """Split `--set key=value` of the command line into key and value."""
     key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise UserError(f"--set {text}: write it as key=value, for example --set seed=2")
+    require(key and equals, f"--set {text}: write it as key=value, for example --set seed=2")
     return key, value
 
 
@@ -112,8 +109,7 @@ def _settings_of_file(path: Path) -> dict[str, Any]:
         settings = _parsed(path.read_bytes(), path)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}; a config is a YAML file such as configs/smoke.yaml") from error
-    if not isinstance(settings, dict):
-        raise UserError(f"{path}: a config is lines of the form 'key: value'; here there are none")
+    require(isinstance(settings, dict), f"{path}: a config is lines of the form 'key: value'; here there are none")
     return settings
 
 

@@ -40,6 +40,7 @@ class Paper(NamedTuple):
     measures: str = ""  # module:NAME of the measures in its tables (evaluate/measures.py)
     tables: str = ""  # module:NAME of the question that each table of the paper answers (evaluate/measures.py)
     orders: str = ""  # module:NAME of its orders of systems (evaluate/measures.py)
+    checks: str = ""  # module:NAME of the function that prints what is wrong with a user's treebank (`dtglib stats`)
     tunings: str = ""  # module:NAME of its ways to tune a model
 
     def part(self, name: str) -> Any:

@@ -9,6 +9,7 @@ import argparse
 import json
 from dataclasses import asdict
 
+from dtglib.basics.papers import papers
 from dtglib.cli.options import Command, add_json, print_table
 
 
@@ -36,6 +37,9 @@ def stats(options: argparse.Namespace) -> None:
     counted = [
         (name, split, stats_of_blocks(blocks(name, split))) for name in options.corpora for split in splits(name)
     ]
+    for check in filter(None, (paper.part("checks") for paper in papers())):
+        for name in options.corpora:
+            check(name)
     if options.json:
         print(json.dumps({"stats": [{"corpus": c, "split": s, **asdict(stats)} for c, s, stats in counted]}, indent=2))
         return

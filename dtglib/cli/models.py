@@ -8,7 +8,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from dtglib.basics.errors import UserError, require
+from dtglib.basics.errors import require
 from dtglib.cli.options import Command, add_json, print_table
 
 
@@ -23,8 +23,8 @@ def models(options: argparse.Namespace) -> None:
 
     released = {**cards("model"), **cards("parser")}
     require(released, "no models came with this package; `make release` makes them")
-    if options.name and options.name not in released:
-        raise UserError(f"there is no released {options.name!r}; there are {', '.join(released)}")
+    known = f"there are {', '.join(released)}"
+    require(options.name in (None, *released), f"there is no released {options.name!r}; {known}")
     if options.json:
         dicts = {name: asdict(card) for name, card in released.items()}
         print(json.dumps(dicts[options.name] if options.name else dicts, indent=2))
@@ -33,7 +33,8 @@ def models(options: argparse.Namespace) -> None:
         print_table([{"": key.replace("_", " "), options.name: _shown(value)} for key, value in card.items()])
     else:
         rows = [{"name": name} | {key: _shown(getattr(card, key)) for key in LISTED} for name, card in released.items()]
-        print_table(rows)
+        bound = "per word of the test part, with ends; of a model with trees an upper bound"
+        print_table(rows, {"perplexity": bound, "suites, pairs, uas, f1": "in percent", "ties": "wrong"})
 
 
 LISTED = ("title", "corpus", "perplexity", "suites", "pairs", "uas", "f1", "bleu")

@@ -10,11 +10,12 @@ import contextlib
 import math
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 
 # Imported by type checkers only (see above), so annotations that name these are not checked in tests.
 if TYPE_CHECKING:
@@ -147,8 +148,7 @@ def sentences_of(options: argparse.Namespace, may_be_streamed: bool = False) -> 
     treebank = (stream if may_be_streamed else load)(options.text, options.split, options.sentences)
     for reason, number in treebank.excluded.items():
         print(f"dtglib: {options.text}: {number} left out: {reason}", file=sys.stderr)
-    if treebank.sentences == []:
-        raise UserError(f"{options.text}: holds no sentence")
+    require(treebank.sentences != [], f"{options.text}: holds no sentence")
     return treebank.sentences
 
 
@@ -199,8 +199,8 @@ def widths_from(options: argparse.Namespace) -> "Widths":
 # ---- Output
 
 
-def print_table(rows: Sequence[Mapping[str, object]]) -> None:
-    """Print rows with the same keys as aligned columns, with numbers to the right."""
+def print_table(rows: Sequence[Mapping[str, object]], about: Mapping[str, str] | None = None) -> None:
+    """Print rows with the same keys as aligned columns, with numbers to the right, and the conventions below them."""
     columns = []
     for name in rows[0]:
         values = [row[name] for row in rows]
@@ -209,6 +209,31 @@ def print_table(rows: Sequence[Mapping[str, object]]) -> None:
         columns.append([f"{value!s:{side}{width}}" for value in [name, *values]])
     for line in zip(*columns, strict=True):
         print("  ".join(line).rstrip())
+    if about:
+        print_conventions(about)
+
+
+def conventions(options: argparse.Namespace, folder: Path, text: str, unit: str, parser: object = "") -> dict[str, str]:
+    """The conventions of scores by the model in a folder, which sums over a parser's trees or else over a beam."""
+    from dtglib.families.base import family, family_name_in
+
+    kind = family(family_name_in(folder)).likelihood
+    begins, ends = ("none", "not predicted") if kind.is_pseudo else ("<ROOT>, given", "<END>, predicted")
+    if kind.is_exact or kind.is_pseudo:
+        log_p = "exact" if kind.is_exact else "a pseudo-log-likelihood"
+    elif parser:
+        log_p = f"a lower bound by {options.trees} trees of {parser} ({options.method}, seed {options.seed})"
+    else:
+        widths = {"width": options.beam, "nats behind": options.within, "symbols tried": options.score_beam}
+        in_words = ", ".join(f"{name} {value:g}" for name, value in widths.items() if value is not None)
+        log_p = f"a lower bound{f' by beam search ({in_words})' if kind.is_searched else ''}"
+    return {"model": folder.name, "text": text, "unit": unit, "beginning": begins, "end": ends, "log p": log_p}
+
+
+def print_conventions(values: Mapping[str, str]) -> None:
+    """Print conventions as comments, which begin with #."""
+    line = "; ".join(f"{name}: {value}" for name, value in values.items())
+    print(textwrap.fill(line, 120, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False))
 
 
 def finite(values: Mapping[str, object]) -> dict[str, object]:
@@ -221,9 +246,3 @@ def finite(values: Mapping[str, object]) -> dict[str, object]:
 def in_a_line(tree: Sequence[int] | str | None) -> str:
     """A tree as text: heads side by side, or brackets as they are."""
     return "" if tree is None else tree if isinstance(tree, str) else " ".join(map(str, tree))
-
-
-def warn_of_unused_parser(options: argparse.Namespace, name: str) -> None:
-    """Report on standard error that an option has no effect."""
-    if options.parser:
-        print(f"dtglib: --parser has no effect, because {name} sums over no trees of a parser", file=sys.stderr)

@@ -23,6 +23,7 @@ from dtglib.cli.options import (
     add_trees,
     in_a_line,
     parser_name,
+    print_conventions,
     sentences_of,
 )
 from dtglib.cli.together import is_first
@@ -101,7 +102,9 @@ def trees(options: argparse.Namespace) -> None:
     from dtglib.parsing.propose import METHODS, propose
 
     sentences = [sentence.words for sentence in sentences_of(options)]
-    parser = load_parser(parser_name(options, options.text))
+    name = parser_name(options, options.text)
+    about = {"parser": name, "text": options.text, "unit": "nats", "log q": "of a tree given its words, exact"}
+    parser = load_parser(name)
     proposed = propose(parser, sentences, options.trees, METHODS[options.method], options.seed)
     rows = []
     for words, chosen in zip(sentences, progress(proposed, "parsing", "sentence", len(sentences)), strict=True):
@@ -115,7 +118,9 @@ def trees(options: argparse.Namespace) -> None:
         for log_q, tree in zip(log_qs, written, strict=True):
             print(f"  {log_q:10.4f}  {in_a_line(tree)}")
     if options.json:
-        print(json.dumps({"sentences": rows}))
+        print(json.dumps({"conventions": about, "sentences": rows}))
+    else:
+        print_conventions(about)
 
 
 COMMANDS = [

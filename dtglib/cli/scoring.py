@@ -24,6 +24,7 @@ from dtglib.cli.options import (
     add_parser,
     add_sentences,
     add_trees,
+    conventions,
     count,
     finite,
     in_a_line,
@@ -34,7 +35,6 @@ from dtglib.cli.options import (
     require_searched,
     seed,
     sentences_of,
-    warn_of_unused_parser,
     widths_from,
 )
 from dtglib.cli.together import is_first
@@ -69,10 +69,10 @@ def score(options: argparse.Namespace) -> None:
     if likelihood.sums_over_trees:
         parser = _proposer(options, folder, kind.trees.released)
     else:
-        warn_of_unused_parser(options, kind.name)
         widths = widths_from(options) if likelihood.needs_search else None
     drawn = options.trees, options.method, options.seed
     scores = scores_of(folder, sentences, parser, *drawn, widths, is_kept=False)
+    about = conventions(options, folder, options.text, "nats", parser)
     total = perplexity(scores)
     shown = partial(kind.trees.shown, Vocabulary.load(folder))
     name = likelihood.perplexity.replace("-", "_")
@@ -83,7 +83,7 @@ def score(options: argparse.Namespace) -> None:
             for sentence, row in zip(sentences, scores, strict=True)
         ]
         report = {"log_prob": likelihood.name, "sentences": list(map(finite, rows)), "totals": finite(totals)}
-        print(json.dumps(report, allow_nan=False))
+        print(json.dumps({"conventions": about, **report}, allow_nan=False))
         return
     print_table(
         [
@@ -93,7 +93,8 @@ def score(options: argparse.Namespace) -> None:
                 "sentence": " ".join(sentence.words),
             }
             for sentence, row in zip(sentences, scores, strict=True)
-        ]
+        ],
+        about,
     )  # fmt: skip
     print(f"\n{total.sentences} sentences, {total.words} words, {total.pieces} pieces, {total.nats:.3f} nats")
     if unasked := sum(row.unasked for row in scores):
@@ -143,12 +144,13 @@ def surprisal(options: argparse.Namespace) -> None:
     read = surprisals(model, sentences, widths_from(options))
     read = list(progress(read, "scoring", "sentence", total=len(sentences)))
     _warn_of_deaths(read)
+    about = conventions(options, folder, options.text, f"{options.unit} per word, with its end")
     if options.json:
         rows = [_as_json(of_sentence, options.unit) for of_sentence in read]
-        print(json.dumps({"unit": options.unit, "sentences": rows}, allow_nan=False))
+        print(json.dumps({"conventions": about, "unit": options.unit, "sentences": rows}, allow_nan=False))
     else:
         rows = word_rows(read, options.unit)
-        print_table([{name: _rounded(value) for name, value in row.items()} for row in rows])
+        print_table([{name: _rounded(value) for name, value in row.items()} for row in rows], about)
 
 
 def _rounded(value: object) -> object:
@@ -240,10 +242,12 @@ def sample(options: argparse.Namespace) -> None:
             rows.append({"words": words, name: tree, "log_prob": log_prob})
         else:
             rows.append({"log p": round(log_prob, 2), "sentence": " ".join(words), name: in_a_line(tree)})
+    about = {"model": folder.name, "text": f"drawn, seed {options.seed}, temperature {temperature:g}", "unit": "nats"}
+    about |= {"beginning": "<ROOT>, given", "end": "<END>, predicted", "log p": "of words and tree, exact, untempered"}
     if options.json:
-        print(json.dumps({"sentences": rows}))
+        print(json.dumps({"conventions": about, "sentences": rows}))
     else:
-        print_table(rows)
+        print_table(rows, about)
 
 
 COMMANDS = [

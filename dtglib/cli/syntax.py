@@ -17,11 +17,12 @@ from dtglib.cli.options import (
     add_beam,
     add_model,
     add_trees,
+    conventions,
     finite,
     model_folder,
+    print_conventions,
     print_table,
     require_searched,
-    warn_of_unused_parser,
     widths_from,
 )
 from dtglib.cli.together import is_first
@@ -47,9 +48,12 @@ def suites(options: argparse.Namespace) -> None:
     require_searched(folder)
     rows = suite_rows(folder, tested, widths_from(options))
     report = suites_report(tested, rows, Vocabulary.load(folder))
-    about = {"model": options.model or folder.name, **widths_from(options)._asdict(), "averages": report["averages"]}
+    stated = conventions(options, folder, path or "sg", "percent of the items") | {
+        "end": "the last region of a formula"
+    }
+    about = {"conventions": stated, "model": options.model or folder.name, **widths_from(options)._asdict()}
     tables = {name: report[name] for name in ("suites", "predictions", "circuits")}
-    _write_report(options, about, {**tables, **as_tables(tested, rows)})
+    _write_report(options, {**about, "averages": report["averages"]}, {**tables, **as_tables(tested, rows)})
     if options.json:
         return
     print_table(list(map(_percent, report["suites"])))
@@ -65,6 +69,7 @@ def suites(options: argparse.Namespace) -> None:
         "In percent. The first average is our primary one; no two of them can be compared. Unknown words are "
         "those that the vocabulary does not have, or can only spell byte by byte."
     )
+    print_conventions(stated)
 
 
 def _blimp_options(sub: argparse.ArgumentParser) -> None:
@@ -94,13 +99,13 @@ def blimp(options: argparse.Namespace) -> None:
     if options.parser and kind.likelihood.sums_over_trees:
         way = ByTrees(options.parser, options.trees, options.method, options.seed)
     else:
-        warn_of_unused_parser(options, kind.name)
         way = without_parser(kind, widths_from(options))
     rows = pair_rows(folder, paradigms, way)
     report = pairs_report(paradigms, rows, Vocabulary.load(folder))
     tables = {name: report.pop(name) for name in ("paradigms", "phenomena", "fields")}
-    about = {"model": options.model or folder.name, "log p": named(kind, way), "fraction": options.fraction}
-    _write_report(options, {**about, **report}, {**tables, "pairs": rows})
+    stated = conventions(options, folder, path or "blimp", "percent of the pairs", way.parser) | {"ties": "wrong"}
+    about = {"conventions": stated, "model": options.model or folder.name, "log p": named(kind, way)}
+    _write_report(options, {**about, "fraction": options.fraction, **report}, {**tables, "pairs": rows})
     if options.json:
         return
     for table in tables.values():
@@ -111,6 +116,7 @@ def blimp(options: argparse.Namespace) -> None:
         f"{len(rows)} pairs; {report['ties']} ties, counted as wrong ({report['identical']} pairs are identical, "
         f"{report['alike']} are alike to the vocabulary); {report['failed']} with a sentence that has no probability"
     )
+    print_conventions(stated)
 
 
 def _path_or_default(path: str | None, public: str) -> str | None:
@@ -131,8 +137,6 @@ def _add_report(sub: argparse.ArgumentParser) -> None:
 
 def _write_report(options: argparse.Namespace, about: Mapping[str, Any], tables: Mapping[str, Sequence[dict]]) -> None:
     """Write the report: with --json to standard output, with --out as JSON and as tables into a folder."""
-    import pandas as pd
-
     from dtglib.basics.files import write_atomically
 
     whole = {**about, **{name: list(map(finite, rows)) for name, rows in tables.items()}}
@@ -140,6 +144,8 @@ def _write_report(options: argparse.Namespace, about: Mapping[str, Any], tables:
     if options.json:
         print(text)
     if options.out and is_first():
+        import pandas as pd
+
         with write_atomically(options.out / "report.json") as file:
             file.write(f"{text}\n")
         for name, rows in tables.items():

@@ -32,15 +32,11 @@ def train(options: argparse.Namespace) -> None:
     train_into(settings, prepared, options.out)
     best = best_on_dev(options.out)
     losses = [
-        f"{value:.4f} nats {_a(name.removeprefix('nats_per_'))}"
+        f"{value:.4f} nats per {name.removeprefix('nats_per_')}"
         for name, value in best.items()
         if name.startswith("nats_per_") and name != "nats_per_sentence"
     ]
     print(f"{options.out}: {', '.join(losses)} on dev, at its best")
-
-
-def _a(noun: str) -> str:
-    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def _train_parser_options(sub: argparse.ArgumentParser) -> None:
@@ -58,7 +54,7 @@ def train_parser(options: argparse.Namespace) -> None:
     print(f"train: {prepared.train.summary}\ndev: {prepared.dev.summary}", flush=True)
     train_parser_into(settings, prepared, options.out)
     best = nats_per_word(options.out)
-    print(f"{options.out}: {best:.4f} nats a word (its share of the tree) on dev, at its best")
+    print(f"{options.out}: {best:.4f} nats per word (its share of the tree) on dev, at its best")
 
 
 COMMANDS = [

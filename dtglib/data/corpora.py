@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dtglib.basics.config import require_positive
-from dtglib.basics.errors import UserError, shortened
+from dtglib.basics.errors import UserError, require, shortened
 from dtglib.basics.files import sha256
 from dtglib.basics.papers import papers
 from dtglib.basics.progress import progress
@@ -140,11 +140,8 @@ def _reader(name: str | Path, split: str | None, sentences: int | None) -> Reade
 
 def part_of(config: CorpusConfig, part: str, read: Callable[..., Treebank] = load) -> Treebank:
     """The train, dev or test part of the corpus in a run's config, read by `load` or by `stream`."""
-    if splits(config.corpus) == (ALL,):
-        raise UserError(
-            f"{config.corpus}: a model is trained on one part and watched on another; name a folder with "
-            f"train.conllu and dev.conllu"
-        )
+    parts = f"{config.corpus}: a model is trained on one part and watched on another"
+    require(splits(config.corpus) != (ALL,), f"{parts}; name a folder with train.conllu and dev.conllu")
     return read(config.corpus, part, getattr(config, f"{part}_sentences"))
 
 
@@ -213,8 +210,7 @@ def ud_english_blocks(corpus: str, split: str) -> Iterator[Block]:
     """A split of the treebanks of a corpus, one after the other."""
     for name in UD_CORPORA[corpus]:
         paths = files_of_split(ud_folder(name), split)
-        if not paths:
-            raise UserError(f"{corpus}: the {split} part of {name} is missing; {how_to_get_data()}")
+        require(paths, f"{corpus}: the {split} part of {name} is missing; {how_to_get_data()}")
         yield from files_blocks(paths)
 
 
@@ -327,8 +323,7 @@ def bllip_folder() -> Path:
     folder = os.environ.get("BLLIP")
     if not folder:
         raise UserError("bllip: set BLLIP to your copy of LDC2000T43, the folder that holds 1987, 1988 and 1989")
-    if not Path(folder).is_dir():
-        raise UserError(f"bllip: BLLIP names {folder}, which is not a folder")
+    require(Path(folder).is_dir(), f"bllip: BLLIP names {folder}, which is not a folder")
     return Path(folder)
 
 

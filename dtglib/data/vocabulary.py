@@ -39,7 +39,7 @@ import numpy as np
 import sentencepiece
 
 from dtglib.basics.config import require_positive
-from dtglib.basics.errors import UserError, shortened
+from dtglib.basics.errors import UserError, require, shortened
 from dtglib.basics.files import write_atomically
 from dtglib.data.symbols import ARCS, Symbols
 
@@ -82,11 +82,9 @@ class Vocabulary:
     def of_words(cls, sentences: Iterable[Sequence[str]], symbols: Symbols = ARCS, rarest: int = 1) -> "Vocabulary":
         """One entry per word that occurs at least `rarest` times in the training sentences, most frequent first."""
         all_counts = Counter(word for words in sentences for word in words)
-        if not all_counts:
-            raise UserError("there are no words to make a vocabulary of: the training sentences are empty")
+        require(all_counts, "there are no words to make a vocabulary of: the training sentences are empty")
         counts = {word: count for word, count in all_counts.items() if count >= rarest}
-        if not counts:
-            raise UserError(f"no word occurs {rarest} times in the training sentences; lower this number")
+        require(counts, f"no word occurs {rarest} times in the training sentences; lower this number")
         if broken := [word for word in counts if "\n" in word]:
             raise UserError(f"the word {broken[0]!r} has a line break in it; vocabulary files have one word per line")
         by_frequency = sorted(counts, key=lambda word: (-counts[word], word))

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from dtglib.basics.config import as_yaml, fingerprint
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 from dtglib.basics.files import write_atomically
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.network.weights import read_weights, save_weights
@@ -32,11 +32,9 @@ class TrainedWith:
 def vocabulary_beside(folder: Path, trained_with: TrainedWith) -> Vocabulary:
     """The vocabulary of a saved model, after checking that it is the one that the model was trained with."""
     vocabulary = Vocabulary.load(folder)
-    if vocabulary.fingerprint != trained_with.vocabulary_fingerprint:
-        raise UserError(
-            f"{folder}: the model speaks vocabulary {trained_with.vocabulary_fingerprint}, but the one beside it is "
-            f"{vocabulary.fingerprint}; put back the files that it was saved with"
-        )
+    own, other = trained_with.vocabulary_fingerprint, vocabulary.fingerprint
+    complaint = f"{folder}: the model speaks vocabulary {own}, but the one beside it is {other}"
+    require(own == other, f"{complaint}; put back the files that it was saved with")
     return vocabulary
 
 

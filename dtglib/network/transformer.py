@@ -32,7 +32,7 @@ import torch
 from torch import Tensor, nn
 
 from dtglib.basics.config import require_positive
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import PAD, Vocabulary
 from dtglib.network.attention import (
@@ -71,8 +71,7 @@ class TransformerConfig:
         require_positive(self, "layers", "width", "heads", "inner")
         if self.width % (2 * self.heads):
             raise UserError(f"width must be an even number per head, but {self.width} is shared by {self.heads} heads")
-        if not 0 <= self.dropout < 1:
-            raise UserError(f"dropout must be at least 0 and less than 1, not {self.dropout}")
+        require(0 <= self.dropout < 1, f"dropout must be at least 0 and less than 1, not {self.dropout}")
 
 
 class LossPart(NamedTuple):

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dtglib.basics.config import value_of
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 from dtglib.basics.papers import papers
 from dtglib.data.treebank import Sentence, Treebank
 from dtglib.parsing.fields import Entries
@@ -54,6 +54,5 @@ def kind_of(config: str | Path, overrides: Mapping[str, Any] | None = None) -> P
 def load_trained(folder: Path) -> KeptParser:
     """A parser that was trained here, from its folder."""
     path = folder / CONFIG_FILE
-    if not path.exists():
-        raise UserError(f"{folder}: holds no parser; `dtglib train-parser` makes one")
+    require(path.exists(), f"{folder}: holds no parser; `dtglib train-parser` makes one")
     return kind_of(path).network.load(folder)

@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 from dtglib.parsing.biaffine import Biaffine
 from dtglib.parsing.from_supar import (
     MODEL,
@@ -96,11 +96,9 @@ def load_published(name: str | Path) -> Biaffine:
 
 
 def _fetched(name: str) -> Path:
-    if name not in NAMES:
-        raise UserError(
-            f"{name!r} is neither a folder with a parser, nor one of supar's files, nor the name of a published one; "
-            f"train one with `dtglib train-parser`, or name one of {', '.join(NAMES)}"
-        )
+    neither = f"{name!r} is neither a folder with a parser, nor one of supar's files, nor the name of a published one"
+    way_out = f"train one with `dtglib train-parser`, or name one of {', '.join(NAMES)}"
+    require(name in NAMES, f"{neither}; {way_out}")
     with _explained(f"{name}: could not be fetched"):
         return Path(download(MODEL["github"][name]))
 

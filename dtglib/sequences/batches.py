@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 from dtglib.data.vocabulary import PAD
 from dtglib.sequences.columns import NOTHING, Compiled, Sequences, Source
 
@@ -104,11 +104,9 @@ def rows_of(positions: int, row: int = ROW) -> tuple[int, int]:
 def in_rows(lengths: np.ndarray, positions: int, random: np.random.Generator, row: int = ROW) -> list[np.ndarray]:
     """Plan batches to be packed into rows, with the sentences in random order."""
     rows, width = rows_of(positions, row)
-    if lengths.max(initial=0) > width:
-        raise UserError(
-            f"a sentence has {lengths.max()} positions, but a row of a batch of {positions} has {width}; "
-            f"set batch_positions higher, or longest lower"
-        )
+    longest = lengths.max(initial=0)
+    too_long = f"a sentence has {longest} positions, but a row of a batch of {positions} has {width}"
+    require(longest <= width, f"{too_long}; set batch_positions higher, or longest lower")
     order = random.permutation(len(lengths))
     cuts, free, filled = [], width, 1
     for place, length in enumerate(lengths[order].tolist()):

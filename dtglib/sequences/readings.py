@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 from dtglib.data.treebank import Sentence, TreebankError, why_no_projective_tree
 from dtglib.data.vocabulary import END, ROOT, Vocabulary
 from dtglib.sequences.columns import COMPOSE, NOTHING, STACK, Compiled, Sequences
@@ -43,8 +43,7 @@ def tokens(vocabulary: Vocabulary, sentences: Iterable[WordsAndTree]) -> Sequenc
     """Compile the pieces of sentences; trees are ignored."""
     ids, words, lengths = [], [], []
     for number, (sentence, _) in enumerate(sentences, start=1):
-        if not sentence:
-            raise UserError(f"sentence {number}: has no words")
+        require(sentence, f"sentence {number}: has no words")
         encoded = vocabulary.encode(sentence)
         ids += [ROOT, *encoded.ids]
         words.append(NOTHING)

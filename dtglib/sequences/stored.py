@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import safetensors.numpy
 
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 from dtglib.basics.files import only_one_process, sha256, write_atomically
 from dtglib.basics.progress import progress
 from dtglib.sequences.columns import Compiled, Sequences, require_within
@@ -128,8 +128,7 @@ def _read_manifest(folder: Path, identity: Mapping[str, Any]) -> tuple[list[Shar
         same = content["identity"] == json.loads(json.dumps(dict(identity)))
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path}: damaged ({error!r}); delete its folder, and it is made again") from error
-    if not same:
-        raise UserError(f"{path}: its sentences depend on something else; delete its folder, and it is made again")
+    require(same, f"{path}: its sentences depend on something else; delete its folder, and it is made again")
     return shards, is_whole
 
 

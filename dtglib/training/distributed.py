@@ -25,7 +25,7 @@ from torch import distributed, nn
 from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 
 Something = TypeVar("Something")
 
@@ -86,8 +86,7 @@ class Processes(NamedTuple):
             except UserError as error:
                 result[1] = str(error)
         distributed.broadcast_object_list(result, 0, _patient(distributed.group.WORLD))
-        if result[1]:
-            raise UserError(result[1])
+        require(not result[1], result[1])
         return result[0]
 
     def wait(self) -> None:

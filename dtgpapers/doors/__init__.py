@@ -5,4 +5,5 @@ In: a trained model. Out: what Hugging Face's transformers and other tools of th
 
 from dtglib.basics.papers import Paper
 
-PAPER = Paper("doors", families=(), commands="dtgpapers.doors.commands:COMMANDS")
+CHECKS = "dtgpapers.doors.validation:complain"
+PAPER = Paper("doors", families=(), commands="dtgpapers.doors.commands:COMMANDS", checks=CHECKS)

@@ -29,7 +29,7 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from dtglib.basics.cache_folder import read_cached, write_cached
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import require
 from dtglib.basics.progress import progress
 from dtglib.data.minilang.derivation import MOST_WORDS, Annotation, Node, TooLong, leaves, sampler, sentence, spell
 from dtglib.data.minilang.grammar import read_language, read_source
@@ -49,8 +49,7 @@ def split(name: str, sentences: int | None = None, seed: int = 0) -> list[Senten
 
 def size_of(name: str, sentences: int | None) -> int:
     """The number of sentences of a split, by default that of SPLITS; an unknown split is an error."""
-    if name not in SPLITS:
-        raise UserError(f"minilang has no split {name!r}; it has {', '.join(SPLITS)}")
+    require(name in SPLITS, f"minilang has no split {name!r}; it has {', '.join(SPLITS)}")
     return SPLITS[name] if sentences is None else sentences
 
 
