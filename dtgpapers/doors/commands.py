@@ -13,9 +13,11 @@ from dtglib.cli.options import (
     add_beam,
     add_json,
     add_model,
+    conventions,
     finite,
     let_threads_sleep,
     model_folder,
+    print_conventions,
     print_table,
     require_searched,
     widths_from,
@@ -52,25 +54,24 @@ def _babylm_options(sub: argparse.ArgumentParser) -> None:
 def babylm(options: argparse.Namespace) -> None:
     """Test a model on zero-shot tasks of the BabyLM challenge of 2025."""
     let_threads_sleep()
-    from dtglib.families.base import family, family_name_in
     from dtgpapers.doors.babylm import columns_of, not_measured, tasks_in
 
     tasks, folder, widths = tasks_in(options.data, options.fraction), model_folder(options), widths_from(options)
     require_searched(folder)
     rows = columns_of(folder, tasks, widths)
     missing = not_measured(rows)
-    is_exact = family(family_name_in(folder)).likelihood.is_exact
-    log_p = "exact" if is_exact else "a bound by beam search"
+    stated = conventions(options, folder, "tasks of BabyLM 2025", "percent")
+    stated |= {"ties": "wrong", "surprisal": "sum over pieces, in nats", "share of pairs": f"{options.fraction:g}"}
     if options.json:
-        about = {"model": folder.name, "log p": f"{log_p}, ends of sentences included", **widths._asdict()}
-        about |= {"fraction": options.fraction, "ties": "wrong", "surprisal": "sum over pieces, in nats"}
+        about = {"conventions": stated, "model": folder.name, **widths._asdict()}
         print(json.dumps({**about, "columns": list(map(finite, rows)), "not measured": missing}))
         return
     names = ("column", "score", "items", "ties", "failed")
     print_table([{name: row.get(name, "") for name in names} | {"score": round(row["score"], 2)} for row in rows])
-    print(f"\n{folder.name}: log p is {log_p}, with the ends of sentences. Ties count as wrong.")
+    print()
     for name, reason in missing.items():
         print(f"not measured: {name}: {reason}")
+    print_conventions(stated)
 
 
 COMMANDS = [Command("export", _export_options, export), Command("babylm", _babylm_options, babylm)]
