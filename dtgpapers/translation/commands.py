@@ -44,6 +44,12 @@ def beam_from(options: argparse.Namespace) -> "TranslationBeam":
     return TranslationBeam(options.beam, options.alpha, options.legal)
 
 
+def _conventions(options: argparse.Namespace, model: str, text: str, scored_by: dict[str, str]) -> dict[str, str]:
+    """The search for translations, and the signatures of their scores."""
+    search = f"beam {options.beam}, log p divided by length to the power of {options.alpha:g}"
+    return {"model": model, "text": text, "search": search, **scored_by}
+
+
 def _translate_options(sub: argparse.ArgumentParser) -> None:
     add_sentences(sub)
     what = "a translator: its name (`dtglib models`), or the folder of a trained one (default: translator-minilang)"
@@ -69,7 +75,9 @@ def translate(options: argparse.Namespace) -> None:
         print(f"dtglib: {folder.name} does not know {shortened(unknown)}", file=sys.stderr)
     scores = measured(translations, sentences) if has_references else {}
     if options.json:
-        print(json.dumps({"translations": [one._asdict() for one in translations], **scores}, ensure_ascii=False))
+        about = _conventions(options, folder.name, options.text, signatures() if has_references else {})
+        report = {"conventions": about, "translations": [one._asdict() for one in translations], **scores}
+        print(json.dumps(report, ensure_ascii=False))
         return
     for one in translations:
         print(" ".join(one.words))
@@ -163,15 +171,17 @@ def _compare_options(sub: argparse.ArgumentParser) -> None:
 def compare(options: argparse.Namespace) -> None:
     """Score translators side by side, with sign tests."""
     from dtglib.basics.released import folder_named
+    from dtgpapers.translation.scores import signatures
     from dtgpapers.translation.translations import compared
 
     corpora = [(corpus, options.split) for corpus in options.on]
     rows = compared([folder_named(model) for model in options.models], corpora, beam_from(options))
+    about = _conventions(options, ", ".join(options.models), ", ".join(options.on), signatures())
     if options.json:
-        print(json.dumps({"rows": rows}))
+        print(json.dumps({"conventions": about, "rows": rows}))
         return
     tests = [row for row in rows if "against" in row]
-    print_table([_rounded({"trees": None, "same trees": None, **row}) for row in rows if "against" not in row])
+    print_table([_rounded({"trees": None, "same trees": None, **row}) for row in rows if "against" not in row], about)
     if tests:
         print_table([_rounded(row) for row in tests])
 

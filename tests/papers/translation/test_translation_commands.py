@@ -179,7 +179,10 @@ def test_translators_are_compared_on_files_of_ones_own(place, capsys):
     (place / "mine.de").write_text("Der Hund schläft .\nDie Katze schläft .\n")
     (place / "mine.en").write_text("The dog sleeps .\nThe cat sleeps .\n")
     assert main(["compare-translators", "vanilla", "gcn", "--on", "mine:de-en", "--json"]) == 0
-    first, second, test = json.loads(capsys.readouterr().out)["rows"]
+    report = json.loads(capsys.readouterr().out)
+    about, (first, second, test) = report["conventions"], report["rows"]
+    assert (about["model"], about["text"]) == ("vanilla, gcn", "mine:de-en") and "version:" in about["BLEU"]
+    assert about["search"] == "beam 5, log p divided by length to the power of 0.6"
     assert first["chrF+, relative"] == 0 and second["chrF+, relative"] == second["chrF+"] - first["chrF+"]
     assert (test["cells"], test["against"]) == (2, "vanilla") and test["wins"] + test["losses"] <= 2
 
