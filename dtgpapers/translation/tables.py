@@ -77,7 +77,14 @@ def _translated(metric: str) -> Measure:
 
 
 METRICS = ("BLEU", "chrF+")
-MEASURES = tuple(map(_translated, METRICS))
+
+
+def _kept(line: Line) -> float | None:
+    """The share of the items of a challenge set whose phenomenon a translation keeps; their mean is the measure."""
+    return line["kept"] if line["part"] == "challenge set" else None
+
+
+MEASURES = (*map(_translated, METRICS), Measure("challenge sets", (), "%", _kept))
 
 # Of the paper of translators: what it finds on the test sets of medium models, in BLEU and chrF+ alike.
 ORDERS = tuple(

@@ -33,7 +33,16 @@ def _induced(of: str, trees: str) -> Measure:
     return Measure(f"{of}, {trees}", papers, "%", of_model, percent(f"{of}, {trees}"))
 
 
+def _correlated(line: Line) -> float | None:
+    """The best head's correlation with one of the paper's labels (Table 3); their mean is the measure."""
+    is_table = line["part"] == "label of heads" and line["direction"] == "child to parent"
+    return (
+        line["r"] if is_table and line["attention"] == "before the mask" and line["label"] in LABELS.values() else None
+    )
+
+
 MEASURES = (
+    Measure("label correlation", (), "hundredths", _correlated),
     Measure(
         "hidden words",
         ("PTB/MLM_PPL", "BLLIP/MLM_PPL"),
