@@ -116,7 +116,7 @@ def test_models_are_trained_between_the_notebooks_that_read_none_and_those_that_
         return ["04_reads"]
 
     monkeypatch.setattr("dtglib.runs.pool.work_through", work_through)
-    monkeypatch.setattr("dtglib.runs.jobs.jobs_of", lambda size, paper: [Job(f"train {paper}", print)])
+    monkeypatch.setattr("dtglib.runs.jobs.jobs_of", lambda size, paper: [Job(f"train {paper}", print)] * 2)
     reproduce("smoke")
     first, *others = capsys.readouterr().out.splitlines()
     assert first == "jobs are 06_reads_none train dtg 03_reads 04_reads"

@@ -65,7 +65,7 @@ def _all_done(workers: ProcessPoolExecutor, jobs: Sequence[Job], logs: Path) -> 
                 print("a process died, most likely for lack of memory; the notebooks do the rest")
                 break
             if error:
-                line = f"{job.name}: failed: {error!r}; see {log_of[job]}"
+                line = f"{job.name}: failed: {type(error).__name__}: {error}; see {log_of[job]}"
             else:
                 left.remove(job.name)
                 seconds, result = future.result()

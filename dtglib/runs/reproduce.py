@@ -90,7 +90,7 @@ def _run_in_pool(notebooks: Sequence[Path], size: str, papers: Sequence[Paper], 
             prepared[noted] = jobs_of(size, paper.name)
             queue += prepared[noted]
         queue += [jobs[path] for path in readers]
-    left = set(work_through(queue, runs))
+    left = set(work_through(list({repr(job): job for job in queue}.values()), runs))  # papers share some jobs
     for noted, done in prepared.items():
         if left.isdisjoint(job.name for job in done):
             with write_atomically(noted) as file:

@@ -1,4 +1,4 @@
-"""The paper's baseline: a Transformer over the same words, in which every word hears of every other one.
+"""The paper's baseline: a Transformer over the same words, in which every word attends to every other one.
 
     h <- h + W' attention(LN(h)),   h <- h + W2 leaky_relu(W1 LN(h) + b1) + b2        LN without factors of its own
 

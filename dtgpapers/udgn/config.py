@@ -87,7 +87,7 @@ class MaskedTransformerConfig(MaskedConfig):
 
 @dataclass(frozen=True)
 class StructFormerConfig(MaskedTransformerConfig):
-    """The Transformer with a parser of distances and heights; its tables say nothing of the parser's own sizes."""
+    """The Transformer with a parser of distances and heights; UDGN's tables do not name the sizes of this parser."""
 
     model: str = "structformer"
     parser_layers: int = 3  # convolutions; the published code of StructFormer has 4, that of UDGN 3

@@ -10,8 +10,8 @@ Both are soft, with two factors s and t that are learnt. Gap g lies inside C(i) 
     P(C(i) begins at l) = within_il - within_i,l-1,        P(C(i) ends at r) = within_ir - within_i,r+1
     q_ij = sum over l, r of P(l) P(r) exp(t tau_j) / sum_(l <= k <= r) exp(t tau_k)      for j in l..r; q_ii is dropped
 
-In layer a and head k of attention, i hears of j by the factor m_ij = w_ak q_ij + (1 - w_ak) q_ji, a mixture of "j is
-the head of i" and "i is the head of j", times a sigmoid: sigmoid(q_ik . k_jk / sqrt(D)) m_ij. Nothing sums to 1.
+In layer a and head k of attention, i attends to j with the weight sigmoid(q_ik . k_jk / sqrt(D)) m_ij. These weights
+need not sum to 1. The factor m_ij = w_ak q_ij + (1 - w_ak) q_ji mixes "j is the head of i" with "i is the head of j".
 
 Three words with the heights 1, 3, 2 and gaps below all of them: the second is the head of both others.
 
@@ -21,10 +21,11 @@ Three words with the heights 1, 3, 2 and gaps below all of them: the second is t
             [0., 0., 0.],
             [0., 1., 0.]])
 
-All distances of a sentence are lowered by one number, so that no word below the highest one of a stretch is shut in:
-the least number for which every stretch of words has a word that is higher than the lower of the two gaps around it.
-In the public code that number is the largest of a whole batch; here a sentence does not depend on its neighbours.
-The words' vectors are read by convolutions, each followed by a norm and tanh. Sizes are those of UDGN's Table 6.
+Every word but the highest should find a higher one beyond the gaps around it. So all distances of a sentence are
+lowered by one number: the least one for which every stretch of words, other than the whole sentence, has a word that is
+at least as high as the lower of the two gaps around the stretch. In the public code that number is the largest of a
+whole batch; here a sentence does not depend on its neighbours. The words' vectors are read by convolutions, each
+followed by a norm and tanh. Sizes are those of UDGN's Table 6.
 """
 
 from typing import Any
@@ -72,7 +73,7 @@ def heads_of(distance: Distances, height: Heights, factors: Float[Tensor, "2"]) 
 
 
 def lowered(distance: Distances, height: Heights, there: Bool[Tensor, "B T"]) -> Distances:
-    """The distances less the least number that shuts no stretch of words in."""
+    """The distances, less the least number for which no stretch lies between two gaps higher than all its words."""
     T = height.shape[1]
     ones = torch.ones(T, T, dtype=torch.bool, device=height.device)
     # The highest word of each stretch from word l (row) to word r (column).

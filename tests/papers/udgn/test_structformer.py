@@ -148,14 +148,14 @@ def test_the_chances_of_all_heads_of_a_word_and_of_none_sum_to_1():
 
 
 def test_with_large_factors_heads_are_those_of_hard_constituents():
-    """*There is a difference*: is is the highest, a is shut in with difference."""
+    """*There is a difference*: is is the highest, and a depends on difference."""
     distance, height = torch.tensor([[1.0, 4.0, 1.0, FAR]]), torch.tensor([[2.0, 5.0, 2.0, 4.5]])
     q = heads_of(distance, height, torch.tensor([50.0, 50.0]))[0]
     assert q.argmax(1).tolist()[0] == 1 and q.argmax(1).tolist()[2:] == [3, 1]
     torch.testing.assert_close(q.sum(1), torch.tensor([1.0, 0.0, 1.0, 1.0]), atol=1e-3, rtol=0)
 
 
-def test_lowered_distances_shut_no_stretch_in():
+def test_distances_that_were_lowered_once_are_low_enough():
     drawn = torch.Generator().manual_seed(3)
     height, distance = torch.randn(30, 5, generator=drawn), 3 * torch.randn(30, 5, generator=drawn)
     distance[:, -1] = FAR

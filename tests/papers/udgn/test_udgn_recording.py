@@ -59,6 +59,9 @@ def repository(tmp_path, monkeypatch, one_thread):
     return folder
 
 
+MODELS = ("udgn", "udgn-transformer", "structformer")
+
+
 # ---- Sizes
 
 
@@ -87,6 +90,14 @@ def test_the_paper_s_settings_are_those_of_the_paper():
         found = read_settings(path, {"model": name})
         assert found.model == expected
         assert (found.train.learning_rate, found.train.epochs, found.train.clip) == (rate, 100, 0.25)
+
+
+@pytest.mark.parametrize("size", ["mini", "open-small", "paper"])
+def test_its_rivals_have_their_own_rate_and_dropout(size):
+    udgn, *rivals = (read_settings(CONFIGS / f"{size}.yaml", {"model": name}) for name in MODELS)
+    assert (udgn.train.learning_rate, udgn.model.dropout) == (1e-3, 0.2)
+    assert [(one.train.learning_rate, one.model.dropout) for one in rivals] == [(3e-4, 0.1)] * 2
+    assert rivals[1].model.positions, "StructFormer knows places, as the Transformer does"
 
 
 @pytest.mark.parametrize("path", sorted((CONFIGS / "udgn").glob("*.yaml")), ids=lambda path: path.stem)
