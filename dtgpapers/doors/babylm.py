@@ -7,7 +7,9 @@
     WUG Adj, WUG Past          100 times Spearman's correlation of p(first of two forms) and the share of people for it
     Eye Tracking, Self-paced Reading    reading_score.py; from the reading corpus in the data folder
 
-Pairs are compared by log p of whole sentences with their ends. A tie counts as wrong, and ties are reported. In the
+Pairs are compared by log p of whole sentences with their ends. A dialogue of the supplement (qa_congruence,
+turn_taking) is read as one sentence. Without the pipeline's files, BLiMP is that of the data folder, and its column is
+called "BLiMP, unfiltered". A tie counts as wrong, and ties are reported. In the
 pipeline the end counts only if the tokenizer adds it, and a tie counts as right, so that a model that prefers nothing
 has 100 (Păpușoi and Nisioi 2025).
 """
@@ -46,6 +48,8 @@ FOLDERS = {
     "WUG Adj": "wug_adj_nominalization",
     "WUG Past": "wug_past_tense",
 }
+UNFILTERED = "BLiMP, unfiltered"  # the published one, of which the pipeline leaves pairs out
+UNITS = "percent (BLiMP: of pairs; reading: of the variance that is left), 100 times the correlation (WUG)"
 FETCH = "fetch evaluation_data from https://osf.io/ryjfm, and name its folder full_eval with --data"
 NOT_MEASURED = {
     "EWoK": "contexts are texts of several sentences, and models read single ones",
@@ -57,8 +61,9 @@ NOT_MEASURED = {
 
 
 class Task(NamedTuple):
-    """The pairs of a column; for WUG the two forms, with the share of people who chose the first one."""
+    """The pairs of a column and their folder; for WUG the two forms, with the share of people who chose the first."""
 
+    folder: Path
     paradigms: list[Paradigm]
     shares: list[float] | None = None
 
@@ -72,13 +77,13 @@ def tasks_in(folder: Path | None, share: int | float = 1.0) -> dict[str, Task]:
     there = {name: path for name, path in places.items() if path.is_dir()}
     require(there or folder is None, f"{folder}: there is none of {', '.join(FOLDERS.values())}; {FETCH}")
     if "BLiMP" not in there and (data_folder() / "blimp").is_dir():
-        there = {"BLiMP": data_folder() / "blimp", **there}
-    read = {"BLiMP": _blimp, "BLiMP Supplement": _supplement, "WUG Adj": _wug, "WUG Past": _wug}
+        there = {UNFILTERED: data_folder() / "blimp", **there}
+    read = {"BLiMP": _blimp, UNFILTERED: _blimp, "BLiMP Supplement": _supplement, "WUG Adj": _wug, "WUG Past": _wug}
     return {name: read[name](path, share) for name, path in there.items()}
 
 
 def _blimp(folder: Path, share: int | float) -> Task:
-    return Task(read_pairs(folder, share))
+    return Task(folder, read_pairs(folder, share))
 
 
 def _supplement(folder: Path, share: int | float) -> Task:
@@ -88,7 +93,7 @@ def _supplement(folder: Path, share: int | float) -> Task:
         rows = _rows(where, text, {"sentence_good": str, "sentence_bad": str})
         pairs = [_pair(number, good, bad, f"{where}:{number + 1}") for number, good, bad in rows]
         paradigms.append(Paradigm(Path(where).stem, "supplement", "supplement", tuple(evenly(pairs, share))))
-    return Task(paradigms)
+    return Task(folder, paradigms)
 
 
 def _wug(folder: Path, share: int | float) -> Task:
@@ -101,7 +106,7 @@ def _wug(folder: Path, share: int | float) -> Task:
             first, second = sentences.split("\t")
             pairs.append(_pair(len(pairs), first, second, place))
             shares.append(float(ratio))
-    return Task([Paradigm(folder.name, "WUG", "morphology", tuple(pairs))], shares)
+    return Task(folder, [Paradigm(folder.name, "WUG", "morphology", tuple(pairs))], shares)
 
 
 def _rows(where: str, text: str, kinds: Mapping[str, Any]) -> Iterator[tuple[int, Any, Any]]:
@@ -123,6 +128,17 @@ def _pair(number: int, first: str, second: str, place: str) -> MinimalPair:
     pair = MinimalPair(number, tuple(tokenize(first)), tuple(tokenize(second)))
     require(pair.good and pair.bad, f"{place}: a sentence without words")
     return pair
+
+
+def said_of(tasks: Mapping[str, Task], share: int | float) -> dict[str, str]:
+    """The conventions of the columns: which files, what share of them, and what their numbers mean."""
+    folders = {name: str(task.folder) for name, task in tasks.items()}
+    folders |= dict.fromkeys(READING, str(reading_file())) if reading_file().is_file() else {}
+    said = {f"text of {name}": folder for name, folder in folders.items()}
+    if "BLiMP Supplement" in tasks:
+        said["dialogues of the supplement"] = "each is read as one sentence"
+    said["share of the pairs"] = f"{share:g} of BLiMP and of its supplement, all of WUG"
+    return said | {"ties": "wrong", "surprisal": "sum over pieces, in nats"}
 
 
 # --- scores ------------------------------------------------------------------------------------------------------

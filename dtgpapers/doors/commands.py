@@ -46,7 +46,8 @@ def _babylm_options(sub: argparse.ArgumentParser) -> None:
     add_model(sub)
     data = "the folder full_eval of the pipeline's data; with none, BLiMP and reading times of the data folder are used"
     sub.add_argument("--data", type=Path, metavar="DIR", help=data)
-    sub.add_argument("--fraction", type=float, default=1.0, metavar="F", help="of BLiMP's pairs: 0.1 takes each tenth")
+    share = "of the pairs of BLiMP and of its supplement: 0.1 takes each tenth"
+    sub.add_argument("--fraction", type=float, default=1.0, metavar="F", help=share)
     add_beam(sub)
     add_json(sub)
 
@@ -54,14 +55,13 @@ def _babylm_options(sub: argparse.ArgumentParser) -> None:
 def babylm(options: argparse.Namespace) -> None:
     """Test a model on zero-shot tasks of the BabyLM challenge of 2025."""
     let_threads_sleep()
-    from dtgpapers.doors.babylm import columns_of, not_measured, tasks_in
+    from dtgpapers.doors.babylm import UNITS, columns_of, not_measured, said_of, tasks_in
 
     tasks, folder, widths = tasks_in(options.data, options.fraction), model_folder(options), widths_from(options)
     require_searched(folder)
     rows = columns_of(folder, tasks, widths)
     missing = not_measured(rows)
-    stated = conventions(options, folder, "tasks of BabyLM 2025", "percent")
-    stated |= {"ties": "wrong", "surprisal": "sum over pieces, in nats", "share of pairs": f"{options.fraction:g}"}
+    stated = conventions(options, folder, "tasks of BabyLM 2025", UNITS) | said_of(tasks, options.fraction)
     if options.json:
         about = {"conventions": stated, "model": folder.name, **widths._asdict()}
         print(json.dumps({**about, "columns": list(map(finite, rows)), "not measured": missing}))

@@ -12,7 +12,8 @@ A request for log p(continuation | context) is answered by
 
 where both together are a sentence, cut into the words of a treebank. With an empty context this is log p of `dtglib
 blimp`, a bound by beam search if the model has trees. With `end=false` the end is not counted. A word that is only half
-in the context belongs to the continuation. In `loglikelihood_rolling` each line of a text is a sentence.
+in the context belongs to the continuation. In `loglikelihood_rolling` each line of a text is a sentence; lines without
+words are skipped.
 
 Greedy decoding chooses the most probable next piece, given the pieces before it (next_piece.py), until the sentence
 ends. It writes words as a treebank has them, with blanks between them. Whether it would write a continuation is found
@@ -23,12 +24,14 @@ out where there is a context, as in LAMBADA; for a whole sentence the answer is 
     [-16.55, -8.5]
 """
 
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from dtglib.basics.errors import UserError, require
 from dtglib.basics.progress import progress
+from dtglib.cli.options import model_folder
 from dtglib.data.tokenize import tokenize
 from dtglib.data.vocabulary import END
 from dtglib.decode.beam import SentenceResult, Widths, in_parts, search
@@ -65,7 +68,7 @@ class Answers:
         require(isinstance(beam, int) and beam > 0, f"beam={beam}: it is the number of hypotheses, from 1 on")
         is_width = isinstance(within, int | float) and within >= 0
         require(is_width or within == "none", f"within={within}: it is a number of nats from 0 on, or none")
-        self.model = load_model(model, "cpu" if device == "cpu" else device_at_hand())
+        self.model = load_model(model_folder(Namespace(model=model)), "cpu" if device == "cpu" else device_at_hand())
         kind = family_of(self.model)
         require(kind.likelihood.is_searched, f"{kind.title} has no left-to-right probabilities, which lm_eval asks for")
         self.widths = Widths(beam, beam, within=None if within == "none" else float(within))
@@ -95,23 +98,29 @@ class Answers:
     def loglikelihood(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
         """log p of each continuation, and whether greedy decoding would write it."""
         pairs = [request.args for request in requests]
-        return list(zip(self.log_probs(pairs), (self.is_greedy(*pair) for pair in pairs), strict=True))
+        return list(zip(self.log_probs(pairs), self.are_greedy(pairs), strict=True))
 
-    def is_greedy(self, context: str, continuation: str) -> bool:
-        """True if each piece of the continuation is the most probable one; without a context this is not asked."""
-        words = tokenize(context + continuation)
-        before = words_before(words, context)
-        if not before:
-            return False
-        encoded = self.model.vocabulary.encode(words)
-        first, _ = encoded.spans[before]
-        (log_probs,) = Derivations(self.model, 1).read([encoded.ids], self.widths)
-        wanted = [*encoded.ids[first:], *[END] * self.end]
-        return log_probs[first : first + len(wanted)].argmax(1).tolist() == wanted
+    def are_greedy(self, pairs: Sequence[tuple[str, str]]) -> list[bool]:
+        """True where each piece of a continuation is the most probable one; without a context this is not asked.
+
+        Sentences are read as many at a time as a search reads, and what several of them begin with only once.
+        """
+        sentences = [tokenize(context + continuation) for context, continuation in pairs]
+        befores = [words_before(words, context) for words, (context, _) in zip(sentences, pairs, strict=True)]
+        asked, answers = [number for number, before in enumerate(befores) if before], [False] * len(pairs)
+        for first in range(0, len(asked), self.widths.at_once):
+            some = asked[first : first + self.widths.at_once]
+            encoded = [self.model.vocabulary.encode(sentences[number]) for number in some]
+            read = Derivations(self.model, len(some)).read([one.ids for one in encoded], self.widths)
+            for number, one, log_probs in zip(some, encoded, read, strict=True):
+                begin, _ = one.spans[befores[number]]
+                wanted = [*one.ids[begin:], *[END] * self.end]
+                answers[number] = log_probs[begin : begin + len(wanted)].argmax(1).tolist() == wanted
+        return answers
 
     def loglikelihood_rolling(self, requests: Sequence[Any]) -> list[float]:
         """log p of each text, whose lines are sentences."""
-        texts = [[line for line in request.args[0].splitlines() if line.strip()] for request in requests]
+        texts = [[line for line in request.args[0].splitlines() if tokenize(line)] for request in requests]
         left = iter(self.log_probs([("", line) for lines in texts for line in lines]))
         return [sum(next(left) for _ in lines) for lines in texts]
 
@@ -122,7 +131,8 @@ class Answers:
     def written(self, context: str, how: Mapping[str, Any]) -> str:
         """The most probable pieces after a context, up to the end, a stop in `until`, or `max_gen_toks` of them."""
         require(not how.get("do_sample"), "dtglib answers lm_eval by greedy decoding only; set do_sample to false")
-        stops = [how["until"]] if isinstance(how.get("until"), str) else list(how.get("until") or ())
+        until = how.get("until") or ()
+        stops = [stop for stop in ([until] if isinstance(until, str) else until) if stop]
         vocabulary, derivations = self.model.vocabulary, Derivations(self.model, 1)
         pieces = list(vocabulary.encode(tokenize(context)).ids)
         begun, new, text = " ".join(vocabulary.decode(pieces)), pieces, ""

@@ -92,7 +92,7 @@ class Scorer:
         ]
 
     def prepare_text(self, text: Texts, bos_token: bool = True, eos_token: bool = False) -> Prepared:
-        """What `compute_stats` reads."""
+        """Read texts for `compute_stats`."""
         return self._prepared(_listed(text), None, bos_token, eos_token)
 
     def prime_text(
@@ -103,7 +103,7 @@ class Scorer:
         bos_token: bool = True,
         eos_token: bool = False,
     ) -> Prepared:
-        """What `compute_stats` reads, if only what follows the preamble is scored."""
+        """Read texts for `compute_stats`, which then scores only what follows the preamble."""
         preambles, continuations = _listed(preamble), _listed(stimuli)
         separators = [separator] * len(preambles) if isinstance(separator, str) else list(separator)
         require(

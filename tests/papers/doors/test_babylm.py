@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from running import assert_one_line
+from running import assert_one_line, without_conventions
 from toys import model_of
 
 from dtglib.basics.errors import UserError
 from dtglib.cli.main import main
 from dtglib.decode.beam import Widths
 from dtglib.evaluate.surprisal import surprisals
-from dtgpapers.doors.babylm import NOT_MEASURED, correlation, tasks_in
+from dtgpapers.doors.babylm import NOT_MEASURED, correlation, not_measured, tasks_in
 from dtgpapers.doors.reading_score import (
     EYE_TRACKING,
     SELF_PACED,
@@ -69,12 +69,18 @@ def test_each_column_has_its_score_and_its_ties(full_eval, tmp_path, monkeypatch
     assert main(["babylm", "--model", "txl-tokens-minilang", "--data", str(full_eval)]) == 0
     out = capsys.readouterr().out
     assert ["BLiMP", "Supplement", "75.0", "3", "1", "0"] in map(str.split, out.splitlines())
-    assert "not measured: EWoK: " in out and "ties: wrong" in out
+    printed, stated = without_conventions(out)
+    assert any(line.startswith("not measured: EWoK: ") for line in printed) and "ties: wrong" in stated
+    assert f"text of BLiMP: {full_eval / 'blimp_filtered'}" in stated
+    assert "dialogues of the supplement: each is read as one sentence; share of the pairs: 1 of BLiMP" in stated
 
 
 def test_what_has_to_be_fetched_is_named(full_eval, tmp_path, monkeypatch):
     monkeypatch.setenv("DTG_DATA", str(tmp_path))
     assert tasks_in(None) == {}
+    write(tmp_path / "blimp" / "agreement.jsonl", [PAIR | OF_BLIMP])
+    (unfiltered,) = tasks_in(None)
+    assert unfiltered == "BLiMP, unfiltered" and "BLiMP" in not_measured([{"column": unfiltered}])
     assert list(tasks_in(full_eval)) == ["BLiMP", "BLiMP Supplement", "WUG Adj", "WUG Past"]
     assert [task.shares for task in tasks_in(full_eval).values()] == [None, None, [0.9, 0.1], pytest.approx([0.1, 0.9])]
 
