@@ -46,15 +46,18 @@ def graphs(options: argparse.Namespace) -> None:
     from dtgpapers.gilt.family import READ_BY
     from dtgpapers.gilt.measured import graph_scores
 
-    model = load_model(model_folder(options, options.text), device_at_hand())
+    folder = model_folder(options, options.text)
+    model = load_model(folder, device_at_hand())
     if model.config.model not in READ_BY:
         title = family_of(model).title
         raise UserError(f"{title} predicts no graphs; name a model that does with --model, such as one of GiLT's")
     scores = graph_scores(model, sentences_of(options))
+    unit = "shares of arcs, and of words for numbers; log joint in nats per token"
+    about = {"model": folder.name, "text": options.text, "unit": unit, "words and graphs before": "those of the text"}
     if options.json:
-        print(json.dumps(scores))
+        print(json.dumps({"conventions": about, **scores}))
     else:
-        print_table([{"what": name, "value": round(value, 4)} for name, value in scores.items()])
+        print_table([{"what": name, "value": round(value, 4)} for name, value in scores.items()], about)
 
 
 COMMANDS = [

@@ -7,7 +7,17 @@ import argparse
 import json
 from pathlib import Path
 
-from dtglib.cli.options import Command, add_beam, add_json, finite, model_folder, print_table, widths_from
+from dtglib.cli.options import (
+    Command,
+    add_beam,
+    add_json,
+    conventions,
+    finite,
+    model_folder,
+    print_conventions,
+    print_table,
+    widths_from,
+)
 from dtglib.cli.together import is_first
 
 
@@ -28,10 +38,14 @@ def reading(options: argparse.Namespace) -> None:
         gains = record_reading(folders, widths_from(options), options.out)
     else:
         gains = gains_of_models(folders, widths_from(options))
+    unit = "nats per word, by which a regression on what a model knows predicts a measure better"
+    stated = [conventions(options, folder, "the UCL corpus", unit) for folder in folders.values()]
     if options.json:
-        print(json.dumps({"gains": [finite(row) for row in gains.to_dict("records")]}))
-    else:
-        print_table(gains.round(5).to_dict("records"))
+        print(json.dumps({"conventions": stated, "gains": [finite(row) for row in gains.to_dict("records")]}))
+        return
+    print_table(gains.round(5).to_dict("records"))
+    for of_model in stated:
+        print_conventions(of_model)
 
 
 COMMANDS = [Command("reading", _options, reading)]

@@ -20,6 +20,7 @@ from dtglib.cli.options import (
     in_a_line,
     model_folder,
     nats,
+    print_conventions,
     print_table,
     sentences_of,
 )
@@ -146,11 +147,14 @@ def _challenged(options: argparse.Namespace) -> None:
         tables = {"sets": challenged(folder, beam), "object first": turned_round(folder, beam)}
     else:
         tables = {"distances": by_distance(folder, options.name, beam)}
+    unit = "percent of items" if options.name else "percent of items (sets), sentences (object first)"
+    about = _conventions(options, folder.name, "minilang:de-en", {"unit": unit})
     if options.json:
-        print(json.dumps(tables))
+        print(json.dumps({"conventions": about, **tables}))
         return
     for rows in tables.values():
         print_table([_rounded(row) for row in rows])
+    print_conventions(about)
 
 
 def _rounded(row: dict[str, object]) -> dict[str, object]:

@@ -49,7 +49,9 @@ def tune(options: argparse.Namespace) -> None:
     if "test" not in request.task.there():
         what = "has no judged test part here; scores are of dev, by which the models are chosen"
         print(f"dtglib: {request.task.name} {what}", file=sys.stderr)
-    print_table([_in_short(line) for line in record_tuning(request, options.seeds, options.out)])
+    seeds = ", ".join(map(str, options.seeds))
+    about = {"model": options.model, "text": request.task.name, "unit": "100 times each score", "seeds": seeds}
+    print_table([_in_short(line) for line in record_tuning(request, options.seeds, options.out)], about)
     print(f"{options.out}: recorded")
 
 

@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from dtglib.basics.errors import UserError, require
-from dtglib.cli.options import Command, add_json, add_sentences, count, model_folder, print_table, sentences_of
+from dtglib.cli.options import (
+    Command,
+    add_json,
+    add_sentences,
+    count,
+    model_folder,
+    print_conventions,
+    print_table,
+    sentences_of,
+)
 
 
 def _options(sub: argparse.ArgumentParser) -> None:
@@ -43,10 +52,12 @@ def induce(options: argparse.Namespace) -> None:
     sentences = sentences_of(options)
     beliefs = iter(progress(believed(model, sentences), "inducing", "sentence", total=len(sentences)))
     if options.labels:
-        _show_labels(label_rows(beliefs, options.labels), options.json)
+        about = _conventions(options, "correlation of an attention head with the arcs of a label")
+        _show_labels(label_rows(beliefs, options.labels), about, options.json)
         return
     parses = list(induced(beliefs, DECODERS))
-    report: dict[str, Any] = {"sentences": len(parses)}
+    about = _conventions(options, "shares of words")
+    report: dict[str, Any] = {"conventions": about, "sentences": len(parses)}
     if not parses:
         raise UserError(f"{options.text}: no sentence is more than punctuation")
     elif gold := [one.sentence.heads for one in parses if one.sentence.heads is not None]:
@@ -61,6 +72,7 @@ def induce(options: argparse.Namespace) -> None:
     elif "trees" in report:
         print_table([{key: _percent(value) for key, value in row.items()} for row in report["trees"]])
         print(f"in percent of {report['words']} words; the last rows are of trees that know nothing")
+        print_conventions(about | {"unit": "percent of the words"})
     elif not options.out:
         print("".join(texts), end="")
 
@@ -78,12 +90,18 @@ def _inducing(options: argparse.Namespace) -> Any:
     return model
 
 
-def _show_labels(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
+def _conventions(options: argparse.Namespace, unit: str) -> dict[str, str]:
+    words = "in lower case, without punctuation; numbers are N"
+    return {"model": model_folder(options).name, "text": options.text, "unit": unit, "words": words}
+
+
+def _show_labels(rows: Sequence[dict[str, Any]], about: dict[str, str], as_json: bool) -> None:
     if as_json:
-        print(json.dumps({"labels": rows}))
+        print(json.dumps({"conventions": about, "labels": rows}))
         return
     print_table(_side_by_side(rows))
     print("the largest correlation with a head, which is named by its layer and number")
+    print_conventions(about)
 
 
 def _side_by_side(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -392,9 +392,12 @@ def test_the_command_tells_how_good_the_graphs_are(tmp_path, capsys):
     network.save(tmp_path / "gilt")
     about = ["graphs", "minilang", "--split", "dev", "--sentences", "5"]
     assert main([*about, "--model", str(tmp_path / "gilt"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == pytest.approx(graph_scores(network, treebank.sentences))
+    found = json.loads(capsys.readouterr().out)
+    assert found.pop("conventions").items() >= {"model": "gilt", "text": "minilang"}.items()
+    assert found == pytest.approx(graph_scores(network, treebank.sentences))
     assert main([*about, "--model", str(tmp_path / "gilt")]) == 0
-    assert "F1 by number" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "F1 by number" in out and "# model: gilt; text: minilang; unit: shares of arcs" in out
     assert main(["graphs", "There is a difference", "--model", str(tmp_path / "gilt")]) == 2
     assert_one_line(capsys, "without a graph")
     assert main([*about, "--model", "dtg-minilang"]) == 2

@@ -1,13 +1,16 @@
 """Gains for reading times: planted effects, noise, folds, and the likelihood against a loop by hand."""
 
+import json
 import math
 
 import numpy as np
 import pandas as pd
 import pytest
+from running import without_conventions
 
 from dtglib.basics.errors import UserError
 from dtglib.basics.record import read_record
+from dtglib.cli.main import main
 from dtglib.decode.beam import Widths
 from dtgpapers.reading.corpus import FREQUENCY, MEASURES, OTHERS, read_reading
 from dtgpapers.reading.gains import (
@@ -174,6 +177,17 @@ def test_the_record_has_all_gains_and_the_planted_one_is_the_greatest(a_corpus, 
     assert record.about["status"] == "finished" and record.config["beam_width"] == 30
     (zero,) = {line["nats"] for line in record.metrics if line["part"] == "difference"}
     assert zero == 0
+
+
+def test_the_command_says_of_each_model_how_it_was_read(a_corpus, monkeypatch, capsys):
+    models = ["txl-tokens-minilang", "dtg-minilang"]
+    assert main(["reading", "--models", *models, "--beam", "30", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["gains"]) == 11 * (2 + len(OTHERS)) and [each["model"] for each in found["conventions"]] == models
+    assert main(["reading", "--models", *models, "--beam", "30"]) == 0
+    table, conventions = without_conventions(capsys.readouterr().out)
+    assert len(table) == 1 + len(found["gains"])
+    assert "log p: exact" in conventions and "log p: a lower bound by beam search (width 30, nats" in conventions
 
 
 def test_beyond_surprisal_only_what_surprisal_does_not_say_gains(a_corpus, tmp_path):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from running import assert_one_line, lines
+from running import assert_one_line, lines, without_conventions
 
 from dtglib.cli.main import main
 from dtglib.data.treebank import Sentence
@@ -166,13 +166,15 @@ def test_a_target_without_a_tree_cannot_be_scored_by_what_writes_trees(place, ca
 def test_challenge_sets_are_translated(capsys):
     assert main(["challenge", "--model", "vanilla", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
+    assert found["conventions"].items() >= {"model": "vanilla", "text": "minilang:de-en"}.items()
     assert [row["set"] for row in found["sets"]] == list(challenge_sets())
     assert all(0 <= row["kept"] <= 100 and row["items"] == 3 for row in found["sets"])
     assert [row["sentences"] for row in found["object first"]] == [36, 27, 36]
     known = [row["known"] for row in found["object first"]]
     assert all(0 <= known[i] < n for i, n in enumerate((36, 27, 36))), "minilang has no Stein and no Hamster"
     assert main(["challenge", "particle", "--model", "vanilla"]) == 0
-    assert capsys.readouterr().out.split()[:3] == ["distance", "items", "kept"]
+    table, conventions = without_conventions(capsys.readouterr().out)
+    assert table[0].split() == ["distance", "items", "kept"] and "search: beam 5" in conventions
 
 
 def test_translators_are_compared_on_files_of_ones_own(place, capsys):

@@ -124,6 +124,7 @@ def test_without_a_gilt_only_plain_tuning_is_tried(place, capsys):
     assert tune() == 0
     out, err = capsys.readouterr()
     assert "GiLT-TXL" not in out and "TXL (tokens)" in out and "without --graphs" in err
+    assert "# model: body; text: sts-b; unit: 100 times each score; seeds: 1" in out
     (line,) = [one for one in lines(place / "out", "means") if one["on"] == "test"]
     assert line["seeds"] == 1 and line["Pearson, sd"] is None
     assert lines(place / "out", "data")[0]["summary"].startswith("16 items of sts-b, ")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from running import WEIGHTS_FILE, interrupted_at, lines, tensors
+from running import WEIGHTS_FILE, interrupted_at, lines, tensors, without_conventions
 from torch import nn
 
 from dtglib.basics.errors import UserError
@@ -363,10 +363,12 @@ def test_the_trees_of_a_sentence_are_shown(folder, tmp_path, capsys):
 
 def test_trees_of_a_treebank_are_compared_with_its_own(folder, capsys):
     assert main(["induce", "minilang", "--split", "test", "--sentences", "10", "--model", str(folder)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines, conventions = without_conventions(capsys.readouterr().out)
+    assert "text: minilang; unit: percent of the words" in conventions
     assert [line.split("  ")[0] for line in lines[1:4]] == ["argmax", "tree", "projective"] and len(lines) == 10
     assert main(["induce", "minilang", "--split", "test", "--sentences", "10", "--model", str(folder), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
+    assert found["conventions"]["unit"] == "shares of words"
     gold = [read(sentence).heads for sentence in load("minilang", "test", 10).sentences]
     trees = [one["tree"] for one in found["heads"]]
     right = sum(np.equal(one, other).sum() for one, other in zip(gold, trees, strict=True))
@@ -387,7 +389,9 @@ def test_what_has_no_words_is_counted_and_what_is_no_tree_is_not_written(folder,
 def test_labels_of_heads_are_shown(folder, capsys):
     command = ["induce", "minilang", "--split", "test", "--sentences", "20", "--labels", "3", "--json"]
     assert main([*command, "--model", str(folder)]) == 0
-    rows = json.loads(capsys.readouterr().out)["labels"]
+    found = json.loads(capsys.readouterr().out)
+    rows = found["labels"]
+    assert found["conventions"]["unit"].startswith("correlation of an attention head")
     assert {(row["attention"], row["direction"]) for row in rows} == {
         (kind, direction) for kind in (BEFORE, AFTER) for direction in ("child to parent", "parent to child")
     }
