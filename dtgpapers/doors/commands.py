@@ -9,14 +9,17 @@ import json
 from pathlib import Path
 
 from dtglib.cli.options import (
+    WITHIN,
     Command,
     add_beam,
     add_json,
     add_model,
     conventions,
+    count,
     finite,
     let_threads_sleep,
     model_folder,
+    nats_or_none,
     print_conventions,
     print_table,
     require_searched,
@@ -29,16 +32,19 @@ def _export_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("out", type=Path, metavar="OUT", help="a new folder")
     add_model(sub)
     sub.add_argument("--to", choices=("hf",), default="hf", help="the format: hf, for transformers of Hugging Face")
-    add_beam(sub)
+    sub.add_argument("--beam", type=count, default=300, metavar="N", help="hypotheses that are kept (default: 300)")
+    behind = f"drop hypotheses this many nats behind all together (default: {WITHIN:g}; none: drop none for this)"
+    sub.add_argument("--within", type=nats_or_none, default=WITHIN, metavar="NATS", help=behind)
 
 
 def export(options: argparse.Namespace) -> None:
     """Write a model in the format of another tool."""
+    from dtglib.decode.beam import Widths
     from dtgpapers.doors.hugging_face import export
 
     folder = model_folder(options)
     if is_first():
-        export(folder, options.out, widths_from(options))
+        export(folder, options.out, Widths(options.beam, options.beam, within=options.within))
         print(f"{options.out}: {folder.resolve().name}")
 
 

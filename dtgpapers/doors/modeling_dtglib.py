@@ -11,8 +11,9 @@ from torch import nn
 from transformers import GenerationMixin, PretrainedConfig, PreTrainedModel, PreTrainedTokenizer
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
+from dtglib.basics.errors import require, shortened
 from dtglib.data.tokenize import tokenize
-from dtglib.data.vocabulary import MARK, ROOT, UNKNOWN, Vocabulary
+from dtglib.data.vocabulary import END, MARK, PAD, ROOT, UNKNOWN, Vocabulary
 from dtglib.decode.beam import Widths
 from dtgpapers.doors.hugging_face import network_of
 from dtgpapers.doors.next_piece import Derivations
@@ -59,13 +60,18 @@ class DtglibForCausalLM(PreTrainedModel, GenerationMixin):
     ):
         """Logits after each position, and the mean loss of the labels, each of which is predicted a position earlier.
 
-        At positions that the mask leaves out, logits are 0. `past_key_values` is advanced.
+        At positions that the mask leaves out, logits are 0; after <END>, and padding that it does not leave out, <END>
+        is certain. <ROOT> and symbols of trees inside a sentence are an error. `past_key_values` is advanced.
         """
         new, is_first = input_ids.shape[1], past_key_values is None
         cache = Cache(self.network, len(input_ids)) if is_first else past_key_values
         is_read = torch.ones_like(input_ids) if attention_mask is None else attention_mask[:, -new:]
         rows = [ids[mask != 0].tolist() for ids, mask in zip(input_ids, is_read, strict=True)]
         pieces = [ids[1:] if is_first and ids[:1] == [ROOT] else ids for ids in rows]
+        is_piece, entries = cache.derivations.is_piece, self.network.vocabulary.entries
+        inside = {number for ids in pieces for number in ids if not is_piece[number]} - {PAD, END}
+        names = shortened([entries[number] for number in sorted(inside)])
+        require(not inside, f"{names} cannot stand inside a sentence")
         widths = Widths(self.config.beam, self.config.beam, within=self.config.within)
         logits = torch.zeros(*input_ids.shape, self.config.vocab_size, device=self.device)
         for row, (ids, after) in enumerate(zip(rows, cache.derivations.read(pieces, widths), strict=True)):
@@ -150,14 +156,21 @@ class DtglibTokenizer(PreTrainedTokenizer):
             words += self._words(ids) if is_piece else [self.dtglib.entries[number] for number in ids]
         return " ".join(words)
 
+    def _decode(self, token_ids, **options):
+        """The text; a word at its beginning has a blank before it, unless <ROOT> or padding comes first."""
+        text = super()._decode(token_ids, **options)
+        first = token_ids if isinstance(token_ids, int) else next(iter(token_ids), PAD)
+        return f" {text}" if text and self.dtglib.starts_word[first] else text
+
     def _words(self, ids):
         """The words of pieces; the first one may have begun before."""
         begun = [self.ids[MARK]] if self.dtglib.continues_word[ids[0]] else []
         return self.dtglib.decode([*begun, *ids])
 
     def build_inputs_with_special_tokens(self, token_ids_0, token_ids_1=None):
-        """The pieces after <ROOT>."""
-        return [ROOT, *token_ids_0, *(token_ids_1 or [])]
+        """The pieces after <ROOT>, which the text may have already."""
+        ids = [*token_ids_0, *(token_ids_1 or [])]
+        return ids if ids[:1] == [ROOT] else [ROOT, *ids]
 
     def save_vocabulary(self, save_directory, filename_prefix=None):
         """Write the files of the vocabulary; they have no prefix."""

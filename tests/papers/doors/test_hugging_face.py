@@ -12,7 +12,7 @@ from toys import model_of
 from dtglib.cli.main import main
 from dtglib.data.tokenize import tokenize
 from dtglib.data.vocabulary import END, ROOT
-from dtglib.decode.beam import Widths
+from dtglib.decode.beam import Widths, search
 from dtglib.evaluate.likelihood import score_words
 from dtglib.families.base import load_model
 from dtgpapers.doors import hugging_face
@@ -20,6 +20,7 @@ from dtgpapers.doors.hugging_face import network_of
 from dtgpapers.doors.next_piece import Derivations
 
 SENTENCES = ["The farmer is tall.", "She isn't the guard that sleeps."]
+PROMPTS = ["The", "The farmer"]
 TEXTS = [*SENTENCES, "Well, the \"zygote\" (N. 3) isn’t Mr. O'Neill's: 1,000.50%!"]
 
 
@@ -37,11 +38,18 @@ def test_the_folder_says_what_a_reader_of_it_must_know(tmp_path, capsys):
     config = json.loads((out / "config.json").read_text())
     assert (config["beam"], config["within"], config["exact"]) == (20, 9.0, False)
     card = (out / "README.md").read_text()
-    for fact in ("`<ROOT>` stands before", "20 derivations", "9 nats", "Licence: MIT"):
+    for fact in ("`<ROOT>` stands before", "20 derivations", "9 nats", "no bounds", "Licence: MIT"):
         assert fact in card
+    assert "dtg-ud" not in card
     exact = exported("txl-tokens-minilang", tmp_path / "exact")
     assert json.loads((exact / "config.json").read_text())["exact"]
     assert "which are exact" in (exact / "README.md").read_text()
+
+
+def test_a_width_that_would_have_no_effect_is_no_option(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["export", "--model", "dtg-minilang", "--score-beam", "1", str(tmp_path / "out")])
+    assert "--score-beam" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["dtg-minilang", "txl-tokens-ud"])  # of words, and of pieces
@@ -87,13 +95,19 @@ def test_half_a_folder_is_never_left(tmp_path, capsys, monkeypatch):
 
 PROGRAM = """
 import json, sys, torch, transformers
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
 
 torch.set_num_threads(1)
-texts, folders = json.loads(sys.argv[1]), sys.argv[2:]
+(texts, prompts), folders = json.loads(sys.argv[1]), sys.argv[2:]
 
 def opened(folder):
     return [kind.from_pretrained(folder, trust_remote_code=True) for kind in (AutoModelForCausalLM, AutoTokenizer)]
+
+def error_of(model, ids):
+    try:
+        model(torch.tensor([ids]))
+    except Exception as error:
+        return str(error)
 
 def scores(model, batch):
     "log p of each piece and of the end, given what stands before it; and the sums of all probabilities."
@@ -113,23 +127,31 @@ def results_of(folder):
     results["shown"] = tokenizer.decode(ids[0])
     results["pieces"] = [[tokenizer.decode([number]) for number in row] for row in ids]
     results["alone"] = [row for text in texts for row in scores(model, tokenizer([text], return_tensors="pt"))]
+    results["marked"] = tokenizer("<ROOT> " + texts[0])["input_ids"]
+    results["twice"] = error_of(model, [model.config.bos_token_id, *ids[0]])
+    in_batch = tokenizer(prompts, return_tensors="pt", padding=True)
+    for name, how in {"greedy": {}, "sampled": {"do_sample": True}, "beams": {"num_beams": 3}}.items():
+        for use_cache in (True, False):
+            torch.manual_seed(1)
+            made = model.generate(**in_batch, max_new_tokens=12, use_cache=use_cache, **{"do_sample": False, **how})
+            results[name + "-" + str(use_cache)] = made.tolist()
+    writer = pipeline("text-generation", model=model, tokenizer=tokenizer)
+    how = {"max_new_tokens": 12, "do_sample": False, "clean_up_tokenization_spaces": False}
+    written = writer(prompts, batch_size=2, **how)
+    results["written"] = [of_prompt["generated_text"] for (of_prompt,) in written]
     for side in ("right", "left"):
         tokenizer.padding_side = side
         batch = tokenizer(texts, return_tensors="pt", padding=True)
         results[side] = scores(model, batch)
     results["loss"] = model(**batch, labels=batch["input_ids"]).loss.item()
     results["tuple"] = len(model(**batch, labels=batch["input_ids"], return_dict=False))
-    prompts = tokenizer(["The", "The farmer"], return_tensors="pt", padding=True)
-    for name, how in {"greedy": {}, "sampled": {"do_sample": True}, "beams": {"num_beams": 3}}.items():
-        for use_cache in (True, False):
-            torch.manual_seed(1)
-            made = model.generate(**prompts, max_new_tokens=12, use_cache=use_cache, **{"do_sample": False, **how})
-            results[name + "-" + str(use_cache)] = made.tolist()
     model.save_pretrained(folder + "-again")
     tokenizer.save_pretrained(folder + "-again")
     model, tokenizer = opened(folder + "-again")
     tokenizer.padding_side = "left"
     results["again"] = scores(model, tokenizer(texts, return_tensors="pt", padding=True))
+    model.config.beam, model.config.within = 1000, 22.0
+    results["wide"] = scores(model, tokenizer(texts[:1], return_tensors="pt"))
     return results
 
 print(json.dumps({"version": transformers.__version__, **{folder: results_of(folder) for folder in folders}}))
@@ -149,7 +171,7 @@ def folders(tmp_path_factory) -> dict[str, Path]:
 @pytest.fixture(scope="module", params=["transformers==4.57.6", "transformers==5.23.0"])
 def results(request, folders) -> dict[str, dict]:
     """By the name of the model."""
-    ran = environment([request.param]).run(PROGRAM, json.dumps(TEXTS), *folders.values())
+    ran = environment([request.param]).run(PROGRAM, json.dumps([TEXTS, PROMPTS]), *folders.values())
     found = json.loads(ran.splitlines()[-1])
     assert f"transformers=={found['version']}" == request.param
     return {name: found[str(folder)] for name, folder in folders.items()}
@@ -183,6 +205,22 @@ def test_a_model_without_trees_has_the_scores_of_this_package(results):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["dtg-minilang", "dtg-ud"])
+def test_with_wide_searches_a_sentence_has_the_log_probability_of_a_beam_search(results, name):
+    model = load_model(name)
+    (whole,) = search(model.stepper(), model.vocabulary, [tokenize(TEXTS[0])], Widths(1000, 1000, within=22.0))
+    ((log_probs, _),) = results[name]["wide"]
+    assert sum(log_probs) == pytest.approx(whole.log_prob, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_the_beginning_is_marked_once(results):
+    for found in results.values():
+        assert found["marked"] == found["ids"][0]
+        assert found["twice"] == "<ROOT> cannot stand inside a sentence"
+
+
+@pytest.mark.slow
 def test_the_tokenizer_has_the_words_of_this_package(results):
     for name, found in results.items():
         vocabulary = load_model(name).vocabulary
@@ -206,6 +244,14 @@ def test_sentences_are_generated_up_to_their_ends(results):
                 generated = row[3:]  # two positions of the prompts, padded, and the beginning
                 assert END in generated or len(generated) == 12
     assert all(END in row for row in results["dtg-minilang"]["greedy-True"])
+
+
+@pytest.mark.slow
+def test_a_pipeline_writes_the_blanks_between_words(results):
+    """Of prompts in a batch, too, which the tokenizer pads on the left."""
+    for name, found in results.items():
+        vocabulary = load_model(name).vocabulary
+        assert found["written"] == [" ".join(vocabulary.decode(row)) for row in found["greedy-True"]]
 
 
 @pytest.mark.slow
