@@ -26,8 +26,8 @@ PARTS += ("CHANGELOG.md", "CITATION.cff")
 PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 ELSEWHERE = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "DTG_DATA")}
 UNREACHABLE = re.compile("connection broken|NewConnectionError|NameResolutionError|ConnectTimeout|Max retries", re.I)
-# The build of PyTorch for machines without a GPU is a tenth as large. It is in an index of its own.
-TORCH, INDEX_OF_TORCH = "torch==2.13.0+cpu", "https://download.pytorch.org/whl/cpu"
+# The build of PyTorch for machines without a GPU is a tenth as large. Where it cannot be had, no model is tried.
+TORCH = "torch==2.13.0+cpu"
 SEVEN = {"numba", "numpy", "PyYAML", "safetensors", "sentencepiece", "torch", "tqdm"}
 
 
@@ -137,8 +137,7 @@ def installed(version: str, distribution: Path, folder: Path) -> Installed:
         pytest.skip(f"there is no Python {version} here")
     environment = folder / "environment"
     subprocess.run([python, "-m", "venv", "--without-pip", str(environment)], check=True)
-    small = ["install", "--no-compile", "--no-deps", "--retries", "0", "--timeout", "5", TORCH]
-    small = [*PIP, "--python", str(environment / "bin" / "python"), *small, "--extra-index-url", INDEX_OF_TORCH]
+    small = [*PIP, "--python", str(environment / "bin" / "python"), "install", "--no-compile", "--no-deps", TORCH]
     if not subprocess.run(small, env=ELSEWHERE, capture_output=True).returncode:
         install(environment, distribution)
         return Installed(environment, has_torch=True)
