@@ -209,9 +209,9 @@ class Scorer:
     ) -> list[list[tuple[str, float]]]:
         """The words of each text with their scores."""
         require(not (surprisal and prob), "a number is a surprisal or a probability; ask for one of them")
+        require(not (prob and base_two), "a probability has no base; leave out base_two")
         encoded, offsets = self.prepare_text(batch)
         scores = self.compute_stats((encoded, offsets), rank, False, base_two, bow_correction=bow_correction)
-        require(not (prob and base_two), "a probability has no base; leave out base_two")
         rows = []
         for read, values in zip(encoded.texts, scores, strict=True):
             of_words = np.add.reduceat(values, read.starts)
