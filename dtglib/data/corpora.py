@@ -107,9 +107,8 @@ class CorpusConfig:
 
 def load(name: str | Path, split: str | None = None, sentences: int | None = None) -> Treebank:
     """One split of a corpus, or its first `sentences` sentences; `split` may be omitted if there is only one."""
-    treebank = joined(_reader(name, split, sentences)())
-    # `excluded` counts all sentences that were read: the whole split of most corpora.
-    return treebank._replace(sentences=treebank.sentences[:sentences])
+    read = _reader(name, split, sentences)()
+    return joined(read if sentences is None else first(sentences, read))
 
 
 def blocks(name: str | Path, split: str | None = None) -> Iterator[Block]:

@@ -53,7 +53,7 @@ from dtglib.data.projectivity import is_projective
 Words = Sequence[str]
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-PIECE = 2**24  # bytes that are read at once: some 15,000 sentences of CoNLL-U
+PIECE = 2**21  # bytes that are read at once: some 2,000 sentences of CoNLL-U
 
 
 @dataclass(frozen=True, slots=True)
