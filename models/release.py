@@ -92,7 +92,7 @@ BOOKS = Source(
 )
 PUBLIC_DOMAIN = replace(
     BOOKS,
-    name="public-domain",
+    name="public",
     licence="of the texts: public domain in the US, and, of MASC, any purpose; a parser drew their trees that learnt "
     "from treebanks and books of CC BY, CC BY-SA and CC BY-NC-SA 4.0",
     not_for="comparison with models of a usual size; modern English: most of it was written before 1930",
@@ -117,7 +117,7 @@ RELEASES = {
     "parser-ud": Release(UD_WITH_BOOKS, parser="books"),
     **{f"{model}-ud": Release(UD, model) for model in ("txl-tokens", "txl-trans", "dtg")},
     **{f"{model}-books": Release(BOOKS, model) for model in ("txl-tokens", "txl-trans", "dtg")},
-    "dtg-public-domain": Release(PUBLIC_DOMAIN, "dtg"),
+    "dtg-public": Release(PUBLIC_DOMAIN, "dtg"),
     "weak-parser-minilang": Release(MINILANG, parser="weak"),  # shows what bad proposals cost (notebook 04)
     "spans-minilang": Release(MINILANG, parser="spans"),
     # It writes trees, and has a plain decoder's cache, so that the first translation that somebody sees has a tree to

@@ -164,7 +164,7 @@ def test_a_release_is_trained_rounded_measured_and_has_its_card_at_the_end(tmp_p
 TINY_RELEASES = ("parser-minilang", "dtg-minilang")
 
 
-@pytest.mark.parametrize(("name", "is_compared"), [("dtg-books", True), ("dtg-public-domain", False)])
+@pytest.mark.parametrize(("name", "is_compared"), [("dtg-books", True), ("dtg-public", False)])
 def test_a_model_is_not_compared_with_trees_that_a_parser_has_drawn(name, is_compared, tmp_path, monkeypatch):
     monkeypatch.setattr(release, "test_sentences", lambda settings: [])
     assert ("uas" in dict(release._scores_of_model(tmp_path, release.RELEASES[name]))) == is_compared
