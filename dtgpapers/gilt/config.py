@@ -1,7 +1,8 @@
 """The settings of GiLT, and how it is trained.
 
 Where the paper and the published code differ, the defaults are the paper's, and the code's reading is a setting: see
-attention.py (`graph_keys`), tape.py (`depth`), scorer.py (`biaffine`, `counts`) and model.py (`weighting`, `word`).
+attention.py (`graph_keys`), tape.py (`depth`), scorer.py (`biaffine`, `counts`) and model.py (`weighting`, `word`). The
+released model and the records of November 2026 have the code's `graph_keys: content`, and `weighting: sums`.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from dtgpapers.gilt.tape import FEATURES
 class GraphConfig(TransformerConfig):
     """The sizes of the Transformer, and of the graph term in its layers."""
 
-    graph_keys: Literal["content", "position"] = "content"  # the keys that the graph term goes through
+    graph_keys: Literal["position", "content"] = "position"  # the keys that the graph term goes through
     depth: Literal["paper", "root"] = "paper"
     features: str = " ".join(FEATURES)  # those of the tape that are read, by attention and by the scorer
     feature_width: int = 256  # of a feature's embedding
@@ -49,7 +50,7 @@ class GiltConfig(GraphConfig):
     biaffine: Literal["full", "diagonal"] = "full"
     counts: Literal["possible", "all"] = "possible"  # which numbers of arcs share the probability
     most_arcs: int = 29  # of a word; the paper has no number, the published code this one
-    weighting: Literal["sums", "means", "code"] = "sums"
+    weighting: Literal["means", "sums", "code"] = "means"
     words_weight: float = 5 / 6  # beta, the share of the words in the loss
 
     def __post_init__(self) -> None:
@@ -61,9 +62,7 @@ class GiltConfig(GraphConfig):
 
 @dataclass(frozen=True)
 class GiltTraining(TrainConfig):
-    """As for the other models, but the embeddings learn no faster, and the scorer's gradient is clipped by itself."""
-
-    embedding_rate: float = 1.0
+    """As for the other models, but the scorer's gradient is clipped by itself."""
 
     def clipped_together(self, model: nn.Module) -> list[list[nn.Parameter]]:
         """The language model, and the scorer of dependencies."""

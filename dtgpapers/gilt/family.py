@@ -39,12 +39,16 @@ def _without(feature: str) -> Variant:
     return Variant({"features": " ".join(name for name in FEATURES if name != feature)})
 
 
-# The paper asks how words are represented (its Table 3). The others concern what it leaves open, and its code.
+# The paper asks how words are represented (its Table 3). The others concern what it leaves open, what its code does
+# otherwise, and its size.
 QUESTIONS: Questions = {
     WORDS: {"RA": BASE, "FTR": Variant({"word": "ftr"}), "CTR": Variant({"word": "ctr"})},
     FEATURE: {"all features": BASE} | {f"without {name}": _without(name) for name in FEATURES},
     "depth": {"from the first word": BASE, "from ROOT": Variant({"depth": "root"})},
     "biaffine map": {"full": BASE, "its diagonal": Variant({"biaffine": "diagonal"})},
+    "keys of the graph": {"of positions": BASE, "of contents": Variant({"graph_keys": "content"})},
+    "weights of the loss": {"means": BASE, "sums": Variant({"weighting": "sums"})},
+    "width of features": {"256": BASE, "64": Variant({"feature_width": 64})},
 }
 
 
