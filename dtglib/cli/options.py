@@ -69,7 +69,7 @@ def add_sentences(sub: argparse.ArgumentParser) -> None:
 
 def add_model(sub: argparse.ArgumentParser) -> None:
     """The option that names a model; see `model_folder`."""
-    default = "dtg-ud, or dtg-minilang for what is minilang's"
+    default = "dtg-books, or dtg-minilang for what is minilang's"
     what = f"a model's name (`dtglib models`), or the folder of a trained one (default: {default})"
     sub.add_argument("--model", metavar="NAME", help=what)
 
@@ -175,7 +175,8 @@ def parser_name(options: argparse.Namespace, about: str | None = None, kind: str
 
 def _default(kind: str, about: str | None) -> str:
     """The released model or parser for a corpus, whose name is reported."""
-    chosen = f"{kind}-minilang" if about == "minilang" else f"{kind}-ud"
+    corpus = "minilang" if about == "minilang" else "books" if kind == "dtg" else "ud"
+    chosen = f"{kind}-{corpus}"
     print(f"dtglib: with {chosen}", file=sys.stderr)
     return chosen
 

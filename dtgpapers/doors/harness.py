@@ -50,7 +50,7 @@ class Answers:
 
     def __init__(
         self,
-        model: str = "dtg-ud",
+        model: str = "dtg-books",
         beam: int = 300,
         within: float | str = WITHIN,
         end: bool = True,

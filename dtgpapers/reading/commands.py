@@ -1,6 +1,6 @@
 """The command about reading times: reading.
 
-dtglib reading --models dtg-ud txl-tokens-ud    how well their surprisals, entropies, ... predict how people read
+dtglib reading --models dtg-books txl-tokens-books  how well their surprisals, entropies, ... predict how people read
 """
 
 import argparse
@@ -22,8 +22,8 @@ from dtglib.cli.together import is_first
 
 
 def _options(sub: argparse.ArgumentParser) -> None:
-    models = "names of models (`dtglib models`), or folders of trained ones (default: dtg-ud)"
-    sub.add_argument("--models", nargs="+", default=["dtg-ud"], metavar="NAME", help=models)
+    models = "names of models (`dtglib models`), or folders of trained ones (default: dtg-books)"
+    sub.add_argument("--models", nargs="+", default=["dtg-books"], metavar="NAME", help=models)
     add_beam(sub)
     add_json(sub)
     sub.add_argument("--out", type=Path, metavar="DIR", help="write a record there: a new folder")
