@@ -115,7 +115,7 @@ def _settings_of_file(path: Path) -> dict[str, Any]:
 
 def _parsed(text: str | bytes, where: object) -> Any:
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, Loader=yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader)
     except (yaml.YAMLError, ValueError) as error:
         raise UserError(f"{where}: not valid YAML: {' '.join(str(error).split())}") from error
 
