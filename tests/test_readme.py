@@ -20,6 +20,7 @@ from toys import TINY, TINY_SIZE, tiny_repository
 from dtglib.cli.main import main
 from dtglib.data import minilang
 from dtglib.data.corpora import load, ud_treebanks
+from dtglib.data.minilang.corpus import SPLITS
 from dtglib.data.treebank import write_conllu
 
 # Slow: commands and snippets of the pages, as nothing else runs them.
@@ -80,9 +81,11 @@ def place(tmp_path_factory) -> Path:
         pytest.skip("a treebank is needed, and UD English is not here")
     folder = tiny_repository(tmp_path_factory.mktemp("readme"))
     shutil.move(folder / "configs" / "smoke.yaml", folder / "configs" / "mini.yaml")
+    for parser in (folder / "configs" / "parsers").iterdir():  # few steps, each with many sentences
+        parser.write_text(as_yaml_with(parser.read_text(), batch_positions=1024))
     if WITH_OTHER_PAPERS:
         write_configs_of_other_papers(folder / "configs")
-    for part, count in (("train", 500), ("dev", 20), ("test", 5)):
+    for part, count in (("train", 350), ("dev", 10), ("test", 5)):
         (folder / "my-treebank").mkdir(exist_ok=True)
         write_conllu(folder / "my-treebank" / f"{part}.conllu", load("UD_English-EWT", part, count).sentences)
     (folder / "mine.txt").write_text("The keys to the cabinet are on the table.\nIt doesn't matter.\n")
@@ -116,7 +119,11 @@ def test_each_command_that_is_left_out_is_on_a_page():
 
 
 def test_the_commands_run_as_printed(place, monkeypatch, capsys):
+    """On a smaller minilang: the test part alone has a thousand sentences, and a translator that has learnt nothing
+    writes each of them as long as it may."""
     monkeypatch.chdir(place)
+    for part, count in (("train", 2000), ("dev", 40), ("test", 20)):
+        monkeypatch.setitem(SPLITS, part, count)
     for command in RUN:
         _, *arguments = shlex.split(command)
         if arguments[0] in ("train", "train-parser"):  # several pages train my-model
