@@ -1,4 +1,6 @@
-"""A small GPT-2 with random weights, or an exported model, by minicons and by `Scorer`: printed side by side as JSON.
+"""A small GPT-2 with random weights, and exported models, by minicons and by `Scorer`: printed side by side as JSON.
+
+    python beside_minicons.py WIDTH NAME FOLDER NAME FOLDER ...
 
 It runs in an environment with minicons. `Scorer` reads the GPT-2 by the definition: one token after the other.
 """
@@ -104,7 +106,7 @@ def beside() -> dict:
     return answers
 
 
-def of_an_export(folder: str, name: str, beam: str) -> dict:
+def of_an_export(name: str, folder: str, width: int) -> dict:
     """Scores of a model by minicons, which reads its export, and by `Scorer`."""
     from minicons.scorer import IncrementalLMScorer
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -112,7 +114,7 @@ def of_an_export(folder: str, name: str, beam: str) -> dict:
     tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
     exported = AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True)
     theirs = IncrementalLMScorer(exported, "cpu", tokenizer=tokenizer)
-    ours = Scorer(load_model(name), Widths(int(beam), int(beam)))
+    ours = Scorer(load_model(name), Widths(width, width))
     tokens = theirs.token_score(TEXTS)
     assert {row[0] for row in tokens} == {("<ROOT>", 0.0)}  # its tokenizer writes the beginning
     return {
@@ -122,4 +124,8 @@ def of_an_export(folder: str, name: str, beam: str) -> dict:
 
 
 if __name__ == "__main__":
-    print(json.dumps(beside() if len(sys.argv) == 1 else of_an_export(*sys.argv[1:])))
+    width, *exports = sys.argv[1:]
+    answers = {"GPT-2": beside()}
+    for name, folder in zip(exports[::2], exports[1::2], strict=True):
+        answers[name] = of_an_export(name, folder, int(width))
+    print(json.dumps(answers))

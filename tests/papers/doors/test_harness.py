@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,12 +12,16 @@ from environments import environment
 from toys import small_model
 
 from dtglib.basics.errors import UserError
+from dtglib.basics.released import folder_named
+from dtglib.data.tokenize import tokenize
 from dtglib.decode.beam import Widths, search
 from dtglib.evaluate.blimp import pair_rows, read_pairs
 from dtglib.evaluate.likelihood import score_words
 from dtglib.evaluate.ways import ByBeam
 from dtglib.families.base import load_model
 from dtgpapers.doors.harness import Answers
+from dtgpapers.doors.hugging_face import export
+from dtgpapers.doors.next_piece import Derivations
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 TEXT = ["The", "author", "is", "n't", "strange", "."]
@@ -111,7 +116,25 @@ def test_arguments_of_a_model_that_make_no_sense_are_named(arguments, complaint)
         Answers(**arguments)
 
 
-RUN = "import sys; from dtgpapers.doors.harness import main; sys.argv[0] = 'lm_eval'; main()"
+# ---- In lm_eval itself, which takes long to import: one process does everything
+
+PROGRAM = """
+import json, sys
+from lm_eval.api.instance import Instance
+from lm_eval.models.huggingface import HFLM
+from dtgpapers.doors.harness import main
+
+texts, folder, *sys.argv[1:] = sys.argv[1:]
+# It sets the beginning of the sentence itself, and would else do so twice.
+lm = HFLM(pretrained=folder, trust_remote_code=True, add_bos_token=False, device="cpu", batch_size=2)
+asked = [Instance("loglikelihood_rolling", {}, (text,), 0) for text in json.loads(texts)]
+rolled = lm.loglikelihood_rolling(asked)
+sys.argv[0] = "lm_eval"
+main()
+print(json.dumps(rolled))
+"""
+TEXTS = ["The farmer is tall.", "She isn't the guard that sleeps."]
+NARROW = Widths(10, 10, within=6.0)
 UIDS = ["wh_island", "existential_there_quantifiers_1"]
 TASK = """
 include: {template}
@@ -121,35 +144,47 @@ dataset_kwargs: {{data_files: {{train: {file}}}}}
 """
 
 
+@pytest.fixture(scope="module")
+def by_lm_eval(data, tmp_path_factory) -> tuple[Path, list[float]]:
+    """A folder with some pairs of BLiMP, in which `out` has what its task says of them; and its scores of TEXTS, by an
+    exported model."""
+    folder, lm_eval = tmp_path_factory.mktemp("lm_eval"), environment(["lm_eval[hf]==0.4.13"])
+    (template,) = lm_eval.folder.glob("lib/python*/site-packages/lm_eval/tasks/blimp/_template_yaml")
+    for uid in UIDS:
+        file = folder / f"{uid}.jsonl"
+        lines = (data / "blimp" / file.name).read_text("utf-8").splitlines(keepends=True)[:2]
+        file.write_text("".join(lines))
+        file.with_suffix(".yaml").write_text(TASK.format(template=template, uid=uid, file=file))
+    export(folder_named("dtg-minilang"), folder / "export", NARROW)
+    tasks = ",".join(f"local_blimp_{uid}" for uid in UIDS)
+    arguments = ["--model", "dtglib", "--model_args", "model=dtg-ud,beam=50", "--tasks", tasks]
+    arguments += ["--include_path", folder, "--output_path", folder / "out", "--log_samples"]
+    said = lm_eval.run(PROGRAM, json.dumps(TEXTS), folder / "export", *arguments)
+    return folder, json.loads(said.splitlines()[-1])
+
+
 # Slow: packages are installed, and a search of a DTG.
 @pytest.mark.slow
-def test_its_task_blimp_gives_the_pairs_the_numbers_of_dtglib(data, tmp_path):
-    lm_eval = environment(["lm_eval==0.4.13"])
-    template = lm_eval.run("import lm_eval.tasks; print(lm_eval.tasks.__path__[0], end='')") + "/blimp/_template_yaml"
+def test_its_task_blimp_gives_the_pairs_the_numbers_of_dtglib(by_lm_eval):
+    folder, _ = by_lm_eval
+    rows = list(pair_rows(read_pairs(folder), ByBeam(Widths(50, 50, within=12.0)).log_probs(load_model("dtg-ud"))))
     for uid in UIDS:
-        lines = (data / "blimp" / f"{uid}.jsonl").read_text("utf-8").splitlines(keepends=True)[:5]
-        (tmp_path / f"{uid}.jsonl").write_text("".join(lines))
-        (tmp_path / f"{uid}.yaml").write_text(TASK.format(template=template, uid=uid, file=tmp_path / f"{uid}.jsonl"))
-    tasks = ",".join(f"local_blimp_{uid}" for uid in UIDS)
-    arguments = [
-        "--model",
-        "dtglib",
-        "--model_args",
-        "model=dtg-ud,beam=50",
-        "--tasks",
-        tasks,
-        "--include_path",
-        tmp_path,
-    ]
-    lm_eval.run(RUN, *arguments, "--output_path", tmp_path / "out", "--log_samples")
-
-    rows = list(pair_rows(read_pairs(tmp_path), ByBeam(Widths(50, 50, within=12.0)).log_probs(load_model("dtg-ud"))))
-    for uid in UIDS:
-        (samples,) = (tmp_path / "out").glob(f"*/samples_local_blimp_{uid}_*.jsonl")
+        (samples,) = (folder / "out").glob(f"*/samples_local_blimp_{uid}_*.jsonl")
         theirs = sorted(map(json.loads, samples.read_text().splitlines()), key=lambda sample: sample["doc_id"])
         ours = [row for row in rows if row["paradigm"] == uid]
-        assert len(theirs) == len(ours) == 5
+        assert len(theirs) == len(ours) == 2
         for sample, row in zip(theirs, ours, strict=True):
             values = [float(log_p) for ((log_p, _),) in sample["resps"]]
             assert values == pytest.approx([row["good"], row["bad"]], abs=1e-4)
             assert sample["acc"] == (row["good"] > row["bad"])
+
+
+@pytest.mark.slow
+def test_an_exported_model_has_the_scores_of_this_package_without_ends(by_lm_eval):
+    """`lm_eval --model hf` knows nothing of this package, and does not ask for ends."""
+    _, rolled = by_lm_eval
+    model = load_model("dtg-minilang")
+    rows = [list(model.vocabulary.encode(tokenize(text)).ids) for text in TEXTS]
+    for value, pieces, log_probs in zip(rolled, rows, Derivations(model, 2).read(rows, NARROW), strict=True):
+        expected = math.fsum(log_probs[place, piece].item() for place, piece in enumerate(pieces))
+        assert value == pytest.approx(expected, abs=1e-4)
