@@ -180,7 +180,8 @@ plot.save(pictures.draw_parents(seen.symbols, parents, after), "40_parents")
 
 # %% [markdown]
 # **GCN** has two graph layers below the decoder. With $N(v)$ the neighbours of $v$ and $v$ itself, `dir` one of *self*,
-# *to the parent*, *to the child*, and `lab` the arc's label (none for edges of transitions):
+# *to the parent*, *to the child*, and `lab` the arc's label (in our records and the paper's code, edges from and to
+# transitions have none):
 #
 # $$h'_v = h_v + \mathrm{relu} \sum_{u \in N(v)} \sigma(\hat w_{dir} \cdot h_u + \hat b_{lab}) \, (W_{dir} h_u +
 # b_{lab})$$

@@ -70,6 +70,7 @@ class Meanings:
     """The effect of each vocabulary entry in a target, and the numbers of labels; 0 is that of no label."""
 
     vocabulary: Vocabulary
+    labelled: str = "all"  # which edges have labels: see TranslationConfig
 
     @cached_property
     def symbols(self) -> list[Symbol]:
@@ -100,8 +101,12 @@ class Meanings:
 
     def rows(self, edges: Sequence[TargetEdge]) -> np.ndarray:
         """Edges as rows of numbers: when it is made, its origin and goal, its label."""
-        rows = [(edge.made_at, edge.origin, edge.goal, self.labels[edge.label]) for edge in edges]
+        rows = [(edge.made_at, edge.origin, edge.goal, self.label_of(edge)) for edge in edges]
         return np.array(rows, np.int64).reshape(-1, 4)
+
+    def label_of(self, edge: TargetEdge) -> int:
+        """The number of an edge's label."""
+        return self.labels[edge.label] if self.labelled == "all" or edge.is_of_words else 0
 
 
 # ---- Examples
@@ -161,7 +166,7 @@ class TranslationExamples:
         cls, config: TranslationConfig, vocabulary: Vocabulary, treebank: Treebank, longest: int | None = None
     ) -> "TranslationExamples":
         """The pairs whose targets have at most `longest` pieces."""
-        meanings = Meanings(vocabulary)
+        meanings = Meanings(vocabulary, config.labelled)
         if any(sentence.heads is not None for sentence in treebank.sentences):
             treebank = trees_only(treebank)
         excluded, too_long = Counter(treebank.excluded), []

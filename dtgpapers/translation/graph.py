@@ -6,8 +6,8 @@ A layer of the graph network (section 4 of the paper; its residual connection is
     g_uv = sigmoid( w_dir . h_u + c_label )
 
 where v itself is a neighbour, too. The direction of an edge is `self`, `left` for what a child tells its parent, and
-`right` for what a parent tells its child. Label 0 is that of no label: of a position itself, and of the edges from and
-to a transition. Without labels b and c are missing, and without gates g is 1.
+`right` for what a parent tells its child. Label 0 is that of no label: of a position itself and, with the setting
+`labelled: words`, of the edges from and to a transition. Without labels b and c are missing, and without gates g is 1.
 
 PARENT has no weights of its own: in every layer of the decoder the head 0 of a position sees the position itself and
 the origins of its edges, on whichever side they stand.

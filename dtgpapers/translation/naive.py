@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from dtglib.basics.shapes import Float
+from dtgpapers.translation.examples import Meanings
 from dtgpapers.translation.graph import GraphLayer
 from dtgpapers.translation.layers import Attention, DecoderLayer
 from dtgpapers.translation.network import Translator
@@ -27,7 +28,7 @@ def log_probs_by_definition(network: Translator, source: Sequence[int], known: S
     memory = _encoded(network, source)
     x = _embedded(network, "target", [GO, *known])
     for layer in network.graph:
-        x = _graph_layer(layer, x, edges, network.meanings.labels)
+        x = _graph_layer(layer, x, edges, network.meanings)
     for layer in network.decoder:
         x = _decoder_layer(network, layer, x, memory, edges)
     return network.output(network.norms["target"](x[-1])).log_softmax(0)
@@ -85,24 +86,24 @@ def _attention(attention: Attention, queries: Vectors, keys: Vectors, sees: list
     return vectors
 
 
-def _graph_layer(layer: GraphLayer, h: Vectors, edges: Sequence[TargetEdge], labels: dict[str, int]) -> Vectors:
+def _graph_layer(layer: GraphLayer, h: Vectors, edges: Sequence[TargetEdge], meanings: Meanings) -> Vectors:
     """The formula of graph.py, a node and a neighbour at a time."""
     w = layer.weights.weight.chunk(3)
-    neighbours = [[(node, 0, "")] for node in range(len(h))]
+    neighbours = [[(node, 0, 0)] for node in range(len(h))]
     for edge in edges:
-        neighbours[edge.origin].append((edge.goal, 1, edge.label))
-        neighbours[edge.goal].append((edge.origin, 2, edge.label))
+        neighbours[edge.origin].append((edge.goal, 1, meanings.label_of(edge)))
+        neighbours[edge.goal].append((edge.origin, 2, meanings.label_of(edge)))
     vectors = []
     for node, told_by in enumerate(neighbours):
         total = torch.zeros_like(h[node])
         for other, direction, label in told_by:
             message, gate = w[direction] @ h[other], torch.tensor(torch.inf)
             if layer.label is not None:
-                message = message + layer.label[labels[label]]
+                message = message + layer.label[label]
             if layer.gates is not None:
                 gate = layer.gates.weight[direction] @ h[other]
             if layer.label_gate is not None:
-                gate = gate + layer.label_gate[labels[label]]
+                gate = gate + layer.label_gate[label]
             total = total + gate.sigmoid() * message
         vectors.append(h[node] + nn.functional.relu(total))
     return vectors

@@ -53,7 +53,7 @@ class Translator(Saved):
 
     def __init__(self, config: TranslationConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
-        self.system, self.meanings = SYSTEMS[config.model], Meanings(vocabulary)
+        self.system, self.meanings = SYSTEMS[config.model], Meanings(vocabulary, config.labelled)
         self.embeddings = nn.ModuleDict({side: nn.Embedding(len(vocabulary), config.width) for side in SIDES})
         self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))

@@ -7,7 +7,7 @@
 The transitions are those of arc-standard (transitions/) without ROOT: a sentence of n words has n - 1 of them, and ends
 when one word is left on the stack. L makes the topmost word the head of the one below it, R the other way round; the
 dependent leaves the stack. A transition x that makes `head` the head of `dependent` adds three kinds of edges, for all
-pieces of both words (section 3 of the paper): head -> dependent, x -> dependent, and head -> x.
+pieces of both words (section 3 of the paper), all with x's label: head -> dependent, x -> dependent, and head -> x.
 
     >>> symbols = read([2, 1, 1, 1, 1], [2, 0, 4, 2, 2], ["nsubj", "root", "det", "obj", "compound:prt"])
     >>> [edge[:3] for edge in edges_of(symbols) if edge.made_at == 3]
@@ -79,12 +79,17 @@ def read(pieces: Sequence[int], heads: Sequence[int], labels: Sequence[str]) -> 
 
 
 class TargetEdge(NamedTuple):
-    """An edge between two positions; those from and to a transition have no label."""
+    """An edge between two positions, with the label of the arc that it belongs to."""
 
     made_at: int  # the position of the transition that made it
     origin: int
     goal: int
     label: str = ""
+
+    @property
+    def is_of_words(self) -> bool:
+        """True if it leads from word to word, False if from or to a transition."""
+        return self.made_at not in (self.origin, self.goal)
 
 
 class TargetState(NamedTuple):
@@ -140,8 +145,8 @@ def grow(known: TargetState, symbol: Symbol) -> tuple[TargetState, list[TargetEd
 def _edges(x: int, head: range, dependent: range, label: str) -> Iterable[TargetEdge]:
     """The edges of one transition, in the order of the paper."""
     yield from (TargetEdge(x, one, other, label) for one in head for other in dependent)
-    yield from (TargetEdge(x, x, other) for other in dependent)
-    yield from (TargetEdge(x, one, x) for one in head)
+    yield from (TargetEdge(x, x, other, label) for other in dependent)
+    yield from (TargetEdge(x, one, x, label) for one in head)
 
 
 def grown(symbols: Iterable[Symbol]) -> tuple[TargetState, list[TargetEdge]]:

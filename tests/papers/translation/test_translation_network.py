@@ -86,10 +86,12 @@ def log_probs(of: Translator, given: TranslationBatch) -> dict[tuple[int, int], 
 # ---- The definition
 
 
-@in_every_system
-@pytest.mark.parametrize("kind", ["words", "pieces"])
-def test_the_network_computes_its_definition(name, kind):
-    model = network(name, kind=kind)
+@pytest.mark.parametrize(
+    ("name", "kind", "labelled"),
+    [*((name, kind, "all") for name in SYSTEMS for kind in ("words", "pieces")), ("gcn", "words", "words")],
+)
+def test_the_network_computes_its_definition(name, kind, labelled):
+    model = network(name, kind=kind, labelled=labelled)
     data = examples(model)
     given = batch(model)
     found = log_probs(model, given)

@@ -11,7 +11,10 @@ from trees import all_trees, projective_trees, random_tree
 from dtglib.basics.errors import UserError
 from dtglib.cli.main import main
 from dtglib.data.corpora import load
+from dtglib.data.symbols import Symbols
 from dtglib.data.treebank import trees_only
+from dtglib.data.vocabulary import Vocabulary
+from dtgpapers.translation.examples import Meanings
 from dtgpapers.translation.target import (
     NOTHING_YET,
     Does,
@@ -54,12 +57,23 @@ def test_the_worked_example():
     assert parent_keys(edges, 3) == [{0}, {1}, {2}]
 
 
-def test_labels_are_on_the_edges_from_heads_to_dependents_alone():
+def test_all_edges_of_a_transition_have_its_label():
     edges = edges_of(read(PIECES, HEADS, LABELS))
-    labelled = {(edge.origin, edge.goal): edge.label for edge in edges if edge.label}
-    assert labelled == {
+    between_words = {(edge.origin, edge.goal): edge.label for edge in edges if edge.is_of_words}
+    assert between_words == {
         **{(2, 0): "nsubj", (2, 1): "nsubj", (5, 4): "det", (2, 5): "obj", (2, 8): "compound:prt"},
     }
+    by_transition = {3: "nsubj", 6: "det", 7: "obj", 9: "compound:prt"}
+    assert {(edge.made_at, edge.label) for edge in edges} == set(by_transition.items())
+
+
+def test_a_setting_gives_labels_to_the_edges_between_words_alone():
+    edges = edges_of(read(PIECES, HEADS, LABELS))
+    names = [f"{side}:{label}" for label in sorted({*LABELS} - {"root"}) for side in "LR"]
+    speaks = Vocabulary.of_words([["John"]], Symbols("labelled arcs", (), (), tuple(names)))
+    of_all, of_words = (Meanings(speaks, labelled).rows(edges)[:, 3] for labelled in ("all", "words"))
+    assert of_all.all()
+    assert of_words.tolist() == [label * edge.is_of_words for label, edge in zip(of_all.tolist(), edges, strict=True)]
 
 
 def test_the_command_prints_it(capsys):
@@ -106,7 +120,7 @@ def back_and_forth(heads, labels, pieces) -> None:
     starts = [sum(pieces[:word]) for word in range(len(heads))]
     at = [place for place, symbol in enumerate(symbols) if symbol.does in (Does.STARTS, Does.GOES_ON)]
     words = [set(at[start : start + count]) for start, count in zip(starts, pieces, strict=True)]
-    of_arcs = {(edge.origin, edge.goal) for edge in edges if edge.label}
+    of_arcs = {(edge.origin, edge.goal) for edge in edges if edge.is_of_words}
     assert of_arcs == {(h, d) for word, head in enumerate(heads) if head for h in words[head - 1] for d in words[word]}
 
 
@@ -152,7 +166,7 @@ def test_a_crossing_tree_is_refused():
 def test_an_arc_without_two_words_adds_nothing_and_is_counted():
     known, edges = grown([Symbol(Does.STARTS), named("L:det"), Symbol(Does.STARTS), named("R:obj")])
     assert (known.odd, known.is_tree, tree_of(known)) == (1, False, None)
-    assert edges == [TargetEdge(3, 0, 2, "obj"), TargetEdge(3, 3, 2), TargetEdge(3, 0, 3)]
+    assert edges == [TargetEdge(3, 0, 2, "obj"), TargetEdge(3, 3, 2, "obj"), TargetEdge(3, 0, 3, "obj")]
 
 
 def test_a_piece_that_goes_on_with_no_word_starts_one_and_is_counted():
