@@ -118,13 +118,13 @@ def test_a_training_that_was_stopped_goes_on(repository, monkeypatch):
     assert (bits(stopped), lines(stopped, "dev")) == (kept, dev)
 
 
-def train_there(repository: Path) -> None:
+def train_there(repository: Path, trees: int) -> None:
     os.chdir(repository)
-    trained(settings(repository))
+    trained(settings(repository, trees=trees))
 
 
-def test_of_two_processes_that_want_the_same_model_one_trains_it_and_the_other_waits(repository):
-    assert elsewhere((train_there, repository), (train_there, repository)) == [0, 0]
+def test_of_two_sizes_that_want_the_same_model_one_trains_it_and_the_other_waits(repository):
+    assert elsewhere((train_there, repository, 5), (train_there, repository, 7)) == [0, 0]
     (folder,) = (repository / "runs" / "models").iterdir()
     steps = [line["step"] for line in lines(folder, "train")]
     assert steps == sorted(set(steps))

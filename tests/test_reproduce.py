@@ -1,12 +1,12 @@
 """Notebooks are run in order, each once, and nothing half-done looks done."""
 
+import contextlib
 import shutil
-import subprocess
-import sys
 
 import nbformat
 import pytest
 import torch
+from running import elsewhere
 
 import dtglib.basics.papers
 from dtglib.basics.errors import UserError
@@ -211,20 +211,34 @@ def test_a_mistake_in_the_config_is_found_before_anything_runs(repository):
     assert not (repository / "notebooks" / "ran").exists()
 
 
-def test_a_corpus_that_is_not_at_hand_stops_the_notebook_that_wants_it(repository, monkeypatch):
+@pytest.mark.parametrize(
+    ("corpus", "complaint"),
+    [
+        ("bllip", "UserError: bllip: set BLLIP to your copy of LDC2000T43"),
+        ("ud-english", r"UserError: ud-english: .* set DTG_DATA to .*/nowhere"),
+    ],
+)
+def test_a_corpus_that_is_not_at_hand_stops_only_the_notebook_that_wants_it(repository, monkeypatch, corpus, complaint):
     monkeypatch.delenv("BLLIP", raising=False)
-    write_notebook(repository, "from dtglib.data.corpora import load; load('bllip', 'train')")
-    with pytest.raises(UserError, match="UserError: bllip: set BLLIP to your copy of LDC2000T43"):
+    monkeypatch.setenv("DTG_DATA", "/nowhere")
+    write_notebook(repository, "open('ran', 'a').write('x')", "00_first")
+    write_notebook(repository, f"from dtglib.data.corpora import load; load({corpus!r}, 'train')", "01_second")
+    with pytest.raises(UserError, match=f"01_second.ipynb, cell 2: {complaint}"):
+        reproduce("smoke")
+    assert (repository / "notebooks" / "ran").read_text() == "x"
+
+
+def reproduce_there(repository, printed):
+    """What is printed goes to a file."""
+    with open(repository / printed, "w") as file, contextlib.chdir(repository), contextlib.redirect_stdout(file):
         reproduce("smoke")
 
 
 def test_a_second_run_waits_for_the_first(repository):
     write_notebook(repository, "import time; time.sleep(1); open('ran', 'a').write('x')")
-    command = [sys.executable, "-m", "dtglib", "reproduce", "--size", "smoke"]
-    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    printed = [process.communicate(timeout=120)[0] for process in both]
+    assert elsewhere(*((reproduce_there, repository, printed) for printed in "ab")) == [0, 0]
     assert (repository / "notebooks" / "ran").read_text() == "x"
-    assert sorted("up to date" in text for text in printed) == [False, True]
+    assert sorted("up to date" in (repository / printed).read_text() for printed in "ab") == [False, True]
 
 
 def test_the_record_tells_the_memory_of_the_kernel(repository):

@@ -326,22 +326,6 @@ def test_the_kernels_of_notebooks_that_ran_side_by_side_end_with_the_command(rep
     wait_for(lambda: not any(is_alive(int(path.read_text())) for path in pids))
 
 
-# ---- Two at once
-
-
-# Slow: the lock of a model, seen through two whole commands.
-@pytest.mark.slow
-def test_of_two_sizes_that_want_the_same_model_one_trains_it_and_the_other_waits(repository, undisturbed):
-    write_notebook(repository, "01_second", TRAINS)
-    (repository / "configs" / "other.yaml").write_text(f"{SIZE}trees: 7\n")
-    both = [start(repository, size=size) for size in ("smoke", "other")]
-    assert [end(process)[0] for process in both] == [0, 0]
-    assert model(repository) == undisturbed
-    (folder,) = (repository / "runs" / "models").iterdir()
-    steps = [line["step"] for line in read_record(folder).metrics if line["part"] == "train"]
-    assert steps == sorted(set(steps))
-
-
 # ---- Nothing is at hand
 
 NO_NETWORK = """
@@ -366,19 +350,10 @@ def test_without_network_and_public_data_the_whole_works(repository, tmp_path):
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(NO_NETWORK)
     write_notebook(repository, "00_first", TRAINS, SCORES)
+    (repository / "configs" / "smoke.yaml").write_text(SIZE.replace("epochs: 12", "epochs: 2"))
     path = f"{tmp_path / 'site'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     code, _, said = run(repository, PYTHONPATH=path, DTG_DATA="/nowhere")
     assert (code, said) == (0, "")
-
-
-def test_public_data_that_are_not_there_stop_only_the_notebook_that_wants_them(repository):
-    write_notebook(repository, "00_first", PRINTS)
-    write_notebook(repository, "01_second", "from dtglib.data.corpora import load\nload('ud-english', 'train')")
-    code, _, said = run(repository, DTG_DATA="/nowhere")
-    assert code == 2
-    assert re.match(r"dtglib: 01_second\.ipynb, cell 2: UserError: .*/nowhere", said)
-    assert "DTG_DATA" in said
-    assert ran(repository) == ["00_first"]
 
 
 # ---- What is kept is damaged
@@ -396,6 +371,7 @@ def compute() -> list:
 def finished(corpus, tmp_path_factory) -> tuple[Path, list]:
     """A repository with a model, a parser and scores, and these scores."""
     folder = fill(tmp_path_factory.mktemp("finished"), corpus)
+    (folder / "configs" / "smoke.yaml").write_text(SIZE.replace("epochs: 12", "epochs: 4"))
     with contextlib.chdir(folder / "notebooks"):
         return folder, compute()
 
@@ -411,7 +387,7 @@ def stopped(finished, tmp_path_factory) -> tuple[Path, list]:
 
         def save_and_stop(*arguments) -> None:
             save(*arguments)
-            if next(saved) == 4:
+            if next(saved) == 2:
                 raise KeyboardInterrupt
 
         patch.setattr(dtglib.training.loop, "save_checkpoint", save_and_stop)

@@ -99,7 +99,8 @@ def test_what_has_to_be_fetched_is_named(full_eval, tmp_path, monkeypatch):
         ("elsewhere/x.jsonl", "{}", "there is none of blimp_filtered, supplement_filtered"),
     ],
 )
-def test_a_folder_of_another_form_is_one_line(tmp_path, capsys, place, line, complaint):
+def test_a_folder_of_another_form_is_one_line(tmp_path, monkeypatch, capsys, place, line, complaint):
+    monkeypatch.setenv("DTG_DATA", str(tmp_path))  # without a reading corpus
     (tmp_path / place).parent.mkdir()
     (tmp_path / place).write_text(f"{line}\n")
     assert main(["babylm", "--model", "txl-tokens-minilang", "--data", str(tmp_path)]) == 2
