@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -25,18 +26,31 @@ def run(script: str, *options: str | Path) -> str:
     return ran.stdout
 
 
+@pytest.fixture
+def here(benchmarks, monkeypatch, capsys) -> Callable[..., str]:
+    """A function that does the same in this process, which has imported PyTorch already."""
+    monkeypatch.syspath_prepend(BENCHMARKS / "gpu")
+
+    def run_here(script: str, *options: str | Path) -> str:
+        monkeypatch.setattr(sys, "argv", [script, *map(str, options)])
+        benchmarks(script.removesuffix(".py")).main()
+        return capsys.readouterr().out
+
+    return run_here
+
+
 # Slow: nothing faster runs these scripts.
 @pytest.mark.slow
-def test_texts_are_packed_parsed_compiled_and_learnt_from(tmp_path, monkeypatch):
+def test_texts_are_packed_parsed_compiled_and_learnt_from(here, one_thread, tmp_path, monkeypatch):
     monkeypatch.setenv("DTG_DATA", str(tmp_path))  # no treebanks: the parser is a released one
     texts, folder, out = tmp_path / "texts", tmp_path / "folder", tmp_path / "dtg"
     texts.mkdir()
     for part, count in (("train", 60), ("dev", 5), ("test", 5)):
         lines = [" ".join(sentence.words) for sentence in load("minilang", part, count).sentences]
         (texts / f"{part}.txt").write_text("\n".join(lines))
-    packed = run("pack.py", texts, folder, "--pieces", "400")
+    packed = here("pack.py", texts, folder, "--pieces", "400")
     assert "train: 60 of 60 sentences" in packed and "held-out: 10 of 10 sentences" in packed
-    run("open.py", "unpack", folder)
+    here("open.py", "unpack", folder)
     assert (folder / "train.txt").read_text() == (texts / "train.txt").read_text()
 
     run("open.py", "parse", folder, "parser-minilang", "--processes", "2")
@@ -48,7 +62,7 @@ def test_texts_are_packed_parsed_compiled_and_learnt_from(tmp_path, monkeypatch)
     )
     assert np.where(ways, places + ways, 0).tolist() == heads.tolist()
 
-    run("open.py", "compile-sequences", folder, "dtg", "--processes", "2")
+    here("open.py", "compile-sequences", folder, "dtg", "--processes", "2")
     trained = run("open.py", "train-model", folder, "dtg", "--seconds", "1", "--out", out, "--set", *TINY)
     assert "60 sentences" in trained
     lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]

@@ -15,6 +15,7 @@ from toys import tiny_repository
 
 from dtglib.basics.record import Row
 from dtglib.cli.main import main
+from dtglib.data import minilang
 from dtglib.runs.cache import Computed, kept_rows, rows_now
 
 IDENTITY = {"model": "1a2b3c"}
@@ -178,9 +179,15 @@ def alone(folder: Path, *arguments: str) -> str:
 @pytest.mark.parametrize(("name", "count"), [("blimp", 2), ("suites", 3)])
 def test_syntax_is_tested_to_the_last_digit_as_by_one_process(name, count, tmp_path):
     (tmp_path / "one").mkdir()
-    model = {"blimp": "txl-tokens-minilang", "suites": "dtg-minilang"}[name]
-    more = ["--fraction", "0.1"] if name == "blimp" else []
-    arguments = [name, "minilang", "--model", model, "--beam", "5", *more, "--json"]
+    (tmp_path / "suites").mkdir()
+    for suite in minilang.suites():  # the first items of each
+        found = json.loads(suite.as_json())
+        (tmp_path / "suites" / f"{suite.name}.json").write_text(json.dumps(found | {"items": found["items"][:3]}))
+    what, model = {
+        "blimp": (["minilang", "--fraction", "0.1"], "txl-tokens-minilang"),
+        "suites": ([str(tmp_path / "suites")], "dtg-minilang"),
+    }[name]
+    arguments = [name, *what, "--model", model, "--beam", "5", "--json"]
     expected = alone(tmp_path / "one", *arguments)
     assert together(count, tmp_path, say, tmp_path, *arguments) == [0] * count
     assert (tmp_path / "stdout-0").read_text() == expected
