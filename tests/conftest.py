@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from checked_shapes import pytest_collection_finish, pytest_configure  # noqa: F
 from hypothesis import settings
 
 from dtglib.basics.cache_folder import cache_folder
+from dtglib.data import minilang
 from dtglib.data.minilang import corpus
 
 # The same examples each time in CI, new ones elsewhere. (A machine may be busy: there is no deadline.)
@@ -132,6 +134,15 @@ def with_one_thread():
 def one_thread():
     with with_one_thread():
         yield
+
+
+@pytest.fixture
+def few_of_minilang(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first items of minilang's suites and pairs: each time that they are asked for, all are written and read."""
+    pairs = [replace(paradigm, pairs=paradigm.pairs[:20]) for paradigm in minilang.minimal_pairs()]
+    suites = [replace(suite, items=suite.items[:4]) for suite in minilang.suites()]
+    monkeypatch.setattr(minilang, "minimal_pairs", lambda: pairs)
+    monkeypatch.setattr(minilang, "suites", lambda: suites)
 
 
 @pytest.fixture

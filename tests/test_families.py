@@ -234,7 +234,7 @@ def test_it_is_sampled(folder):
     assert len(drawn) == 5 and all(one.words and one.tree is None for one in drawn)
 
 
-def test_surprisals_suites_and_pairs_ask_it(folder, capsys):
+def test_surprisals_suites_and_pairs_ask_it(folder, few_of_minilang, capsys):
     model = load_model(folder)
     (found,) = surprisals(model, [["The", "key", "was", "seen", "."]], Widths(5, 5))
     assert len(found.of_words) == 5 and found.died is None

@@ -221,8 +221,8 @@ def three_different(shift: float, surplus: float) -> tuple[list[tuple[Heads, ...
 
 
 # A constant on all arcs changes no probability; log-probabilities of arcs, as parsers give them, are all negative.
-@pytest.mark.parametrize("shift", [0, 50, -1, -50])
-@pytest.mark.parametrize("surplus", [0, 2], ids=["random", "confident"])
+# With a surplus, the first tree is the most probable one by far.
+@pytest.mark.parametrize(("shift", "surplus"), [(0, 0), (50, 2), (-1, 2), (-50, 0)])
 @pytest.mark.parametrize("first", [1, 2, 3])
 def test_the_first_different_samples_are_drawn_without_replacement(shift, surplus, first):
     drawn, probability = three_different(shift, surplus)

@@ -26,7 +26,7 @@ def repository(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def inside(repository, one_thread, monkeypatch) -> None:
+def inside(repository, one_thread, few_of_minilang, monkeypatch) -> None:
     monkeypatch.chdir(repository / "notebooks")
 
 
