@@ -1,14 +1,18 @@
 """Models in the format of Hugging Face: the folder, and what transformers of two versions make of it."""
 
+import itertools
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from environments import environment
 from running import assert_one_line
 from toys import model_of
 
+import dtglib
 from dtglib.cli.main import main
 from dtglib.data.tokenize import tokenize
 from dtglib.data.vocabulary import END, ROOT
@@ -19,9 +23,9 @@ from dtgpapers.doors import hugging_face
 from dtgpapers.doors.hugging_face import network_of
 from dtgpapers.doors.next_piece import Derivations
 
-SENTENCES = ["The farmer is tall.", "She isn't the guard that sleeps."]
 PROMPTS = ["The", "The farmer"]
-TEXTS = [*SENTENCES, "Well, the \"zygote\" (N. 3) isn’t Mr. O'Neill's: 1,000.50%!"]
+TEXTS = ["The farmer is tall.", "She isn't the guard that sleeps."]
+TEXTS += ["Well, the \"zygote\" (N. 3) isn’t Mr. O'Neill's: 1,000.50%!"]
 
 
 def exported(name: str | Path, out: Path, *options: str) -> Path:
@@ -94,7 +98,7 @@ def test_half_a_folder_is_never_left(tmp_path, capsys, monkeypatch):
 # ---- In transformers
 
 PROGRAM = """
-import json, sys, torch, transformers
+import dtglib, json, sys, torch, transformers
 from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
 
 torch.set_num_threads(1)
@@ -133,7 +137,8 @@ def results_of(folder):
     for name, how in {"greedy": {}, "sampled": {"do_sample": True}, "beams": {"num_beams": 3}}.items():
         for use_cache in (True, False):
             torch.manual_seed(1)
-            made = model.generate(**in_batch, max_new_tokens=12, use_cache=use_cache, **{"do_sample": False, **how})
+            most = 4 if how else 12
+            made = model.generate(**in_batch, max_new_tokens=most, use_cache=use_cache, **{"do_sample": False, **how})
             results[name + "-" + str(use_cache)] = made.tolist()
     writer = pipeline("text-generation", model=model, tokenizer=tokenizer)
     how = {"max_new_tokens": 12, "do_sample": False, "clean_up_tokenization_spaces": False}
@@ -150,33 +155,45 @@ def results_of(folder):
     model, tokenizer = opened(folder + "-again")
     tokenizer.padding_side = "left"
     results["again"] = scores(model, tokenizer(texts, return_tensors="pt", padding=True))
-    model.config.beam, model.config.within = 1000, 22.0
-    results["wide"] = scores(model, tokenizer(texts[:1], return_tensors="pt"))
+    if folder == folders[0]:
+        model.config.beam, model.config.within = 1000, 22.0
+        results["wide"] = scores(model, tokenizer(texts[:1], return_tensors="pt"))
     return results
 
-print(json.dumps({"version": transformers.__version__, **{folder: results_of(folder) for folder in folders}}))
+about = [transformers.__version__, torch.__version__, torch.__file__, dtglib.__file__]
+print(json.dumps({"about": about, **{folder: results_of(folder) for folder in folders}}))
 """
 
 WIDTHS = Widths(10, 10, within=6.0)
 
 
+# With trees and without; of pieces and of words. The search of the first is also a wide one.
+MODELS = {
+    "transformers==4.57.6": ["dtg-ud", "txl-tokens-minilang"],
+    "transformers==5.23.0": ["dtg-minilang", "txl-tokens-ud"],
+}
+
+
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory) -> dict[str, Path]:
-    """Models of words and of pieces, with trees and without."""
     folder = tmp_path_factory.mktemp("exported")
-    names = ("dtg-minilang", "dtg-ud", "txl-tokens-minilang")
+    names = itertools.chain.from_iterable(MODELS.values())
     return {name: exported(name, folder / name, "--beam", "10", "--within", "6") for name in names}
 
 
-@pytest.fixture(scope="module", params=["transformers==4.57.6", "transformers==5.23.0"])
+@pytest.fixture(scope="module", params=MODELS)
 def results(request, folders) -> dict[str, dict]:
-    """By the name of the model."""
-    ran = environment([request.param]).run(PROGRAM, json.dumps([TEXTS, PROMPTS]), *folders.values())
+    """By the name of the model; all packages but transformers are those of the running environment."""
+    names = MODELS[request.param]
+    ran = environment([request.param]).run(PROGRAM, json.dumps([TEXTS, PROMPTS]), *(folders[name] for name in names))
     found = json.loads(ran.splitlines()[-1])
-    assert f"transformers=={found['version']}" == request.param
-    return {name: found[str(folder)] for name, folder in folders.items()}
+    version, *others = found["about"]
+    assert f"transformers=={version}" == request.param
+    assert others == [torch.__version__, torch.__file__, dtglib.__file__]
+    return {name: found[str(folders[name])] for name in names}
 
 
+@cache
 def expected_scores(name: str) -> list[list[float]]:
     model = load_model(name)
     rows = [list(model.vocabulary.encode(tokenize(text)).ids) for text in TEXTS]
@@ -198,18 +215,18 @@ def test_transformers_give_the_log_probabilities_of_this_package(results):
 
 @pytest.mark.slow
 def test_a_model_without_trees_has_the_scores_of_this_package(results):
-    name = "txl-tokens-minilang"
+    _, name = results
     totals = [sum(log_probs) for log_probs, _ in results[name]["left"]]
     expected = score_words(load_model(name), [tokenize(text) for text in TEXTS])
-    assert totals == pytest.approx(expected.tolist(), abs=1e-5)
+    assert totals == pytest.approx(expected.tolist(), rel=1e-6)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["dtg-minilang", "dtg-ud"])
-def test_with_wide_searches_a_sentence_has_the_log_probability_of_a_beam_search(results, name):
+def test_with_wide_searches_a_sentence_has_the_log_probability_of_a_beam_search(results):
+    name, found = next(iter(results.items()))
     model = load_model(name)
     (whole,) = search(model.stepper(), model.vocabulary, [tokenize(TEXTS[0])], Widths(1000, 1000, within=22.0))
-    ((log_probs, _),) = results[name]["wide"]
+    ((log_probs, _),) = found["wide"]
     assert sum(log_probs) == pytest.approx(whole.log_prob, abs=1e-5)
 
 
@@ -230,7 +247,7 @@ def test_the_tokenizer_has_the_words_of_this_package(results):
             known = [word for word in vocabulary.decode(pieces) if word != "<unknown>"]  # a special token of theirs
             assert decoded == " ".join(known)
         assert found["shown"] == "<ROOT> The farmer is tall ."
-    spelled = results["dtg-ud"]
+    (spelled,) = (found for name, found in results.items() if name.endswith("-ud"))
     assert spelled["decoded"] == [" ".join(tokenize(text)) for text in TEXTS]  # no word is unknown
     assert [len(row) for row in spelled["pieces"]] == [len(row) for row in spelled["ids"]]
 
@@ -242,8 +259,9 @@ def test_sentences_are_generated_up_to_their_ends(results):
             assert found[f"{how}-True"] == found[f"{how}-False"]
             for row in found[f"{how}-True"]:
                 generated = row[3:]  # two positions of the prompts, padded, and the beginning
-                assert END in generated or len(generated) == 12
-    assert all(END in row for row in results["dtg-minilang"]["greedy-True"])
+                assert END in generated or len(generated) == (12 if how == "greedy" else 4)
+    with_trees, _ = results.values()
+    assert any(END in row for row in with_trees["greedy-True"])
 
 
 @pytest.mark.slow
@@ -260,43 +278,3 @@ def test_the_loss_is_the_mean_over_pieces_that_are_no_padding(results):
         log_probs = np.concatenate([of_row[:-1] for of_row, _ in found["left"]])  # the end is no label
         assert found["loss"] == pytest.approx(-log_probs.mean(), abs=1e-5)
         assert found["tuple"] == 2
-
-
-# ---- In tools that read models of transformers
-
-LM_EVAL = """
-import json, sys
-from lm_eval.api.instance import Instance
-from lm_eval.models.huggingface import HFLM
-
-texts, folder = json.loads(sys.argv[1]), sys.argv[2]
-# It sets the beginning of the sentence itself, and would else do so twice.
-lm = HFLM(pretrained=folder, trust_remote_code=True, add_bos_token=False, device="cpu", batch_size=2)
-asked = [Instance(request_type="loglikelihood_rolling", doc={}, arguments=(text,), idx=0) for text in texts]
-print(json.dumps(lm.loglikelihood_rolling(asked)))
-"""
-
-MINICONS = """
-import json, sys
-from minicons.scorer import IncrementalLMScorer
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
-texts, folder = json.loads(sys.argv[1]), sys.argv[2]
-kinds = (AutoModelForCausalLM, AutoTokenizer)
-model, tokenizer = (kind.from_pretrained(folder, trust_remote_code=True) for kind in kinds)
-scorer = IncrementalLMScorer(model, "cpu", tokenizer=tokenizer)
-print(json.dumps(scorer.sequence_score(texts, reduction=lambda scores: scores.sum(0).item())))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("package", "program"),
-    [("lm_eval[hf]==0.4.13", LM_EVAL), ("minicons==0.3.39", MINICONS)],
-    ids=["lm_eval", "minicons"],
-)
-def test_tools_that_know_nothing_of_this_package_score_sentences(folders, package, program):
-    """Without their ends, which these tools do not ask for."""
-    found = environment([package]).run(program, json.dumps(SENTENCES), folders["dtg-minilang"])
-    expected = [sum(log_probs[:-1]) for log_probs in expected_scores("dtg-minilang")[: len(SENTENCES)]]
-    assert json.loads(found.splitlines()[-1]) == pytest.approx(expected, abs=1e-4)
