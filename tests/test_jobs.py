@@ -11,12 +11,12 @@ from dtglib.basics.papers import papers
 from dtglib.families.base import family, titles
 from dtglib.runs.jobs import Job, jobs_of
 from dtglib.runs.prepare import prepare, read_corpus, trained
-from dtglib.runs.settings import read_size
+from dtglib.runs.settings import compared_at, read_size
 from dtglib.runs.syntax_scores import pairs_of, parsing_of, perplexity_at, suites_of
 
 
 @pytest.fixture
-def repository(tmp_path, monkeypatch, one_thread) -> Path:
+def repository(tmp_path, monkeypatch, one_thread, few_of_minilang) -> Path:
     """A tiny one, with two parsers; a test may add to its only size."""
     tiny_repository(tmp_path)
     monkeypatch.chdir(tmp_path / "notebooks")
@@ -79,7 +79,7 @@ def ask_as_the_notebooks_do(size: str) -> None:
     first = read_size(size)
     for seed in range(first.run.seed, first.run.seed + first.evaluation.compared_seeds):
         corpus = read_corpus(read_size(size, seed=seed))
-        for model in titles("dtg"):
+        for model in compared_at(size, "dtg"):
             settings = read_size(size, model=model, seed=seed)
             folder = trained(settings, prepare(settings, corpus))
             suites_of(settings, folder)
@@ -98,7 +98,7 @@ def kept(repository: Path) -> dict[str, set[str]]:
 @pytest.mark.slow
 def test_after_all_jobs_the_notebooks_find_everything_that_they_ask_for(repository):
     """The names and order of jobs are seen faster; that nothing is missing, only where all are done."""
-    add(repository, "compared_seeds: 2\nparsed_by: weak\n")
+    add(repository, "compared_seeds: 2\nparsed_by: weak\ncompared: txl-tokens txl-trans dtg\n")
     for job in jobs_of("smoke", "dtg"):
         job.run()
     before = kept(repository)

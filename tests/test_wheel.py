@@ -28,6 +28,7 @@ ELSEWHERE = {name: value for name, value in os.environ.items() if name not in ("
 UNREACHABLE = re.compile("connection broken|NewConnectionError|NameResolutionError|ConnectTimeout|Max retries", re.I)
 # The build of PyTorch for machines without a GPU is a tenth as large. Where it cannot be had, no model is tried.
 TORCH = "torch==2.13.0+cpu"
+REQUIRED = [item.name for item in map(Requirement, requires("dtglib")) if not item.marker and item.name != "torch"]
 SEVEN = {"numba", "numpy", "PyYAML", "safetensors", "sentencepiece", "torch", "tqdm"}
 
 
@@ -131,23 +132,28 @@ def install(environment: Path, *arguments: object) -> None:
     assert ran.returncode == 0, ran.stderr
 
 
-def installed(version: str, distribution: Path, folder: Path) -> Installed:
-    """A new environment with the distribution and what it requires, but PyTorch only if there is a small build."""
+def empty(version: str, folder: Path) -> Path:
+    """A new environment of this version of Python."""
     if not (python := interpreter(version)):
         pytest.skip(f"there is no Python {version} here")
-    environment = folder / "environment"
-    subprocess.run([python, "-m", "venv", "--without-pip", str(environment)], check=True)
+    subprocess.run([python, "-m", "venv", "--without-pip", str(folder / "environment")], check=True)
+    return folder / "environment"
+
+
+def installed(version: str, distribution: Path, folder: Path) -> Installed:
+    """A new environment with the distribution and what it requires, but PyTorch only if there is a small build."""
+    environment = empty(version, folder)
     small = [*PIP, "--python", str(environment / "bin" / "python"), "install", "--no-compile", "--no-deps", TORCH]
     if not subprocess.run(small, env=ELSEWHERE, capture_output=True).returncode:
         install(environment, distribution)
         return Installed(environment, has_torch=True)
-    others = [item.name for item in map(Requirement, requires("dtglib")) if not item.marker and item.name != "torch"]
-    install(environment, *others)
+    install(environment, *REQUIRED)
     install(environment, "--no-deps", distribution)
     return Installed(environment, has_torch=False)
 
 
-@pytest.mark.parametrize(("version", "kind"), [("3.11", "wheel"), ("3.12", "sdist"), ("3.13", "wheel")])
+# The oldest Python and the newest.
+@pytest.mark.parametrize(("version", "kind"), [("3.11", "wheel"), ("3.13", "sdist")])
 def test_in_an_empty_environment_it_installs_and_its_commands_run(version, kind, built, tmp_path):
     here = installed(version, getattr(built, kind), tmp_path)
     out, _ = here.run("python", "-c", "import sys, dtglib; print(sys.version, dtglib.__file__)")
@@ -169,6 +175,13 @@ def test_in_an_empty_environment_it_installs_and_its_commands_run(version, kind,
     }.items():
         _, err = here.run("dtglib", "score", "--model", model, tmp_path / "mine.txt", status=2)
         assert err.splitlines()[-1].startswith(f"dtglib: {complaint}")
+
+
+def test_for_the_python_between_them_there_is_all_that_it_requires_and_it_starts(built, tmp_path):
+    here = Installed(empty("3.12", tmp_path), has_torch=False)
+    install(here.folder, "--dry-run", *REQUIRED)
+    install(here.folder, "--no-deps", built.wheel, "tqdm")
+    assert "surprisal" in here.run("dtglib", "--help")[0]
 
 
 def test_a_package_index_would_take_it(built, tmp_path):

@@ -399,7 +399,7 @@ def test_what_is_composed_is_seen_through_its_composition_only(layers, reached):
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_drawn_is_a_whole_tree(name):
     network = model(name, WORDS, LABELS, 3)
-    drawn = list(generate(network.stepper(), network.vocabulary, 20, torch.Generator().manual_seed(1), 6))
+    drawn = list(generate(network.stepper(), network.vocabulary, 8, torch.Generator().manual_seed(1), 6))
     for one in drawn:
         assert replay(one.tree.tolist()).done and replay(one.tree.tolist()).words == len(one.words)
         sequences = network.reading.compile(network.vocabulary, [(one.words, one.tree.tolist())])

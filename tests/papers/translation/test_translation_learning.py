@@ -1,4 +1,4 @@
-"""Translators learn: forty pairs by heart, with their trees; and through the commands, from training to scores."""
+"""Translators learn: twenty pairs by heart, with their trees; and through the commands, from training to scores."""
 
 from collections import Counter
 
@@ -54,13 +54,13 @@ def by_heart(name: str, treebank: Treebank, epochs: int) -> dict:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bitran-transitions", "linearized", "parent", "gcn"])
-def test_forty_pairs_are_learnt_by_heart_with_their_trees(name):
+def test_twenty_pairs_are_learnt_by_heart_with_their_trees(name):
     """Of minilang, with half of each target's prefixes. The linearized one is the vanilla one, with trees as words.
 
     Nothing faster shows that a translator learns.
     """
-    treebank = short_pairs(40)
-    assert len(treebank.sentences) == 40
+    treebank = short_pairs(20)
+    assert len(treebank.sentences) == 20
     scores = by_heart(name, treebank, EPOCHS)
     assert scores["BLEU"] > 95
     if SYSTEMS[name].writes_tree:

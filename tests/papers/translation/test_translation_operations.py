@@ -71,11 +71,11 @@ def operations_by_pytorch(network: Translator, batch: TranslationBatch) -> int:
 @pytest.mark.parametrize("prefixes", [1.0, 0.3])
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_pytorch_counts_as_many(name, prefixes):
-    treebank = Treebank(load("minilang:de-en", "train", 12).sentences, Counter())
+    treebank = Treebank(load("minilang:de-en", "train", 5).sentences, Counter())
     config = TranslationConfig(name, layers=2, width=8, heads=2, inner=12, prefixes=prefixes, dropout=0.0)
     vocabulary = family(name).vocabulary(config, Vocabulary.of_words([["none"]]), treebank)
     data = family(name).examples(config, vocabulary, treebank, None)
-    batch = data.batch(np.arange(12), 0, CPU)
+    batch = data.batch(np.arange(5), 0, CPU)
     torch.manual_seed(1)
     network = Translator(config, vocabulary).train()
     torch.manual_seed(2)  # prefixes are drawn
