@@ -178,11 +178,11 @@ def packed_batches(model: str, count: int, positions: int) -> list[Batch]:
 @pytest.mark.parametrize("model", ["dtg", "txl-tokens"])
 def test_packed_batches_are_of_one_shape_and_code_that_is_compiled_for_the_first_does_for_all(model):
     """On a CPU FlexAttention goes forwards alone, but what makes PyTorch compile anew is the same: other shapes."""
-    batches = packed_batches(model, 4, 2 * ROW)
+    batches = packed_batches(model, 3, 2 * ROW)
     assert len({(batch.token.shape, batch.farthest) for batch in batches}) == 1
-    assert len({len(batch.target) for batch in batches}) > 2
+    assert len({len(batch.target) for batch in batches}) == 3
     torch.manual_seed(1)
-    network = build(TransformerConfig(model=model, layers=2, width=32, heads=2, inner=32), of_minilang_vocabulary())
+    network = build(TransformerConfig(model=model, layers=1, width=8, heads=1, inner=8), of_minilang_vocabulary())
     torch._dynamo.reset()
     with torch.no_grad():
         expected = [network.loss(batch)[0] for batch in batches]
