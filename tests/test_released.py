@@ -199,7 +199,7 @@ def test_the_loss_on_a_card_is_that_of_the_files(name):
     if "not found" in {corpus.name: corpus.where for corpus in corpora()}[settings.corpus.corpus]:
         pytest.skip("the treebanks are not here")
     folder = folder_named(name)
-    # The dev parts of other models take minutes; a tenth is enough to see that files and card belong together, and a
+    # The dev parts of other models take minutes; a thirtieth is enough to see that files and card belong together, and a
     # small change of the code is seen in the models of minilang.
     is_large = corpus != release.MINILANG and not config
     if config:
@@ -209,7 +209,7 @@ def test_the_loss_on_a_card_is_that_of_the_files(name):
     else:
         model, train = load_model(folder), settings.train
         treebank = read_part(settings, "dev")
-        treebank = treebank._replace(sentences=treebank.sentences[:: 10 if is_large else 1])
+        treebank = treebank._replace(sentences=treebank.sentences[:: 30 if is_large else 1])
         dev = settings.family.examples(model.config, model.vocabulary, treebank, train.longest)
         found = release.of_model(folder, dev, train.batch_positions)
     close = {"rel": 0.05} if is_large else {"abs": 2e-4}
