@@ -199,8 +199,8 @@ def test_the_loss_on_a_card_is_that_of_the_files(name):
     if "not found" in {corpus.name: corpus.where for corpus in corpora()}[settings.corpus.corpus]:
         pytest.skip("the treebanks are not here")
     folder = folder_named(name)
-    # The dev parts of other models take minutes; a thirtieth is enough to see that files and card belong together, and a
-    # small change of the code is seen in the models of minilang.
+    # The dev parts of other models take minutes; a thirtieth is enough to see that files and card belong together, and
+    # a small change of the code is seen in the models of minilang.
     is_large = corpus != release.MINILANG and not config
     if config:
         entries, train = load_trained(folder).entries, read_parser(config, settings).train
