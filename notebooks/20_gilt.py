@@ -212,8 +212,8 @@ plot.save(picture, "20_state")
 # $$(q_i + u) \cdot W_k\, e_{ij} / \sqrt{D}, \qquad e_{ij} = \sum_n W_n E_n[f_n] + b_n,$$
 #
 # where $E_n$ has an embedding for each value, $W_n$ and $b_n$ are a layer's own, and $W_k$ makes its keys: equation 4,
-# as in the paper's code. By equation 5, the package's default, $W_k$ makes keys of positions. The released GiLT's first
-# layer (minilang, seed 1):
+# as in the paper's code. Equation 5, our default, has $w$ and $W_r$ instead of $u$ and $W_k$. The released
+# GiLT's first layer (minilang, seed 1):
 
 # %%
 gilt = load_model("gilt-minilang").requires_grad_(False)
@@ -235,8 +235,8 @@ term = ((q + gilt.u)[0][:, :, None] * keys).sum(3) / keys.shape[3] ** 0.5
 assert np.allclose(term, block.bias(q + gilt.u, inputs.bias)[0], atol=1e-4)
 
 # %% [markdown]
-# By how many percentage points does the graph make the position that predicts the verb look at each word (mean over
-# heads)? On the right without the arc 4->2.
+# By how many percentage points does the position that predicts the verb look more at each word because of the graph
+# (mean over heads)? On the right the arc 4->2 is left out.
 
 # %%
 picture = plot.Picture(figsize=(11, 2.6))
@@ -311,7 +311,7 @@ Markdown(
 #
 # When word $i$ comes, the scorer has $2i - 1$ cells: ROOT as its head, and each earlier word as head or dependent. Each
 # cell gets the log-odds $s$ of an arc, and the number of arcs a distribution $\pi$. The loss sums over words, cells and
-# numbers, with $\beta = 5/6$, as in the paper's code (the paper, and the package's default, take means):
+# numbers, with $\beta = 5/6$ (equation 6, and the package by default, take means):
 #
 # $$\beta \sum -\log p(\mathrm{word}) + (1 - \beta) \Big( \sum \big[\log(1 + e^s) - s \cdot \mathrm{is\ arc}\big] +
 # \sum -\log \pi(\mathrm{number}) \Big)$$

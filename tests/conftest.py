@@ -138,7 +138,7 @@ def one_thread():
 
 @pytest.fixture
 def few_of_minilang(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first items of minilang's suites and pairs: each time that they are asked for, all are written and read."""
+    """Only the first items of minilang's suites and pairs, because every call writes and reads all of them."""
     pairs = [replace(paradigm, pairs=paradigm.pairs[:20]) for paradigm in minilang.minimal_pairs()]
     suites = [replace(suite, items=suite.items[:4]) for suite in minilang.suites()]
     monkeypatch.setattr(minilang, "minimal_pairs", lambda: pairs)

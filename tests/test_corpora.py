@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from dtglib.basics.errors import UserError
+from dtglib.data import treebank
 from dtglib.data.corpora import BLLIP_SECTIONS, UD_ENGLISH, bllip_blocks, corpora, corpus_checksum, load, splits
 from dtglib.data.treebank import Sentence, Treebank, joined
 
@@ -109,6 +110,17 @@ def test_a_missing_treebank_is_named_with_the_way_to_get_it(six_treebanks):
     (six_treebanks / "ud/UD_English-LinES/en_lines-ud-test.conllu").unlink()
     with pytest.raises(UserError, match=r"test part of UD_English-LinES is missing; run `make data`, or set DTG_DATA"):
         load("ud-english", "test")
+    with pytest.raises(UserError, match="test part of UD_English-LinES is missing"):
+        load("ud-english", "test", 1)  # which another treebank would have
+
+
+def test_only_so_much_of_a_file_is_read_as_has_the_sentences(tmp_path, monkeypatch):
+    path, sentence = tmp_path / "long.conllu", conllu("There is a difference")
+    path.write_text(3 * sentence + "broken\n\n")
+    monkeypatch.setattr(treebank, "PIECE", len(sentence))
+    assert len(load(path, None, 3).sentences) == 3
+    with pytest.raises(UserError, match=r"long\.conllu:"):
+        load(path)
 
 
 def test_without_data_the_way_to_get_them_is_said(no_data):

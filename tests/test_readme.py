@@ -119,8 +119,7 @@ def test_each_command_that_is_left_out_is_on_a_page():
 
 
 def test_the_commands_run_as_printed(place, monkeypatch, capsys):
-    """On a smaller minilang: its test part has a thousand sentences, and models that have learnt nothing write without
-    end, up to a limit."""
+    """On a smaller minilang, because a model that has learnt nothing writes each sentence as long as it may."""
     monkeypatch.chdir(place)
     for part, count in (("train", 2000), ("dev", 40), ("test", 20)):
         monkeypatch.setitem(SPLITS, part, count)

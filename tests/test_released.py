@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import tomllib
 from dataclasses import asdict, replace
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from dtglib.basics.config import as_yaml, value_of
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import repository
 from dtglib.basics.released import CARD_FILE, Card, cards, folder_named
+from dtglib.cli import options
 from dtglib.cli.main import main
 from dtglib.data.corpora import corpora, part_of
 from dtglib.data.vocabulary import END
@@ -171,6 +174,15 @@ def test_a_model_is_not_compared_with_trees_that_a_parser_has_drawn(name, is_com
 
 
 # ---- The real ones
+
+
+def test_commands_have_the_weights_of_their_default_models_in_a_wheel():
+    package = tomllib.loads((repository() / "pyproject.toml").read_text("utf-8"))
+    left_out = package["tool"]["setuptools"]["exclude-package-data"]["dtglib.models"]
+    for kind, about in (("dtg", None), ("dtg", "minilang"), ("parser", None), ("parser", "minilang")):
+        name = options._default(kind, about)
+        (weights,) = (repository() / "models" / name).glob("*.safetensors")
+        assert not any(fnmatch(f"{name}/{weights.name}", pattern) for pattern in left_out)
 
 
 def test_all_models_of_the_first_paper_are_at_most_45_megabytes_and_of_relatives_at_most_12():

@@ -70,7 +70,7 @@ def folder_named(name: str | Path) -> Path:
     """
     for place in PLACES if isinstance(name, str) else ():
         if name == Path(name).name and (place / name / CARD_FILE).is_file():
-            # A wheel has only the cards of other papers' models.
+            # Of the models of UD English and of other papers, a wheel has only the cards.
             complaint = f"{name}: only its card came with this package; name its folder in the repository or the sdist"
             require(any((place / name).glob("*.safetensors")), complaint)
             return place / name

@@ -106,7 +106,7 @@ class CorpusConfig:
 
 
 def load(name: str | Path, split: str | None = None, sentences: int | None = None) -> Treebank:
-    """One split of a corpus, or its first `sentences` sentences; `split` may be omitted if there is only one."""
+    """One split of a corpus, or its first `sentences` sentences, after which little is read, checked and counted."""
     read = _reader(name, split, sentences)()
     return joined(read if sentences is None else first(sentences, read))
 
@@ -207,10 +207,10 @@ def ud_treebanks() -> list[str]:
 
 def ud_english_blocks(corpus: str, split: str) -> Iterator[Block]:
     """A split of the treebanks of a corpus, one after the other."""
-    for name in UD_CORPORA[corpus]:
-        paths = files_of_split(ud_folder(name), split)
+    parts = {name: files_of_split(ud_folder(name), split) for name in UD_CORPORA[corpus]}
+    for name, paths in parts.items():
         require(paths, f"{corpus}: the {split} part of {name} is missing; {how_to_get_data()}")
-        yield from files_blocks(paths)
+    return files_blocks(path for paths in parts.values() for path in paths)
 
 
 def ud_english_train_blocks(corpus: str) -> Iterator[Block]:

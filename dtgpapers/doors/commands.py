@@ -1,7 +1,7 @@
 """The commands about tools of the field: export, babylm.
 
 dtglib export --model dtg-minilang --to hf OUT                       a folder that transformers of Hugging Face loads
-dtglib babylm --model dtg-books --data evaluation_data/full_eval        the columns of BabyLM's leaderboard
+dtglib babylm --model dtg-books --data evaluation_data/full_eval     the columns of BabyLM's leaderboard
 """
 
 import argparse

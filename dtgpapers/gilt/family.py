@@ -39,8 +39,8 @@ def _without(feature: str) -> Variant:
     return Variant({"features": " ".join(name for name in FEATURES if name != feature)})
 
 
-# The paper asks how words are represented (its Table 3). The others concern what it leaves open, what its code does
-# otherwise, and its size.
+# The paper asks how words are represented (its Table 3). The others concern what it leaves open, where its code
+# deviates from it, and the size of the model.
 QUESTIONS: Questions = {
     WORDS: {"RA": BASE, "FTR": Variant({"word": "ftr"}), "CTR": Variant({"word": "ctr"})},
     FEATURE: {"all features": BASE} | {f"without {name}": _without(name) for name in FEATURES},

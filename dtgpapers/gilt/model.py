@@ -11,12 +11,12 @@ takes the layers 9 and 15 of 16; this is the paper's reading, 8 and 15.)
 
 The loss of a sentence with N targets and M words has three parts, beta = 5/6 (eq. 6):
 
-    sums     beta * tokens       +  (1 - beta) * (cells + numbers of arcs)          the default
-    means    beta * tokens / N   +  (1 - beta) * (cells / M^2 + numbers / M)        eq. 6 as it is
+    sums     beta * tokens       +  (1 - beta) * (cells + numbers of arcs)          that of the records
+    means    beta * tokens / N   +  (1 - beta) * (cells / M^2 + numbers / M)        eq. 6, the default
     code     2 beta * tokens     +  4 (1 - beta) * (cells + numbers)                the published code
 
-`sums` has the weights of eq. 6 and the sums of the code: with means a long sentence counts as much as a short one, and
-a cell 1/M of a number. All parts are logged in nats, without weights.
+With means a long sentence counts as much as a short one, and a cell 1/M of a number. `sums` has the weights of eq. 6
+and, as the code, sums. All parts are logged in nats, without weights.
 """
 
 from typing import NamedTuple

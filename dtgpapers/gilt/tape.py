@@ -6,8 +6,8 @@ Once a word has its arcs, it is the current one, and every word so far has, as t
     distance    of the cheapest path from the current word to it: a step to a dependent costs 10, to a head 1;
                 0 for itself, and for what cannot be reached
     depth       in steps, whatever their direction, from the first word of its component ("paper")
-    subgraph    1, 2, 3, ... for the words without a head, from right to left; 0 for words with a head: the number of
-                subgraphs from a word's own on, if each has one word without a head (a cycle has none, others several)
+    subgraph    1, 2, 3, ... for the words without a head, from right to left; 0 for words with a head. The paper counts
+                subgraphs; that is the same where each subgraph has exactly one word without a head
 
 with values above 150 cut to 150. For 3 words with the arcs 2->1 and 2->3 (ROOT's left out), after the last word:
 

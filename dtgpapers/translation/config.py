@@ -32,7 +32,7 @@ class TranslationConfig:
     dropout: float = 0.1
     smoothing: float = 0.1  # of the targets in training: this share goes to all entries alike
     graph_layers: int = 2  # of systems with a graph network
-    labelled: Literal["all", "words"] = "all"  # edges that have labels there: all, or those between words
+    labelled: Literal["all", "words"] = "all"  # the edges that the graph network reads labels of
     # Of the prefixes of each target, this share is drawn in a step of a system that reads whole prefixes.
     prefixes: float = 1.0
 
@@ -57,7 +57,7 @@ class TranslationTraining(TrainConfig):
 
     epochs: int = 30
     batch_positions: int = 3200  # some 128 sentences
-    longest: int | None = 100  # pieces of the target
+    longest: int | None = 40  # pieces of the target
     learning_rate: float = 1e-4
     warmup_steps: int = 4000
     embedding_rate: float = 1.0

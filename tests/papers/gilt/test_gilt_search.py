@@ -90,7 +90,7 @@ def summed(network: Gilt, words: Sequence[str]) -> float:
     [
         {},
         {"root_arcs": False, "depth": "paper"},
-        {"graph_keys": "position"},
+        {"graph_keys": "content"},
         {"word": "ftr"},
         {"word": "ctr"},
     ],
@@ -156,7 +156,7 @@ def test_probabilities_of_sentences_sum_to_one(kind, word):
 
 VARIANTS = [
     {},
-    {"graph_keys": "position"},
+    {"graph_keys": "content"},
     {"root_arcs": False},
     {"depth": "paper", "layers": 3},
     {"most_arcs": 3},
