@@ -106,7 +106,7 @@ class CorpusConfig:
 
 
 def load(name: str | Path, split: str | None = None, sentences: int | None = None) -> Treebank:
-    """One split of a corpus, or its first `sentences` sentences, after which little is read, checked and counted."""
+    """One split of a corpus, or its first `sentences` sentences; broken ones far behind them are not noticed."""
     read = _reader(name, split, sentences)()
     return joined(read if sentences is None else first(sentences, read))
 
