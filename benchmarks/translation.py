@@ -41,7 +41,8 @@ ENTRIES, WORDS, ROUNDS = 8000, 1024, 3
 SIZE = {"layers": 3, "width": 256, "heads": 8, "inner": 1024}
 SMALL = {"layers": 1, "width": 32, "heads": 2, "inner": 64}
 PYTORCH = "nn.Transformer"
-PREFIXES = {name: 0.5 for name in SYSTEMS} | {f"{name}, all prefixes": 1.0 for name in ("bitran", "parent", "gcn")}
+PREFIXES = {name: 0.5 if system.whole_prefix else 1.0 for name, system in SYSTEMS.items()}
+PREFIXES |= {f"{name}, all prefixes": 1.0 for name in ("bitran", "parent", "gcn")}
 
 
 def main() -> None:

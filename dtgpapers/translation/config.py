@@ -33,7 +33,7 @@ class TranslationConfig:
     smoothing: float = 0.1  # of the targets in training: this share goes to all entries alike
     graph_layers: int = 2  # of systems with a graph network
     labelled: Literal["all", "words"] = "all"  # the edges that the graph network reads labels of
-    # Of the prefixes of each target, this share is drawn in a step of a system that reads whole prefixes.
+    # Of the prefixes of each target, this share is drawn in a step; a system learns from the symbols that follow them.
     prefixes: float = 1.0
 
     def __post_init__(self) -> None:

@@ -4,9 +4,9 @@
     decoder    sqrt(d) E'(symbol) + sinusoid, the graph network if there is one, layers, a norm, a linear map
 
 The two embeddings and the last linear map share no weights. A causal decoder predicts every symbol of a target from one
-row; one that reads whole prefixes from as many rows as there are symbols (prefixes.py), or from some of them, which are
-drawn anew in every step. Every row then stands for as many as were left out, so that the loss is that of all, on
-average.
+row; one that reads whole prefixes from as many rows as there are symbols (prefixes.py). If both learn from a share of
+the symbols of each target alone, drawn anew in every step, each stands for as many as were left out, so that the loss
+is that of all, on average.
 
     loss     training: nats against smoothed targets; otherwise: nats
     parts    nats of pieces and ends of sentences, and nats of transitions, of what was computed
@@ -30,7 +30,7 @@ from dtgpapers.translation.config import TranslationConfig
 from dtgpapers.translation.examples import Meanings, TranslationBatch
 from dtgpapers.translation.graph import GraphLayer, parents_of
 from dtgpapers.translation.layers import Around, DecoderLayer, EncoderLayer, Memory
-from dtgpapers.translation.prefixes import Rows, cut_for, predicted, rows_of
+from dtgpapers.translation.prefixes import Rows, cut_for, predicted, rows_of, some_places
 from dtgpapers.translation.systems import SYSTEMS
 
 
@@ -114,14 +114,20 @@ class Translator(Saved):
 
     def predict(self, batch: TranslationBatch) -> Predictions:
         """The symbols of the targets: all, or those after the prefixes that are drawn."""
-        cut, times = cut_for(self.system, batch.targets, self.config.prefixes if self.training else 1.0)
+        share, by_last = self.config.prefixes if self.training else 1.0, self.system.whole_prefix
+        cut, times = cut_for(self.system, batch.targets, share)
         rows = rows_of(batch.targets, cut, np.arange(len(batch.targets)), batch.source.device)
-        logits = self.output(self.vectors(rows, self.remember(batch.source)))
-        by_last = self.system.whole_prefix
-        symbol = torch.from_numpy(predicted(batch.targets, cut, by_last)).to(logits.device)
+        vectors = self.vectors(rows, self.remember(batch.source))
+        symbol = predicted(batch.targets, cut, by_last)
         of = cut.of if by_last else np.repeat(cut.of, cut.length)
-        times = torch.ones(len(of)) if times is None else torch.from_numpy(times).float()
-        return Predictions(logits, symbol, of, times.to(logits.device))
+        if share < 1 and not by_last:
+            row, place = some_places(cut.length, share)
+            drawn = (np.cumsum(cut.length) - cut.length)[row] + place
+            vectors, symbol, of = vectors[torch.from_numpy(drawn).to(vectors.device)], symbol[drawn], of[drawn]
+            times = (cut.length / np.bincount(row))[row]
+        weights = np.ones(len(of)) if times is None else times
+        sent = [torch.from_numpy(one).to(vectors.device) for one in (symbol, weights.astype(np.float32))]
+        return Predictions(self.output(vectors), sent[0], of, sent[1])
 
     def loss(self, batch: TranslationBatch) -> tuple[Float[Tensor, ""], dict[str, LossPart]]:
         """The nats of all targets."""

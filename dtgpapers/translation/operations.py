@@ -18,6 +18,7 @@ All positions are computed, but in the last layer of a system that reads whole p
 from which alone it predicts. A causal decoder needs half of its square of L by L, but CPUs compute all of it.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -36,11 +37,7 @@ class Shapes(NamedTuple):
     source_length: int
     groups: list[Group]
     edges: int
-
-    @property
-    def rows(self) -> int:
-        """The number of rows."""
-        return sum(group.rows for group in self.groups)
+    predictions: int
 
     @property
     def positions(self) -> int:
@@ -63,11 +60,12 @@ class Operations(NamedTuple):
 
 
 def shapes_of_step(config: TranslationConfig, batch: TranslationBatch) -> Shapes:
-    """The shapes of a training step with this batch; of prefixes, the share that the config says is drawn."""
+    """The shapes of a training step with this batch, which learns from the share of prefixes that the config says."""
     cut, _ = cut_for(SYSTEMS[config.model], batch.targets, config.prefixes)
     rows = rows_of(batch.targets, cut, np.arange(len(batch.targets)))
     sources, length = batch.source.shape
-    return Shapes(sources, length, rows.groups, len(rows.graph.origin))
+    predictions = sum(math.ceil(config.prefixes * len(target.ids)) for target in batch.targets)
+    return Shapes(sources, length, rows.groups, len(rows.graph.origin), predictions)
 
 
 def operations(config: TranslationConfig, entries: int, labels: int, shapes: Shapes) -> Operations:
@@ -77,12 +75,11 @@ def operations(config: TranslationConfig, entries: int, labels: int, shapes: Sha
     maps = DIRECTIONS * (d + bool(system.graph and system.graph.gates))
     maps += labels if system.graph and system.graph.labels else 0
     carried = shapes.positions + 2 * shapes.edges  # by a position to itself, and by edges
-    predictions = shapes.rows if system.whole_prefix else shapes.positions
     return Operations(
         config.layers * _encoder_layer(config, shapes),
         sum(_decoder_layer(config, shapes, only_last) for only_last in layers),
         (config.graph_layers if system.graph else 0) * (shapes.positions * maps + carried) * d,
-        predictions * d * entries,
+        shapes.predictions * d * entries,
     )
 
 

@@ -82,12 +82,16 @@ def all_prefixes(targets: Sequence[Target]) -> Cut:
 
 def some_prefixes(targets: Sequence[Target], share: float) -> tuple[Cut, np.ndarray]:
     """This share of the prefixes of each target, drawn from PyTorch's generator; how many prefixes each stands for."""
-    lengths = [len(target.ids) for target in targets]
-    drawn = [torch.randperm(length)[: ceil(share * length)].numpy() + 1 for length in lengths]
-    of = np.repeat(np.arange(len(targets)), [len(one) for one in drawn])
-    cut = Cut(of, np.concatenate(drawn)).by_length()
-    times = np.array([length / len(one) for length, one in zip(lengths, drawn, strict=True)])
-    return cut, times[cut.of]
+    lengths = np.array([len(target.ids) for target in targets])
+    of, drawn = some_places(lengths, share)
+    cut = Cut(of, drawn + 1).by_length()
+    return cut, (lengths / np.bincount(of))[cut.of]
+
+
+def some_places(lengths: np.ndarray, share: float) -> tuple[np.ndarray, np.ndarray]:
+    """This share of the places in rows of these lengths, drawn from PyTorch's generator: rows, and places in them."""
+    drawn = [torch.randperm(length)[: ceil(share * length)].numpy() for length in lengths.tolist()]
+    return np.repeat(np.arange(len(drawn)), list(map(len, drawn))), np.concatenate(drawn)
 
 
 def cut_for(system: System, targets: Sequence[Target], share: float = 1.0) -> tuple[Cut, np.ndarray | None]:

@@ -121,8 +121,9 @@ def test_its_loss_is_the_nats_of_all_symbols_and_training_can_go_on_from_it(name
     assert without == set()
 
 
-def test_drawn_prefixes_stand_for_all_on_average():
-    model = network("gcn", prefixes=0.2, smoothing=0.0)
+@pytest.mark.parametrize("name", ["gcn", "linearized"])
+def test_drawn_prefixes_stand_for_all_on_average(name):
+    model = network(name, prefixes=0.2, smoothing=0.0)
     given = batch(model)
     expected = model.loss(given)[0].item()
     torch.manual_seed(1)
@@ -134,6 +135,25 @@ def test_drawn_prefixes_stand_for_all_on_average():
     assert abs(nats.mean() - expected) < 4 * nats.std() / 300**0.5
     most = sum(ceil(0.2 * len(target.ids)) for target in given.targets)
     assert {sum(part.events for part in parts.values()) for _, parts in drawn} == {most}
+
+
+@pytest.mark.parametrize("name", ["bitran", "linearized"])
+def test_a_step_learns_from_each_symbol_as_often_in_all_systems(name):
+    """Of a drawn symbol the loss is that of the symbol among all; so the drawn ones are found among them."""
+    model = network(name, prefixes=0.2, smoothing=0.0, dropout=0.0)
+    given = batch(model)
+    every = model.predict(given)
+    model.train()
+    torch.manual_seed(1)
+    drawn = [model.predict(given) for _ in range(100)]
+    all_nats = {of: every.nats[torch.from_numpy(every.of == of)].tolist() for of in set(every.of.tolist())}
+    for of, nats in ((of, nats) for one in drawn for of, nats in zip(one.of.tolist(), one.nats.tolist(), strict=True)):
+        assert min(abs(nats - other) for other in all_nats[of]) < 1e-4
+    counts = np.bincount(np.concatenate([one.of for one in drawn]))
+    assert counts.tolist() == [100 * ceil(0.2 * len(target.ids)) for target in given.targets]
+    for one in drawn:
+        totals = np.bincount(one.of, one.times.numpy())
+        assert totals == pytest.approx([len(target.ids) for target in given.targets])
 
 
 def test_smoothing_counts_in_training_alone():

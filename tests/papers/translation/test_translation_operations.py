@@ -22,8 +22,8 @@ from dtgpapers.translation.systems import SYSTEMS
 
 # One source of 3 words, a target of 2 symbols; width 2, inner width 3, two layers, 5 entries, 7 labels.
 D, INNER, ENTRIES, LABELS = 2, 3, 5, 7
-WHOLE = Shapes(1, 3, [Group(1, 2)], 0)
-PREFIXES = Shapes(1, 3, [Group(1, 1), Group(1, 2)], 2)  # a row of one position, a row of two, and two edges
+WHOLE = Shapes(1, 3, [Group(1, 2)], 0, 2)
+PREFIXES = Shapes(1, 3, [Group(1, 1), Group(1, 2)], 2, 2)  # a row of one position, a row of two, and two edges
 
 
 def counted(model: str, shapes: Shapes):
