@@ -85,7 +85,7 @@ def _parse_streamed(sentences: "Streamed", parser: Path, out: Path) -> None:
             count += len(parsed)
             if file:  # with all columns but those of the tree
                 for old, new in zip(read.sentences, parsed, strict=True):
-                    file.write(format_conllu(with_tree(old, new.heads or (), new.labels)))
+                    file.write(format_conllu(with_tree(old, new.heads, new.labels) if new.heads else new))
     print(f"{out}: {count} sentences")
 
 

@@ -273,15 +273,8 @@ def file_blocks(path: Path) -> Iterator[Block]:
     if suffix.startswith(".conll"):
         return conllu_blocks(path)
     if suffix in BRACKET_SUFFIXES:
-        return iter([partial(read_brackets, path)])
+        return iter([partial(first_trees, [path], None)])
     return (partial(read_lines, path, *piece) for piece in pieces(path, b"\n"))
-
-
-def read_brackets(path: Path) -> Treebank:
-    """All bracketed trees of a file."""
-    from dtglib.data import brackets  # imported here, because NLTK takes a second to import
-
-    return brackets.read_brackets(path)
 
 
 def read_lines(path: Path, first: int, data: bytes) -> Treebank:
@@ -353,7 +346,9 @@ def by_number(path: Path) -> list[str | int]:
 
 
 def first_trees(paths: Iterable[Path], limit: int | None) -> Treebank:
-    """The first `limit` sentences of these files; files beyond them are not opened."""
+    """The first `limit` sentences of files of bracketed trees; files beyond them are not opened."""
+    from dtglib.data.brackets import read_brackets  # imported here, because NLTK takes a second to import
+
     sentences: list[Sentence] = []
     for path in paths:
         if len(sentences) == limit:

@@ -1,4 +1,4 @@
-"""Silver trees: those that a parser draws for the sentences of a treebank.
+"""Silver trees, or graphs: those that a parser draws for the sentences of a treebank.
 
     train = parsed(load("bllip", "train"), "biaffine-dep-roberta-en")
 
@@ -9,12 +9,14 @@ They are cached in runs/trees, sentence by sentence, so a corpus is parsed once,
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
 from dtglib.basics.code import code_of
 from dtglib.basics.errors import require
 from dtglib.basics.record import Row
+from dtglib.data.conllu import Edge
 from dtglib.data.treebank import Treebank
 from dtglib.parsing.parser import known_as, load_parser
 from dtglib.runs.cache import Computed, cached_rows, digest_of
@@ -28,25 +30,27 @@ def parsed_by(parser: Path | str) -> Callable[[Treebank], Treebank]:
 
 
 def parsed(treebank: Treebank, parser: Path | str, load_it: Callable[[], Any] | None = None) -> Treebank:
-    """The same sentences with the parser's best projective trees, and their labels."""
+    """The same sentences with the parser's best projective trees and their labels, or with its graphs."""
     sentences = treebank.sentences
 
     def load() -> Callable[[slice], Iterator[Row]]:
         loaded = load_it() if load_it else load_parser(parser)
-        what = f"parser {loaded.name} finds {loaded.fills}, and heads are needed; name another parser"
-        require(loaded.fills == "heads", what)
-        return lambda block: (
-            {"heads": sentence.heads, "labels": sentence.labels} for sentence in loaded.parse(sentences[block])
-        )
+        what = f"parser {loaded.name} finds {loaded.fills}, and heads or graphs are needed; name another parser"
+        require(loaded.fills != "brackets", what)
+        names = ("heads", "labels") if loaded.fills == "heads" else ("enhanced",)
+        return lambda block: ({n: getattr(one, n) for n in names} for one in loaded.parse(sentences[block]))
 
     words = [sentence.words for sentence in sentences]
     identity = {"what": "trees", "parser": known_as(parser), "sentences": digest_of(words)}
     computed = Computed(list(map(len, words)), load, BATCH, "parsing")
     rows = cached_rows("trees", Path(parser).name, identity, code_of("parsing", load), computed)
-    # Rows and enhanced graphs belong to the old trees.
+    kinds: dict[str, Callable] = {"heads": tuple, "labels": tuple, "enhanced": _graph}
+    # Rows, and trees and graphs that the parser did not draw, belong to the old trees.
+    new: Any = ({name: kind(row[name]) if name in row else None for name, kind in kinds.items()} for row in rows)
     return treebank._replace(
-        sentences=[
-            replace(sentence, heads=tuple(row["heads"]), labels=tuple(row["labels"]), rows=None, enhanced=None)
-            for sentence, row in zip(sentences, rows, strict=True)
-        ]
+        sentences=[replace(old, rows=None, **found) for old, found in zip(sentences, new, strict=True)]
     )
+
+
+def _graph(heads: list[list[list[str]]]) -> tuple[tuple[Edge, ...], ...]:
+    return tuple(tuple(starmap(Edge, of_word)) for of_word in heads)

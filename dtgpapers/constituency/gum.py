@@ -20,8 +20,8 @@ from dtglib.data.corpora import (
     Reader,
     Readers,
     corpus_files,
+    first_trees,
     load,
-    read_brackets,
 )
 from dtglib.data.registry import data_folder
 from dtglib.data.treebank import Sentence, Treebank
@@ -45,7 +45,7 @@ def read_gum(split: str) -> Treebank:
 
     @cache
     def trees(document: str) -> tuple[Sentence, ...]:
-        return tuple(read_brackets(folder / f"{document}.ptb").sentences)
+        return tuple(first_trees([folder / f"{document}.ptb"], None).sentences)
 
     treebank = load(DEPENDENCIES, split)
     kept, others = [], []

@@ -17,6 +17,7 @@ PAPER = Paper(
     notebooks="2",
     commands="dtgpapers.gilt.commands:COMMANDS",
     corpora="dtgpapers.gilt.sdp:READERS",
+    parsers="dtgpapers.gilt.graph_parser:PARSERS",
     records="dtgpapers.gilt.measured:RECORDS",
     variants="dtgpapers.gilt.measured:of_variant",
     measures="dtgpapers.gilt.tables:MEASURES",
