@@ -587,12 +587,12 @@ averages.round(1)
 # %% [markdown]
 # ### Your sentence
 #
-# Change the words (blanks between all tokens; JupyterLab has a field). The released DTG of UD English reads them. A
+# Change the words (blanks between all tokens; JupyterLab has a field). The released DTG of books reads them. A
 # dashed line is the cost of the verb's other number.
 
 # %%
 yours = "The keys to the cabinet is on the table ."
-plot.with_field(lambda text: read_along(load_model("dtg-ud"), text.split(), text), yours)
+plot.with_field(lambda text: read_along(load_model("dtg-books"), text.split(), text), yours)
 
 # %% [markdown]
 # ### Exercises
