@@ -88,6 +88,8 @@ def test_the_dry_run_checks_first_and_does_everything_once_where_little_is_insta
         assert f"  {name} " in done
 
 
+# Slow: what a benchmark says where it cannot run.
+@pytest.mark.slow
 def test_without_a_gpu_nothing_is_measured():
     if torch.cuda.is_available():
         pytest.skip("there is a CUDA GPU here")

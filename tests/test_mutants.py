@@ -38,6 +38,8 @@ def test_survivors_are_read_again(tmp_path):
     assert set(drawn) <= set(mutants.read_mutants(tmp_path / "mutants.txt", ROOT))
 
 
+# Slow: only the list that `make mutants` asks for.
+@pytest.mark.slow
 def test_the_tests_that_import_a_module_are_the_nearest():
     (mutant,) = mutants.drawn(ROOT, 1, seed=1)
     own, first, *others = mutants.nearest_tests(mutant, ROOT)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from running import PACKAGE, ROOT
-from toys import TINY
+from toys import DIFFERENCE, TINY
 
 from dtglib.basics.papers import papers
 from dtglib.cli.main import main
@@ -95,12 +95,16 @@ TABLES = {"letters_table1": MODELS}
     "letters-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: letters\nVersion: 1.0\n",
     "letters-1.0.dist-info/entry_points.txt": "[dtglib.papers]\nletters = letters:PAPER\n",
     "results/paper/letters_table1.csv": "system,metric,value,std\nFirst letter,toy/vowels,2.5,\n",
+    **{f"mine/{part}.conllu": DIFFERENCE * 10 for part in ("train", "dev", "test")},  # minilang would be drawn anew
     "tiny.yaml": TINY.replace("train_sentences: 40", "train_sentences: 10").replace("epochs: 3", "epochs: 1"),
 }
 
 WITH_LETTERS = f"""{SAID}
 results["vowels"] = said("vowels", "There")
-results["training"] = said("train", str(folder / "tiny.yaml"), "--model", "first-letter", "--out", str(folder / "run"))
+results["training"] = said(
+    "train", str(folder / "tiny.yaml"), "--model", "first-letter", "--out", str(folder / "run"),
+    "--set", f"corpus={{folder / 'mine'}}",
+)
 
 from dtglib.basics.code import RUNNING, are_on_disk, code_of
 from dtglib.basics.record import Run

@@ -116,6 +116,8 @@ def test_the_digest_of_trees_depends_on_all_else(other):
     assert trees_digest(other) != trees_digest(OFFICIAL)
 
 
+# Slow: all files of the data folder, which no change of the code touches.
+@pytest.mark.slow
 def test_the_files_used_here_have_the_digests_of_the_registry_and_every_recipe_leaves_them_as_they_are(data):
     def agrees(entry: DataFile) -> bool:
         content = (data / entry.path).read_bytes()

@@ -6,6 +6,8 @@ import torch
 from dtgpapers.translation.config import TranslationConfig
 
 
+# Slow: a benchmark alone; the translator is tested in test_translation_network.py.
+@pytest.mark.slow
 def test_vanilla_and_pytorchs_layers_have_the_same_parameters_but_for_what_surrounds_them(benchmarks):
     """And both learn from the same pairs, whatever the padding."""
     translation = benchmarks("translation")
