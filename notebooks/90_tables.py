@@ -183,8 +183,7 @@ Markdown(
 #
 # [claims.csv](../results/paper/claims.csv) lists what the four papers claim in their abstracts and introductions, and
 # which orders of systems in our records test it. Of a *comparable* number the verdict says whether one system is worse.
-# *Confounded*: the two systems differ in something else, too. "Not measured" means that no record has both systems. `p`
-# is of a t test over the seeds.
+# "Not measured" means that no record has both systems. `p` is of a t test over the seeds.
 
 
 # %%
@@ -204,8 +203,6 @@ def of_test(claim):
     lines = with_verdicts(pd.DataFrame(found))
     if claim["verdict"] == "comparable":
         lines["verdict"] = lines["verdict"].replace(COMPARABLE)
-    elif claim["verdict"]:
-        lines["verdict"] = claim["verdict"]
     return lines.drop(columns="claim").assign(**{key: named[key] for key in ("paper", "claim", "test", "but")})
 
 
