@@ -258,7 +258,7 @@ def tiny_repository(folder: Path) -> Path:
     return folder
 
 
-# ---- A small model that knows thirty sentences by heart
+# ---- A small model that knows twelve sentences by heart
 
 
 class ByHeart(NamedTuple):
@@ -270,16 +270,16 @@ class ByHeart(NamedTuple):
 
 
 def by_heart(name: str, steps: int) -> ByHeart:
-    """Train a model of a family on thirty sentences, all at once."""
-    chosen, treebank = family(name), load("minilang", "train", 30)
+    """Train a model of a family on twelve sentences, all at once."""
+    chosen, treebank = family(name), load("minilang", "train", 12)
     config = TransformerConfig(name, layers=2, width=32, heads=2, inner=64)
     vocabulary = Vocabulary.of_words([s.words for s in treebank.sentences], symbols_in(chosen, config, treebank))
     examples = chosen.examples(config, vocabulary, treebank, None)
-    assert len(examples) == 30
+    assert len(examples) == 12
     torch.manual_seed(1)
     network = build(config, vocabulary)
     optimizer = torch.optim.Adam(network.parameters(), 1e-2)
-    batch = examples.batch(np.arange(30), 10**6, CPU)
+    batch = examples.batch(np.arange(12), 10**6, CPU)
     for _ in range(steps):
         nats, parts = network.loss(batch)
         optimizer.zero_grad()

@@ -96,7 +96,7 @@ def test_the_network_computes_its_definition(name, kind, labelled):
     given = batch(model)
     found = log_probs(model, given)
     assert len(found) == given.positions
-    for number in (1, 3, 5):
+    for number in (1, 3) if kind == "words" else (5,):
         ids = data.targets[number].ids.tolist()
         with torch.no_grad():
             # Of one sentence all places.
