@@ -228,7 +228,7 @@ print(why_no_tree((2, 1, 0)))
 
 # %% [markdown]
 # How many of a treebank's first 2,000 sentences have such a tree? (The rows of UD English appear where the data folder
-# has them: `make data`.) The last column is a test: are 40 trees the same after they have been written as transitions,
+# has them: `make data`.) The last column is a test: are 20 trees the same after they have been written as transitions,
 # in each system, and read again?
 
 
@@ -243,7 +243,7 @@ rows = {
         "sentences": len(bank.sentences),
         "can be written": len(trees[name].sentences),
         "%": round(100 * len(trees[name].sentences) / len(bank.sentences), 1),
-        "come back": come_back(trees[name].sentences[:40]),
+        "come back": come_back(trees[name].sentences[:20]),
     }
     for name, bank in at_hand.items()
 }

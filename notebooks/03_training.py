@@ -190,7 +190,7 @@ pd.DataFrame(rows)
 thin = family("dtg").config(layers=2, width=32, heads=2, inner=64)
 train, held_out = (
     family("dtg").examples(thin, dtg.vocabulary, corpora.load("minilang", part, count), None)
-    for part, count in (("train", 200), ("dev", 100))
+    for part, count in (("train", 100), ("dev", 100))
 )
 random = np.random.default_rng(1)
 _ = torch.manual_seed(1)
