@@ -216,7 +216,7 @@ def test_samples_of_a_confident_parser_have_the_frequencies_of_their_probabiliti
 def three_different(shift: float, surplus: float) -> tuple[list[tuple[Heads, ...]], dict[Heads, float]]:
     """The first three different samples of three words, with many seeds; and the probabilities of all seven trees."""
     scores = confident_scores((2, 0, 2), surplus) + shift
-    drawn = [tuple(rows(different_samples(scores, 3, np.random.default_rng(seed)).heads)) for seed in range(8000)]
+    drawn = [tuple(rows(different_samples(scores, 3, np.random.default_rng(seed)).heads)) for seed in range(4000)]
     return drawn, distribution(scores)
 
 
