@@ -325,9 +325,9 @@ def test_the_arcs_of_many_samples_are_as_frequent_as_their_marginals():
 
 
 @pytest.mark.parametrize("kind", ["anything between", "one or the other"])
-def test_scores_of_a_thousand_and_two_hundred_words_stay_finite(kind):
+def test_scores_of_a_thousand_and_a_hundred_words_stay_finite(kind):
     random = np.random.default_rng(0)
-    scores = random.uniform(-1e3, 1e3, (201, 201))
+    scores = random.uniform(-1e3, 1e3, (101, 101))
     if kind == "one or the other":
         scores = np.sign(scores) * 1e3
     arcs = marginals(scores)
