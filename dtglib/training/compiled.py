@@ -15,7 +15,7 @@ So are held-out sentences: compiled without gradients, PyTorch 2.11's sum of a b
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -42,17 +42,17 @@ class Compiling:
 
     def compiled(self, function: Function, **options: Any) -> Function:
         """The function, compiled at its first call with a batch of this form in training."""
-        from torch._functorch import config as of_gradients  # which, as torch.compile, takes seconds to import
-
-        fast = torch.compile(function, backend=self.backend, **options)
+        fast = cache(lambda: torch.compile(function, backend=self.backend, **options))
 
         def called(module: nn.Module, x: Tensor, given: Any) -> Tensor:
             if not (module.training and isinstance(given.structure, self.form)):
                 return function(module, x, given)
+            from torch._functorch import config as of_gradients  # which, as torch.compile, takes seconds to import
+
             graphs, began = compiled_graphs(), time.monotonic()
             # The backward code is compiled in the same call, so that its time is counted.
             with of_gradients.patch(force_non_lazy_backward_lowering=True):
-                result = fast(module, x, given)
+                result = fast()(module, x, given)
             if compiled_graphs() > graphs:
                 self.seconds += time.monotonic() - began
             return result
