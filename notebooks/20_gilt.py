@@ -463,10 +463,9 @@ others.drop(columns="sd").round(2)
 
 # %% tags=["table"]
 chosen = {name: settings.read_size(size, model=name) for name in jobs.judged_at(size, [*compared("gilt")])}
-corpus = None if all(map(prepare.is_released, chosen.values())) else prepare.read_corpus(next(iter(chosen.values())))
 rows = {}
 for name, its in chosen.items():
-    folder = prepare.trained(its, corpus and prepare.prepare(its, corpus))
+    folder = prepare.trained(its)
     average, *_ = syntax_scores.suites_of(its, folder)["averages"].values()
     scores = syntax_scores.beam_scores(folder, sentence_scores.test_sentences(its), syntax_scores.widths_of(its))
     rows[NAMES[name]] = {"suites, %": 100 * average, "perplexity": reports.perplexity_row(scores)["per word"]}

@@ -7,7 +7,7 @@ import pytest
 
 from dtglib.basics.errors import UserError
 from dtglib.data import treebank
-from dtglib.data.corpora import BLLIP_SECTIONS, UD_ENGLISH, bllip_blocks, corpora, corpus_checksum, load, splits
+from dtglib.data.corpora import BLLIP_LG, UD_ENGLISH, bllip_blocks, corpora, corpus_checksum, load, splits
 from dtglib.data.treebank import Sentence, Treebank, joined
 
 HEADS = {
@@ -290,7 +290,7 @@ def test_minilang_generates_the_requested_number_of_sentences_also_of_hold_outs(
 @pytest.fixture
 def bllip(tmp_path) -> Path:
     """A folder in the shape of LDC2000T43: a folder a year, one a section in it, and one file an article in that."""
-    for section in (section for group in BLLIP_SECTIONS.values() for section in group):
+    for section in (section for group, _ in BLLIP_LG.values() for section in group):
         folder = tmp_path / f"198{section[1]}" / section
         folder.mkdir(parents=True)
         (folder / f"{section}.000").write_text(f"(S1 (S (NP (EX There)) (VP (VBZ is) (NP (NN {section})))))\n")

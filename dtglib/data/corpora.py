@@ -301,13 +301,12 @@ def sections(year: int, first: int, last: int) -> list[str]:
     return [f"w{year % 10}_{number:03}" for number in range(first, last + 1)]
 
 
-# BLLIP-LG has whole sections for training; dev and test each have the first trees of three sections.
-BLLIP_SECTIONS = {
-    "train": sections(1987, 3, 127) + sections(1988, 3, 108) + sections(1989, 12, 41),
-    "dev": ["w7_001", "w8_001", "w9_010"],
-    "test": ["w7_002", "w8_002", "w9_011"],
+# The sections of each part of BLLIP-LG, and how many trees of each are read, the first ones; None: all.
+BLLIP_LG: dict[str, tuple[list[str], int | None]] = {
+    "train": (sections(1987, 3, 127) + sections(1988, 3, 108) + sections(1989, 12, 41), None),
+    "dev": (["w7_001", "w8_001", "w9_010"], 500),
+    "test": (["w7_002", "w8_002", "w9_011"], 1000),
 }
-BLLIP_TREES_PER_SECTION = {"train": None, "dev": 500, "test": 1000}
 
 
 def bllip_folder() -> Path:
@@ -319,13 +318,12 @@ def bllip_folder() -> Path:
     return Path(folder)
 
 
-def bllip_blocks(folder: Path, split: str) -> Iterator[Block]:
-    """The sections of a split of BLLIP-LG in a copy of LDC2000T43: bracketed trees, heads None."""
-    files = bllip_files(folder)
-    if missing := [section for section in BLLIP_SECTIONS[split] if section not in files]:
+def bllip_blocks(folder: Path, split: str, parts: Mapping = BLLIP_LG) -> Iterator[Block]:
+    """The sections of a split of BLLIP-LG, or of other parts, in LDC2000T43: bracketed trees, heads None."""
+    files, (sections, limit) = bllip_files(folder), parts[split]
+    if missing := [section for section in sections if section not in files]:
         raise UserError(f"bllip: {folder} lacks {len(missing)} of the sections of {split}: {shortened(missing)}")
-    limit = BLLIP_TREES_PER_SECTION[split]
-    for section in progress(BLLIP_SECTIONS[split], f"BLLIP {split}", "section"):
+    for section in progress(sections, f"BLLIP {split}", "section"):
         yield partial(first_trees, files[section], limit)
 
 

@@ -97,10 +97,8 @@ def of_training(folder: Path) -> Row:
 def trained_variant(settings: Settings, variant: Variant) -> tuple[Settings, Path]:
     """The settings of a variant and its folder, trained now unless it is in the cache."""
     chosen = settings_of(variant, settings)
-    # Neighbours in the list share the corpus, which depends on the family and the parser alone. They do not share the
-    # data, which may depend on every setting of a model.
-    reads = replace(settings.model, model=chosen.model.model)
-    prepared = prepare(chosen, _corpus(settings._replace(model=reads, parsers=chosen.parsers), variant.share))
+    # Neighbours in the list share the corpus. They do not share the data, which depend on every setting of a model.
+    prepared = prepare(chosen, _corpus(chosen.of_corpus, variant.share))
     folder = folder_for(chosen, prepared)
     train_into(chosen, prepared, folder)
     return chosen, folder

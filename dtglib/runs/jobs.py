@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dtglib.basics.papers import papers_named
-from dtglib.families.base import compared, family
+from dtglib.families.base import family
 from dtglib.runs.parsers import is_ours, trained_parser
 from dtglib.runs.prepare import is_released, prepare, read_corpus, trained
 from dtglib.runs.sentence_scores import test_sentences
@@ -114,16 +114,13 @@ def jobs_of_seed(
 # ---- What the jobs do. The caches below let a process read a corpus only once for neighbouring jobs.
 
 
-@lru_cache(maxsize=1)
-def _corpus(size: str, paper: str, seed: int):
-    model = next(iter(compared(paper)))
-    return read_corpus(read_size(size, seed=seed, model=model))
+_corpus = lru_cache(maxsize=1)(read_corpus)
 
 
 @lru_cache(maxsize=16)
 def _model(size: str, model: str, seed: int) -> Path:
     settings = read_size(size, model=model, seed=seed)
-    return trained(settings, prepare(settings, _corpus(size, settings.family.paper, seed)))
+    return trained(settings, prepare(settings, _corpus(settings.of_corpus)))
 
 
 def _trained(size: str, model: str, seed: int) -> str:

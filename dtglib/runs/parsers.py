@@ -53,11 +53,13 @@ def read_parser_settings(path: str | Path, overrides: dict[str, Any] | None = No
 
 
 def read_parser(name: str, settings: Settings, **overrides: Any) -> ParserSettings:
-    """The settings of a config in configs/parsers/, with the corpus and the seed of a run."""
+    """The settings of a config in configs/parsers/, with the seed of a run, and its corpus unless the name has one."""
+    config, _, corpus = name.partition(":")
     if not is_ours(name):
         known = ", ".join(sorted(path.stem for path in _configs().glob("*.yaml")))
         raise UserError(f"there is no parser {name!r}; parsers are {known}")
-    return read_parser_settings(_configs() / f"{name}.yaml", as_dict(settings.run, settings.corpus) | overrides)
+    of_run = as_dict(settings.run, CorpusConfig(corpus) if corpus else settings.corpus)
+    return read_parser_settings(_configs() / f"{config}.yaml", of_run | overrides)
 
 
 class TrainingData(NamedTuple):
@@ -110,7 +112,7 @@ def proposer_of(kind: Family, settings: Settings) -> Path | str:
 
 
 def parser_named(name: str, settings: Settings) -> Path | str:
-    """The folder of a parser of configs/parsers/, trained on a run's corpus; any other name is returned unchanged."""
+    """The folder of a parser of configs/parsers/, trained now if need be; any other name is returned unchanged."""
     return trained_parser(name, settings) if is_ours(name) else name
 
 
@@ -121,8 +123,8 @@ def nats_per_word(folder: Path) -> float:
 
 
 def is_ours(name: str) -> bool:
-    """True if configs/parsers/ has a parser of this name."""
-    return (_configs() / f"{name}.yaml").is_file()
+    """True if configs/parsers/ has a parser of this name, or the part before a colon."""
+    return (_configs() / f"{name.partition(':')[0]}.yaml").is_file()
 
 
 def _configs() -> Path:
@@ -134,6 +136,6 @@ def trained_parser(name: str, settings: Settings, **overrides: Any) -> Path:
     chosen = read_parser(name, settings, **overrides)
     prepared = prepare_parser(chosen)
     code = code_of("parsing", train_network, chosen.kind.network)
-    folder = folder_of("parsers", name, identity_of(chosen, prepared), code)
+    folder = folder_of("parsers", name.replace(":", "-"), identity_of(chosen, prepared), code)
     train_parser_into(chosen, prepared, folder)
     return folder

@@ -14,8 +14,9 @@ So its vocabulary and its compiled sequences (sequences/stored.py) are made once
     runs/sequences/dtg-train-4d5e6f1a2b3c
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +59,9 @@ def read_part(settings: Settings, part: str) -> Treebank:
 
 
 def _with_trees(settings: Settings, treebank: Treebank) -> Treebank:
-    parser = settings.parsers.parsed_by
-    if parser is None or not settings.family.trees.are_heads:
+    if settings.parsers.parsed_by is None:
         return treebank
-    chosen = parser_named(parser, settings)
+    chosen = parser_named(settings.parsers.parsed_by, settings)
     return by_blocks(treebank, partial(parsed_by, chosen), {"parser": known_as(chosen)})
 
 
@@ -115,8 +115,7 @@ def prepare(settings: Settings, corpus: TrainingData | None = None) -> TrainingD
             with_folder = _with_folder(settings, part, sentences, vocabulary)
             examples.append(settings.family.examples(settings.model, vocabulary, with_folder, settings.train.longest))
         except UserError as error:
-            reads_own_trees = settings.family.trees.are_heads and settings.parsers.parsed_by is None
-            way_out = "; where there are no trees, set parsed_by to a parser that draws them" if reads_own_trees else ""
+            way_out = "" if settings.parsers.parsed_by else "; where there are no trees, set parsed_by to a parser"
             raise UserError(f"{settings.corpus.corpus}, {part}: {error}{way_out}") from error
     return TrainingData(vocabulary, *examples)
 
@@ -165,12 +164,16 @@ def trained(settings: Settings, prepared: TrainingData | None = None) -> Path:
     return folder
 
 
+def trained_together(settings: Iterable[Settings]) -> Iterator[Path]:
+    """The folder of each trained model; neighbours that read the same words and trees share them."""
+    read = lru_cache(maxsize=1)(read_corpus)
+    return (trained(chosen, prepare(chosen, read(chosen.of_corpus))) for chosen in settings)
+
+
 def trained_at(size: str, paper: str) -> dict[str, tuple[Settings, Path]]:
     """The settings and the folder of each model that a paper's notebooks compare at a size, by their titles.
 
     Models are trained now unless they are released or in the cache; those of the first seed are returned.
     """
-    models = compared_at(size, paper)
-    corpus = read_corpus(read_size(size, model=next(iter(models))))
-    settings = {title: read_size(size, model=model) for model, title in models.items()}
-    return {title: (chosen, trained(chosen, prepare(chosen, corpus))) for title, chosen in settings.items()}
+    ours = {title: read_size(size, model=model) for model, title in compared_at(size, paper).items()}
+    return {title: (ours[title], folder) for title, folder in zip(ours, trained_together(ours.values()), strict=True)}

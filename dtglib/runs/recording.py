@@ -26,7 +26,7 @@ from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS, favourites, propose
 from dtglib.runs.ablations import ablations, variants_of
 from dtglib.runs.parsers import is_ours, nats_per_word, proposer_of, proposers, read_parser
-from dtglib.runs.prepare import prepare, read_corpus, trained
+from dtglib.runs.prepare import trained_together
 from dtglib.runs.sentence_scores import test_sentences
 from dtglib.runs.settings import Settings, checksums_of, read_size
 from dtglib.runs.syntax_scores import beam_scores, pairs_of, parsing_of, scores_at, suites_of, widths_of
@@ -77,12 +77,10 @@ def _of_seed(
     """The lines of one seed; it determines the models, the parsers and the sampled trees."""
     settings = _shared(size, names, seed=seed)
     test_sentences(settings)  # first, because a corpus without a test part is an error
-    corpus = read_corpus(settings)
-    models = {}
-    for model in names if set(about) - {ABLATIONS} else ():
-        chosen = read_size(size, seed=seed, model=model)
-        models[model] = trained(chosen, prepare(chosen, corpus))
-        yield {"part": "training", "model": model, **_of_training(models[model])}
+    asked = names if set(about) - {ABLATIONS} else ()
+    models = dict(zip(asked, trained_together(read_size(size, seed=seed, model=name) for name in asked), strict=True))
+    for model, folder in models.items():
+        yield {"part": "training", "model": model, **_of_training(folder)}
     for name in about:
         if name != ABLATIONS:
             yield from parts_of_models()[name](settings, models)

@@ -87,6 +87,11 @@ class Settings(NamedTuple):
         """The family of the model."""
         return family(self.model.model)
 
+    @property
+    def of_corpus(self) -> "Settings":
+        """The settings that the words and trees of a run's corpus depend on; the others are None."""
+        return Settings(*self[:4], *[None] * 3)  # type: ignore[arg-type]
+
 
 def read_settings(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Settings:
     """The settings of a config file, some of them replaced."""

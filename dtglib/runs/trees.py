@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from dtglib.basics.code import code_of
-from dtglib.basics.errors import require
 from dtglib.basics.record import Row
 from dtglib.data.conllu import Edge
 from dtglib.data.treebank import Treebank
@@ -30,21 +29,19 @@ def parsed_by(parser: Path | str) -> Callable[[Treebank], Treebank]:
 
 
 def parsed(treebank: Treebank, parser: Path | str, load_it: Callable[[], Any] | None = None) -> Treebank:
-    """The same sentences with the parser's best projective trees and their labels, or with its graphs."""
+    """The same sentences with the parser's best projective trees and their labels, its constituents, or its graphs."""
     sentences = treebank.sentences
 
     def load() -> Callable[[slice], Iterator[Row]]:
         loaded = load_it() if load_it else load_parser(parser)
-        what = f"parser {loaded.name} finds {loaded.fills}, and heads or graphs are needed; name another parser"
-        require(loaded.fills != "brackets", what)
-        names = ("heads", "labels") if loaded.fills == "heads" else ("enhanced",)
+        names = ("heads", "labels") if loaded.fills == "heads" else (loaded.fills,)
         return lambda block: ({n: getattr(one, n) for n in names} for one in loaded.parse(sentences[block]))
 
     words = [sentence.words for sentence in sentences]
     identity = {"what": "trees", "parser": known_as(parser), "sentences": digest_of(words)}
     computed = Computed(list(map(len, words)), load, BATCH, "parsing")
     rows = cached_rows("trees", Path(parser).name, identity, code_of("parsing", load), computed)
-    kinds: dict[str, Callable] = {"heads": tuple, "labels": tuple, "enhanced": _graph}
+    kinds: dict[str, Callable] = {"heads": tuple, "labels": tuple, "brackets": str, "enhanced": _graph}
     # Rows, and trees and graphs that the parser did not draw, belong to the old trees.
     new: Any = ({name: kind(row[name]) if name in row else None for name, kind in kinds.items()} for row in rows)
     return treebank._replace(

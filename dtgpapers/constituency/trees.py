@@ -66,17 +66,18 @@ def _symbols(steps: Sequence[tuple[str, str]], labels: Sequence[str]) -> list[in
 def rows_of(trees: Sequence[Sequence[tuple[int, int, Sequence[str]]]], labels: Sequence[str]) -> np.ndarray:
     """The symbols of trees over the same words, given by their constituents, outer ones first; a row each, padded.
 
-    A constituent is the number of words before it, that up to its end, and the labels of its chain.
+    A constituent is the number of words before it, that up to its end, and the labels of its chain. A tree with a label
+    that is not among `labels` has no probability, and is left out.
 
     >>> rows_of([[(0, 2, ["S"])], [(0, 2, ["S", "VP"]), (1, 2, ["NP"])]], ("NP", "S", "VP")).tolist()
     [[3, 0, 0, 1, -1, -1, -1, -1], [3, 4, 0, 2, 0, 1, 1, 1]]
     """
     numbers = {label: FIRST + number for number, label in enumerate(labels)}
-    try:
-        rows = [_symbols_of_spans(tree, numbers) for tree in trees]
-    except KeyError as error:
-        what = f"the parser proposes the label {error.args[0]!r}, which no training tree of the model has"
-        raise UserError(f"{what}; take a parser that was trained on the same trees") from None
+    unknown = [[label for *_, chain in tree for label in chain if label not in numbers] for tree in trees]
+    if all(unknown):
+        what = f"the parser proposes the label {unknown[0][0]!r}, which no training tree of the model has"
+        raise UserError(f"{what}; take a parser that was trained on the same trees")
+    rows = [_symbols_of_spans(tree, numbers) for tree, others in zip(trees, unknown, strict=True) if not others]
     padded = np.full((len(rows), max(map(len, rows))), NOTHING)
     for number, row in enumerate(rows):
         padded[number, : len(row)] = row

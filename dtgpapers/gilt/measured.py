@@ -12,14 +12,17 @@ from typing import Any
 
 from dtglib.basics.record import Row
 from dtglib.data.treebank import Sentence, Treebank
-from dtglib.families.base import Variant, load_model
+from dtglib.families.base import Variant, family_name_in, load_model
 from dtglib.runs import ablations
 from dtglib.runs.cache import Computed, digest_of
+from dtglib.runs.parsers import parser_named
 from dtglib.runs.sentence_scores import cached_scores, test_sentences
 from dtglib.runs.settings import Settings
+from dtglib.runs.trees import parsed
 from dtglib.training.distributed import device_at_hand
 from dtgpapers.gilt.examples import GraphExamples
 from dtgpapers.gilt.family import READ_BY
+from dtgpapers.gilt.graphs import tree_of
 from dtgpapers.gilt.measure import measured
 from dtgpapers.gilt.model import Gilt
 
@@ -31,16 +34,25 @@ def graph_scores(network: Gilt, sentences: Sequence[Sentence]) -> Row:
     return {"sentences": len(examples), **measured(network, examples).row()}
 
 
+def annotated(settings: Settings, model: str) -> list[Sentence]:
+    """The test sentences of a run size; if none has what a model reads, a graph or heads, with those of a parser."""
+    field, parser = ("heads", "strong_parser") if READ_BY[model] is tree_of else ("enhanced", "parsed_by")
+    sentences, name = test_sentences(settings), getattr(settings.parsers, parser)
+    if name is None or any(getattr(sentence, field) is not None for sentence in sentences):
+        return sentences
+    return list(parsed(Treebank(sentences, Counter()), parser_named(name, settings)).sentences)
+
+
 def graphs_of(settings: Settings, folder: Path) -> Row:
     """The quality of the graphs that a model predicts for the test sentences of a run size."""
-    sentences = test_sentences(settings)
+    sentences = annotated(settings, family_name_in(folder))
 
     def load() -> Callable[[slice], list[Row]]:
         model = load_model(folder, device_at_hand())
         return lambda block: [graph_scores(model, sentences)]
 
-    annotated = [(sentence.words, sentence.heads, sentence.enhanced) for sentence in sentences]
-    about = {"what": "graphs", "sentences": digest_of(annotated)}
+    read = [(sentence.words, sentence.heads, sentence.enhanced) for sentence in sentences]
+    about = {"what": "graphs", "sentences": digest_of(read)}
     (row,) = cached_scores("graphs", folder, None, about, Computed([1], load, unit="model"))
     return row
 

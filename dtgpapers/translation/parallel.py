@@ -2,7 +2,8 @@
 
     load("minilang:de-en", "train")       minilang with German sources; both languages have trees
     load("multi30k:de-en", "train")       captions of pictures, lower-cased, tokenised except for hyphens, without trees
-    load("my-texts:de-en", "train")       a folder that holds train.de and train.en; likewise dev, test and others
+    load("my-texts:de-en", "train")       a folder that holds train.de and train.en; likewise dev, test and others; if
+                                          Moses' tokeniser has made them, they are train.tok.de and train.tok.en
     load("mine:de-en")                    the two files mine.de and mine.en
 
 `de-en` means from German to English: a sentence has the words, and the tree, of English, and `translation` has those
@@ -36,6 +37,7 @@ ReadSplit = Callable[[], Treebank]
 
 Decoded = Callable[[str], str]  # a line as it was before a tokeniser wrote some characters in another way
 Split = Callable[[str], list[str]]  # the words of a line
+MOSES = ".tok"  # the end of the names of tokenised texts, before the language
 
 
 class Direction(NamedTuple):
@@ -129,15 +131,25 @@ def multi30k(source: str, target: str) -> dict[str, ReadSplit]:
 def pairs_of_path(path: Path, source: str, target: str) -> dict[str, ReadSplit]:
     """The splits of a folder of texts, or "all" for two files of one name."""
     if path.is_dir():
-        names = sorted(file.stem for file in path.glob(f"*.{target}") if file.with_suffix(f".{source}").exists())
-        if not names:
+        files = sorted(file.stem for file in path.glob(f"*.{target}") if file.with_suffix(f".{source}").exists())
+        if not files:
             raise UserError(f"{path}: this folder holds no NAME.{source} with a NAME.{target}, such as train.{source}")
-        return {name: partial(_read, path / name, source, target, str, tokenize) for name in names}
+        readers = {name: (of_moses, str.split) if name.endswith(MOSES) else (str, tokenize) for name in files}
+        return {name.removesuffix(MOSES): partial(_read, path / name, source, target, *readers[name]) for name in files}
     files = [Path(f"{path}.{language}") for language in (source, target)]
     missing = [str(file) for file in files if not file.is_file()]
     if missing:
         raise UserError(f"{path}:{source}-{target}: there is no {missing[0]}, and {path} is not a folder of such texts")
     return {"all": partial(_read, path, source, target, str, tokenize)}
+
+
+def of_moses(line: str) -> str:
+    """A line of Moses' tokeniser, which writes some characters in another way.
+
+    >>> of_moses("It &apos;s a well @-@ known difference .")
+    "It 's a well - known difference ."
+    """
+    return html.unescape(line).replace("@-@", "-")
 
 
 def _read(path: Path, source: str, target: str, decoded: Decoded, split: Split) -> Treebank:

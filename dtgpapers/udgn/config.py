@@ -35,6 +35,7 @@ class MaskedConfig:
     attention_dropout: float = 0.1  # of the weights between two words
     mask_rate: float = 0.3  # the share of the words that are hidden in training
     rarest: int = 5  # words that the training part has fewer times are unknown
+    counted_in: str | None = None  # the corpus whose training part that is; None: the run's own
 
     def __post_init__(self) -> None:
         require_positive(self, "layers", "width", "heads", "rarest")

@@ -1,5 +1,7 @@
 """The measures of an unsupervised parser on the test part of a run's corpus; cached in runs/scores.
 
+If the corpus has section 23 of the Penn Treebank, trees are compared there, as in the paper.
+
     found = induction_of(settings, folder)
     found["hidden words"]       the perplexity of hidden words
     found["trees"]              {"trees": "argmax", "DDA": 0.32, "UDA": 0.41}, a row for each way of decoding
@@ -17,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from dtglib.basics.record import Row, read_record
-from dtglib.data.corpora import part_of
+from dtglib.data.corpora import find, load, part_of
 from dtglib.data.treebank import Sentence
 from dtglib.families.base import Variant, load_model
 from dtglib.runs import ablations
@@ -27,6 +29,7 @@ from dtglib.runs.sentence_scores import cached_scores
 from dtglib.runs.settings import Settings, read_size
 from dtglib.training.distributed import device_at_hand
 from dtgpapers.udgn.beliefs import believed
+from dtgpapers.udgn.bllip import PARSED
 from dtgpapers.udgn.decoding import DECODERS
 from dtgpapers.udgn.family import FAMILIES, hidden_perplexity
 from dtgpapers.udgn.induction import Belief, agreement_rows, induced, trivial_rows
@@ -40,13 +43,20 @@ def read_test(settings: Settings) -> Sequence[Sentence]:
     return part_of(settings.corpus, "test").sentences
 
 
+def read_parsed(settings: Settings) -> Sequence[Sentence]:
+    """The sentences whose trees are compared: section 23 if the corpus has this part, or else all test sentences."""
+    if PARSED in find(settings.corpus.corpus):
+        return load(settings.corpus.corpus, PARSED, settings.corpus.test_sentences).sentences
+    return read_test(settings)
+
+
 def induction_of(settings: Settings, folder: Path) -> Row:
     """The scores of a model for hidden words, trees and labels."""
-    sentences = read_test(settings)
+    sentences, parsed = read_test(settings), read_parsed(settings)
 
     def load() -> Callable[[slice], list[Row]]:
         model = load_model(folder, device_at_hand())
-        beliefs = list(believed(model, sentences))
+        beliefs = list(believed(model, parsed))
         of_model = {
             "hidden words": hidden_perplexity(model, sentences),
             "trees": _trees(beliefs),
@@ -54,7 +64,7 @@ def induction_of(settings: Settings, folder: Path) -> Row:
         }
         return lambda block: [of_model][block]
 
-    read = [(sentence.words, sentence.heads, sentence.labels) for sentence in sentences]
+    read = [(sentence.words, sentence.heads, sentence.labels) for sentence in (*sentences, *parsed)]
     about = {"what": "induction", "sentences": digest_of(read)}
     (row,) = cached_scores("induction", folder, None, about, Computed([1], load, unit="model"))
     return row
@@ -91,9 +101,9 @@ def label_rows(beliefs: Iterable[Belief], most: int) -> list[Row]:
 
 
 def trivial_of(settings: Settings, folder: Path) -> list[Row]:
-    """The agreement of trees that know nothing, on the test sentences as a model reads them."""
+    """The agreement of trees that know nothing, on the sentences whose trees are compared, as a model reads them."""
     model = load_model(folder)
-    read = [belief.sentence.heads for belief in believed(model, read_test(settings))]
+    read = [belief.sentence.heads for belief in believed(model, read_parsed(settings))]
     return trivial_rows([heads for heads in read if heads is not None])
 
 

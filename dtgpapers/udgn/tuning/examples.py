@@ -96,5 +96,5 @@ class PairExamples(TaskExamples):
 
 
 def _ids(vocabulary: Vocabulary, words: Sequence[str]) -> np.ndarray:
-    sentences = readable([Sentence(tuple(words))])
+    sentences = list(readable([Sentence(tuple(words))]))
     return np.array(vocabulary.encode(sentences[0].words).ids) if sentences else np.array([UNKNOWN])
