@@ -226,8 +226,8 @@ with torch.no_grad():
 # $T$ predictions.
 #
 # Training on all prefixes is slow on a CPU, so `prefixes: 0.5` draws half of them in each step, and the loss is that of
-# their next symbols. Causal decoders learn from half of the symbols, too, in the same number of steps. The paper
-# learns from all. (*BiTran + transitions* is ours: GCN without its graph.)
+# their next symbols. Causal decoders learn from half of the symbols, too, in the same number of steps. The paper learns
+# from all. (*BiTran + transitions* is ours: GCN without its graph.)
 
 # %% tags=["table"]
 pairs = bilingual.sentence_pairs("train", 1000).pairs
@@ -437,5 +437,5 @@ plot.draw_tree(treebank.Sentence(best.words, best.heads, best.labels), yours) if
 # Three seeds, and seven comparisons; trainings of six epochs; half of the prefixes. Vanilla and Linearized are of a
 # [later record](../results/2026-11-28-mini-translation/README.md), before which a few pairs of minilang changed. In an
 # earlier record with other prefixes (see the [README](../results/2026-11-25-mini-translation/README.md) of this one)
-# BiTran was ahead of GCN: the order of systems depends on how much is learned, too. The three seeds' test sentences are the same 200, whose
-# chance is not in the intervals of BLEU.
+# BiTran was ahead of GCN: the order of systems depends on how much is learned, too. The three seeds' test sentences are
+# the same 200, whose chance is not in the intervals of BLEU.
