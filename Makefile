@@ -100,9 +100,10 @@ clean:  ## remove runs/ and caches (the environment and data/ stay)
 	@rm -rf runs .mypy_cache .pytest_cache .ruff_cache .hypothesis build *.egg-info
 	@find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
+# Newer versions of soupsieve do not run on Python 3.11.0 to 3.11.4, which Debian and Ubuntu have.
 lock: | prerequisites  ## choose the newest versions of everything again: requirements.lock and environment.yml
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/pip install --disable-pip-version-check 'torch==2.13.0' --editable '.[book,notebooks,parser,test]'
+	@$(BIN)/pip install --disable-pip-version-check 'torch==2.13.0' 'soupsieve<3' --editable '.[book,notebooks,parser,test]'
 	@$(BIN)/pip freeze --exclude-editable | sed 's/+cpu$$//' > requirements.lock
 	@sed '/^      - /d' environment.yml > environment.yml.part
 	@{ sed 's/^/      - /' requirements.lock; echo '      - --editable .'; } >> environment.yml.part

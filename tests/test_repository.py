@@ -3,11 +3,13 @@
 import re
 import subprocess
 import sys
+from importlib.metadata import metadata
 
 import jupytext
 import nbformat
 import pytest
 import yaml
+from packaging.specifiers import SpecifierSet
 from running import ROOT
 
 from dtglib import __version__
@@ -30,6 +32,13 @@ def test_conda_users_get_the_same_versions_as_pip_users():
 
 def test_torch_is_pinned_to_the_build_that_every_machine_takes():
     assert "torch==2.13.0" in (ROOT / "requirements.lock").read_text().splitlines()
+
+
+def test_what_is_pinned_runs_on_the_first_python_3_11():
+    """The systems' own, in Debian 12 and Ubuntu 22.04, are 3.11.2 and 3.11.0."""
+    names = pins((ROOT / "requirements.lock").read_text().splitlines())
+    too_new = {name for name in names if "3.11.0" not in SpecifierSet(metadata(name)["Requires-Python"] or "")}
+    assert too_new == set()
 
 
 def test_everything_that_the_package_depends_on_is_locked():
