@@ -333,8 +333,8 @@ plot.save(pictures.draw_beliefs(first["words"], beliefs, first["heads"]), "30_be
 # ## 5. What else was learned
 #
 # **Hidden words**: the perplexity of hidden test words, three of ten at a time. On minilang, Transformer and
-# StructFormer have rates of their own and UDGN's size; on UD English the Transformer has UDGN's rate. How much a rate
-# matters shows the last column, of an [earlier record](../results/2026-11-24-udgn-mini).
+# StructFormer have rates of their own and three seeds, over which the difference is taken. In the last column ([earlier
+# record](../results/2026-11-24-udgn-mini)) and on UD English the Transformer has UDGN's rate, and fewer parameters.
 
 # %% tags=["table"]
 MODELS = {"UDGN": "udgn", "Transformer (masked words)": "udgn-transformer", "StructFormer": "structformer"}
@@ -352,7 +352,7 @@ shown.T.assign(**{"UDGN − Transformer": of_both, "Transformer, UDGN's rate": f
 # %% [markdown]
 # **Labels.** Does an attention head stand for a label? For each arc of the treebank: how much the parent hears of the
 # child by each head, correlated with whether the arc has the label; the highest correlation of any head, a dot per
-# seed. The highest of many is above 0 by chance, too, in both models.
+# seed. The highest of many is above 0 by chance, too.
 
 # %%
 labels = recorded("label of heads").query("attention == 'before the mask' and direction == 'child to parent'")

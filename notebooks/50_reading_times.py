@@ -277,8 +277,8 @@ example
 #
 # ## Finding and doubts
 #
-# Surprisal helps to predict reading; no model of ours is shown to do so better for its trees. The N400 follows what
-# models learn from much text: ours predict it after reading books, and those of UD English alone do not.
+# Surprisal helps to predict reading; no model of ours is shown to do so better for its trees. Our models predict the
+# N400 significantly after reading books, those of UD English alone do not; whether the two differ was not tested.
 #
 # One seed, small models, few words: the intervals do not exclude small differences. Hundreds of intervals were looked
 # at, uncorrected. Times are means over readers in milliseconds, not logarithms. Other people's models were trained on

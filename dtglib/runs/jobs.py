@@ -113,7 +113,6 @@ def jobs_of_seed(
 
 # ---- What the jobs do. The caches below let a process read a corpus only once for neighbouring jobs.
 
-
 _corpus = lru_cache(maxsize=1)(read_corpus)
 
 

@@ -136,6 +136,6 @@ def trained_parser(name: str, settings: Settings, **overrides: Any) -> Path:
     chosen = read_parser(name, settings, **overrides)
     prepared = prepare_parser(chosen)
     code = code_of("parsing", train_network, chosen.kind.network)
-    folder = folder_of("parsers", name.replace(":", "-"), identity_of(chosen, prepared), code)
+    folder = folder_of("parsers", name.replace(":", "-").replace("/", "-"), identity_of(chosen, prepared), code)
     train_parser_into(chosen, prepared, folder)
     return folder

@@ -37,9 +37,9 @@ class RunConfig:
 
 @dataclass(frozen=True)
 class ParsersConfig:
-    """Parsers: the name of a config in configs/parsers/ (trained on the corpus), a folder, or a published name."""
+    """Parsers: names in configs/parsers/ (or NAME:CORPUS to learn from another corpus), folders, or published names."""
 
-    parsed_by: str | None = None  # draws the trees for training; null: they are the corpus's own
+    parsed_by: str | None = None  # draws trees or graphs for training; null: they are the corpus's own
     strong_parser: str = "strong"  # proposes the trees that the probability of a sentence is summed over
     weak_parser: str = "weak"  # the same, for the effect of a weaker parser (the paper's Table 5)
     span_parser: str = "spans"  # the same for models of constituents
