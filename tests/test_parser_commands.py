@@ -625,6 +625,12 @@ def test_a_parser_is_trained_into_a_folder_of_the_repository_and_found_there_aga
     assert parsed.heads in trees.all_trees(2)
 
 
+def test_a_name_may_have_a_corpus_of_its_own_also_a_folder(repository, corpus):
+    folder = trained_parser(f"tiny:{corpus}", settings(repository, corpus="minilang"))
+    assert folder.parent == repository / "runs" / "parsers"
+    assert read_record(folder).about["status"] == "finished"
+
+
 def test_how_many_sentences_are_tested_on_makes_no_other_parser(repository):
     assert trained_parser("tiny", settings(repository)) == trained_parser(
         "tiny", settings(repository, test_sentences=7)
