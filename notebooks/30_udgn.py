@@ -347,7 +347,7 @@ of_both = pd.Series({corpus: said(of) for corpus, of in beside.items()})
 earlier = pd.read_json("../results/2026-11-24-udgn-mini/metrics.jsonl", lines=True)
 earlier = earlier.query("part == 'hidden words' and model == 'udgn-transformer'")["perplexity"]
 faster = pd.Series({mini: f"{earlier.mean():.1f} ± {earlier.std():.1f}"})
-shown.T.assign(**{"UDGN − Transformer": of_both, "Transformer, UDGN's rate": faster}).fillna("")
+shown.T.assign(**{"UDGN − Transformer, same seeds": of_both, "Transformer, UDGN's rate": faster}).fillna("")
 
 # %% [markdown]
 # **Labels.** Does an attention head stand for a label? For each arc of the treebank: how much the parent hears of the

@@ -173,11 +173,11 @@ def interval(measure, claim, corpus):
 
 central = "DTG > TXL (trans)"
 Markdown(
-    f"**In short:** on minilang {said('minilang')}; on UD English {said('ud-english')}. The paper's central claim, "
-    f"that DTG outperforms TXL (trans) in the test suites, is {interval('SG', central, 'minilang')} points on minilang "
-    f"and {interval('SG', central, 'ud-english')} on UD English, {interval('SG', central, 'books-and-ud')} on books; "
-    f"that TXL (trans) has the lower perplexity than DTG, "
-    f"{interval('perplexity', 'TXL (trans) > DTG', 'minilang')} percent on minilang."
+    f"**In short:** on minilang {said('minilang')}; on UD English {said('ud-english')}. The paper's central claim is "
+    f"that DTG outperforms TXL (trans) in the test suites: by {interval('SG', central, 'minilang')} points on "
+    f"minilang, {interval('SG', central, 'ud-english')} on UD English and "
+    f"{interval('SG', central, 'books-and-ud')} on books, where there is one seed. That TXL (trans) has the "
+    f"lower perplexity: by {interval('perplexity', 'TXL (trans) > DTG', 'minilang')} percent on minilang."
 )
 
 # %% [markdown]

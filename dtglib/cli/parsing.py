@@ -74,7 +74,8 @@ def parse(options: argparse.Namespace) -> None:
 def _parse_streamed(sentences: "Streamed", parser: Path, out: Path) -> None:
     """Parse block by block what does not fit into memory; trees are kept in runs/trees, so a stopped parse goes on."""
     from dtglib.basics.files import write_atomically
-    from dtglib.data.treebank import format_conllu, with_tree
+    from dtglib.data.treebank import with_tree
+    from dtglib.evaluate.tree_forms import form_of
     from dtglib.runs.trees import parsed_by
 
     with_trees, count = parsed_by(parser), 0
@@ -83,9 +84,11 @@ def _parse_streamed(sentences: "Streamed", parser: Path, out: Path) -> None:
             read = block()
             parsed = with_trees(read).sentences
             count += len(parsed)
-            if file:  # with all columns but those of the tree
-                for old, new in zip(read.sentences, parsed, strict=True):
-                    file.write(format_conllu(with_tree(old, new.heads, new.labels) if new.heads else new))
+            for old, new in zip(read.sentences, parsed, strict=True) if file else ():
+                if new.heads:  # the other columns stay
+                    file.write(form_of("heads").written(with_tree(old, new.heads, new.labels)))
+                else:
+                    file.write(form_of("brackets" if new.brackets else "enhanced").written(new))
     print(f"{out}: {count} sentences")
 
 

@@ -288,6 +288,16 @@ def test_a_config_names_its_kind_of_parser(kind, status, tmp_path, capsys):
 # ---- The commands
 
 
+def test_of_a_large_text_trees_are_written_in_brackets_too(by_heart, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where runs/trees will be
+    sentences = minilang().sentences[:3]
+    Path("mine.txt").write_text("".join(f"{sentence.text}\n" for sentence in sentences))
+    monkeypatch.setattr("dtglib.data.streamed.MOST_IN_MEMORY", 1)
+    assert main(["parse", "mine.txt", "--parser", by_heart.name, "--out", "mine.mrg"]) == 0
+    written = load("mine.mrg", None).sentences
+    assert [spans_of(one.brackets) for one in written] == [spans_of(sentence.brackets) for sentence in sentences]
+
+
 def test_trees_are_written_in_brackets(by_heart, capsys):
     sentence = minilang().sentences[0]
     command = [sentence.text, "--parser", by_heart.name]

@@ -121,12 +121,16 @@ def test_it_proposes_no_trees(folder):
         load_trained(folder).distributions([WORDS])
 
 
-def test_texts_get_graphs_from_which_a_model_learns(folder, tmp_path, capsys):
+def test_texts_get_graphs_from_which_a_model_learns(folder, tmp_path, capsys, monkeypatch):
     """By the command, which writes a file, and by `parsed_by`, which keeps them in a cache."""
     text, out = tmp_path / "mine.txt", tmp_path / "mine.conllu"
     text.write_text("".join(" ".join(one.words) + "\n" for one in KNOWN))
     main(["parse", str(text), "--parser", str(folder), "--out", str(out)])
     assert capsys.readouterr().out == f"{out}: 4 sentences, 11 words\n"
+    whole = out.read_text()
+    monkeypatch.setattr("dtglib.data.streamed.MOST_IN_MEMORY", 1)  # as of a corpus that is larger
+    main(["parse", str(text), "--parser", str(folder), "--out", str(out)])
+    assert out.read_text() == whole
     written = read_conllu(out).sentences  # in this format, a graph without arcs is none
     assert [one.enhanced and arcs(one) for one in written] == [arcs(one) or None for one in KNOWN]
     silver = parsed(load(str(text), None), folder)
