@@ -134,6 +134,8 @@ def pairs_of_path(path: Path, source: str, target: str) -> dict[str, ReadSplit]:
         files = sorted(file.stem for file in path.glob(f"*.{target}") if file.with_suffix(f".{source}").exists())
         if not files:
             raise UserError(f"{path}: this folder holds no NAME.{source} with a NAME.{target}, such as train.{source}")
+        if twice := [name for name in files if name + MOSES in files]:
+            raise UserError(f"{path}: {twice[0]} is there as {twice[0]}{MOSES}, too; take one of them away")
         readers = {name: (of_moses, str.split) if name.endswith(MOSES) else (str, tokenize) for name in files}
         return {name.removesuffix(MOSES): partial(_read, path / name, source, target, *readers[name]) for name in files}
     files = [Path(f"{path}.{language}") for language in (source, target)]

@@ -53,10 +53,10 @@ ABOUT = {"bllip-xs": "40,000", "bllip-sm": "200,000", "bllip-md": "600,000", "bl
 
 def ptb_folder() -> Path:
     """The folder that $PTB names."""
-    folder = Path(os.environ.get("PTB") or "")
-    way_out = "set PTB to your Penn Treebank in CoNLL-X, the folder that holds 00 to 24"
-    require(os.environ.get("PTB") and folder.is_dir(), f"the trees of section 23 are compared: {way_out}")
-    return folder
+    named, wanted = os.environ.get("PTB"), "your Penn Treebank in CoNLL-X, the folder that holds 00 to 24"
+    require(named, f"the trees of section 23 are compared: set PTB to {wanted}")
+    require(Path(str(named)).is_dir(), f"PTB names {named}, which is not a folder; set it to {wanted}")
+    return Path(str(named))
 
 
 def section_23() -> Iterator[Block]:

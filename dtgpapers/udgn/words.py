@@ -31,7 +31,7 @@ PENN_TAGS = """ADD AFX CC CD DT EX FW GW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT
 PENN_SIGNS = """. , : `` '' -LRB- -RRB- ( ) $ # HYPH NFP -NONE-"""
 UNIVERSAL, NO_WORDS = frozenset(UPOS_TAGS.split()), frozenset({"PUNCT", "SYM"})
 OF_WORDS, OF_SIGNS = frozenset(PENN_TAGS.split()), frozenset(PENN_SIGNS.split())
-TAG = re.compile(r"\((\S+) [^\s()]+\)")  # of a word of a bracketed tree: (EX There)
+TAG = re.compile(r"\(([^\s()]+) [^\s()]+\)")  # of a word of a bracketed tree: (EX There)
 
 
 def read(sentence: Sentence) -> Sentence:

@@ -70,6 +70,13 @@ def test_missing_files_are_named(texts):
         load(f"{texts}/folder:fr-en", "train")
 
 
+def test_texts_that_are_there_with_and_without_tokens_are_an_error(texts):
+    for language in ("de", "en"):
+        (texts / "folder" / f"train.tok.{language}").write_text("one\n")
+    with pytest.raises(UserError, match=r"train is there as train\.tok, too; take one of them away"):
+        load(f"{texts}/folder:de-en", "train")
+
+
 def test_minilang_has_trees_in_both_languages():
     english, german = (load(f"minilang:{pair}", "train", 20).sentences for pair in ("de-en", "en-de"))
     for one, other in zip(english, german, strict=True):
