@@ -84,11 +84,10 @@ def _parse_streamed(sentences: "Streamed", parser: Path, out: Path) -> None:
             read = block()
             parsed = with_trees(read).sentences
             count += len(parsed)
-            for old, new in zip(read.sentences, parsed, strict=True) if file else ():
-                if new.heads:  # the other columns stay
-                    file.write(form_of("heads").written(with_tree(old, new.heads, new.labels)))
-                else:
-                    file.write(form_of("brackets" if new.brackets else "enhanced").written(new))
+            if file:  # beside new heads, all other columns stay
+                for old, new in zip(read.sentences, parsed, strict=True):
+                    form = form_of("heads" if new.heads else "brackets" if new.brackets else "enhanced")
+                    file.write(form.written(with_tree(old, new.heads, new.labels) if new.heads else new))
     print(f"{out}: {count} sentences")
 
 

@@ -45,7 +45,7 @@ def test_without_a_penn_treebank_its_variable_is_named(folder, monkeypatch):
     with pytest.raises(UserError, match=r"ptb: there is no \*.dep or \*.conllx in a folder 23; set PTB"):
         load("bllip-sm", "section-23")
     monkeypatch.setenv("PTB", str(folder / "nowhere"))
-    with pytest.raises(UserError, match="PTB names .*nowhere, which is not a folder"):
+    with pytest.raises(UserError, match=r"PTB names .*nowhere, which is not a folder"):
         load("bllip-sm", "section-23")
     monkeypatch.delenv("PTB")
     assert len(load("bllip-xs", "dev").sentences) == 6
