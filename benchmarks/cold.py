@@ -5,7 +5,7 @@
 Each figure is of a whole process, on one core. `to_import_torch` is its time divided by that of a process that only
 imports PyTorch. The first process finds an empty cache directory: it draws sentences, and compiles kernels if it has
 much to do (basics/jit.py), and leaves them there for the later ones. Surprisals are those of the README, by the
-released DTG of UD English.
+released DTG of books.
 """
 
 import os
