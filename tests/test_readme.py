@@ -97,14 +97,16 @@ def place(tmp_path_factory) -> Path:
 
 
 def write_configs_of_other_papers(folder: Path) -> None:
-    """Models and a parser that are trained in a moment."""
+    """Models and parsers that are trained in a moment."""
     (folder / "udgn").mkdir()
     (folder / "udgn" / "mini.yaml").write_text("heads_width: 8\nparser_layers: 1\nrarest: 1\n")
     translation = {"corpus": "minilang:de-en", "model": "vanilla"}
     (folder / "translation.yaml").write_text(as_yaml_with(TINY_SIZE, **translation))
-    spans = (folder / "parsers" / "weak.yaml").read_text().replace("arc_width", "span_width")
+    weak = (folder / "parsers" / "weak.yaml").read_text()
     sentences = {key: value for key, value in yaml.safe_load(TINY).items() if key.endswith("_sentences")}
-    (folder / "parsers" / "spans.yaml").write_text(as_yaml_with(spans, parser="constituents", **sentences))
+    spans = as_yaml_with(weak.replace("arc_width", "span_width"), parser="constituents", **sentences)
+    (folder / "parsers" / "spans.yaml").write_text(spans)
+    (folder / "parsers" / "graphs.yaml").write_text(as_yaml_with(weak, parser="graphs", **sentences))
 
 
 def as_yaml_with(text: str, **changed: object) -> str:

@@ -90,7 +90,8 @@ def unpack(options: argparse.Namespace) -> None:
             chunks = list(pool.map(_unpacked, sorted(options.folder.glob(f"{part}.[0-9]*.xz"))))
         (options.folder / f"{part}.txt").write_bytes(b"\n".join(chunks))
     with tarfile.open(options.folder / "ud.tar.xz") as archive:
-        archive.extractall(options.folder, filter="data")
+        # The first versions of Python 3.11 have no filters.
+        archive.extractall(options.folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
 
 
 def _unpacked(path: Path) -> bytes:
