@@ -36,8 +36,8 @@ def _parse_options(sub: argparse.ArgumentParser) -> None:
     add_sentences(sub)
     add_parser(sub)
     what = (
-        "the file to write: CoNLL-U, or brackets (default: standard output); of more than 100,000 sentences CoNLL-U "
-        "alone, block by block, without a comparison with their own trees; a stopped command goes on"
+        "the file to write: CoNLL-U, or brackets (default: standard output); more than 100,000 sentences are parsed "
+        "block by block, and not compared with their own trees; a stopped command goes on"
     )
     sub.add_argument("--out", type=Path, metavar="FILE", help=what)
 
