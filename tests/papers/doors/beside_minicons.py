@@ -11,7 +11,6 @@ import sys
 import numpy as np
 import torch
 from tokenizers import ByteLevelBPETokenizer
-from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from dtglib.decode.beam import Widths
 from dtglib.families.base import load_model
@@ -21,8 +20,10 @@ TEXTS = ["The author next to the senators is not good.", "There is a difference.
 PREFIXES, CONTINUATIONS = ["The author", "There is", "Keys"], ["is not good.", "a difference.", "are here."]
 
 
-def small_gpt2() -> tuple[GPT2LMHeadModel, PreTrainedTokenizerFast]:
-    """A model whose tokens are learned from the texts."""
+def small_gpt2() -> tuple:
+    """A model whose tokens are learned from the texts, and its tokenizer."""
+    from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast  # each test process reads this file
+
     bpe = ByteLevelBPETokenizer(add_prefix_space=True)
     bpe.train_from_iterator(TEXTS, 290, special_tokens=["<end>"], show_progress=False)
     ends = dict.fromkeys(("bos_token", "eos_token", "pad_token"), "<end>")
@@ -37,7 +38,7 @@ def small_gpt2() -> tuple[GPT2LMHeadModel, PreTrainedTokenizerFast]:
 class ScorerOfGPT2(Scorer):
     """Our methods over a GPT-2; a word is over if the next token begins a word, as minicons has it."""
 
-    def __init__(self, model: GPT2LMHeadModel, tokenizer: PreTrainedTokenizerFast) -> None:
+    def __init__(self, model, tokenizer) -> None:
         self.model, self.tokenizer = model, tokenizer
         self.begins = torch.tensor([self._begins_word(number) for number in range(len(tokenizer))])
 
