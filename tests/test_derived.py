@@ -189,6 +189,12 @@ def run_difference(arguments: str) -> subprocess.Popen:
     return subprocess.Popen(command, cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow  # it starts two processes that compile
+def test_of_two_processes_that_need_a_kernel_at_once_one_compiles_it_and_the_other_waits():
+    both = [run_difference("(3, 1)") for _ in range(2)]
+    assert sorted(process.communicate()[0] for process in both) == ["2 0\n", "2 1\n"]
+
+
 @pytest.mark.slow  # it starts four processes that compile
 def test_two_processes_may_compile_a_function_for_different_types_at_once():
     """Without a lock, numba gives both the same file: one is lost, or read as the other."""

@@ -1,17 +1,12 @@
 """Kernels: functions that run as they are while there is little to do, and compiled by numba from then on.
 
-    @njit
-    def _dependents(tree, leftmost, rightmost): ...
+A kernel is a function of numbers, of arrays, and of tuples of these. If all are integers, Python computes the same as
+compiled code, some hundred times as slowly: for one sentence that is faster than to import numba, or to compile. So
+numba is imported when a call gets many integers, or other numbers, or when the calls so far have taken SECONDS. A
+kernel whose arguments are integers must not compute with other numbers inside.
 
-A kernel is a function of numbers, of arrays, and of tuples of these. Where all of them are integers, Python computes
-the same numbers as compiled code, some hundred times as slowly; for a single sentence that is faster than to import
-numba, or to compile for 20 seconds. So numba is imported when a call gets many integers, or other numbers, or when the
-calls so far have taken SECONDS. A kernel whose arguments are integers must not compute with other numbers inside.
-
-numba's cache does not notice when a function or a constant of another module has changed. So the cache of a module has
-a folder that is named by a hash of the module and of those that it imports (cache_folder.py). It cannot hold a function
-that takes functions as arguments. So a kernel names the functions that it calls, and selects a transition system by a
-number (see transitions/rules.py).
+numba's cache does not notice a change of another module. So the cache of a module has a folder that is named by a hash
+of it and of those that it imports. Kernels get no functions as arguments, which it cannot hold (transitions/rules.py).
 """
 
 import contextlib
@@ -71,7 +66,7 @@ class Kernel:
         module = self.function.__module__
         if module.partition(".")[0] in packages() and (folder := cache_folder(module)):
             vars(numba.core.config)["CACHE_DIR"] = str(folder)
-            compiled._cache = _cache_with_one_writer(self.function)
+            _share(compiled, self.function)
         return compiled
 
     @property
@@ -83,21 +78,26 @@ class Kernel:
         return self.function.__qualname__  # pickled by its name, as functions are
 
 
-def _cache_with_one_writer(function: FunctionType) -> Any:
-    """numba's cache of a function; two processes that write at once might give their code the same name."""
+def _share(compiled: Any, function: FunctionType) -> None:
+    """Give a function numba's cache. While one process compiles it, others wait for the code."""
     from numba.core.caching import FunctionCache
 
-    cached: Any = FunctionCache(function)
-    save = cached.save_overload
+    compiled._cache = FunctionCache(function)
+    compile_now, save, folder = compiled.compile, compiled._cache.save_overload, compiled._cache.cache_path
 
-    def save_alone(signature: Any, compiled: Any) -> None:
+    def save_current(signature: Any, result: Any) -> None:
         if is_current(function.__module__):
-            with contextlib.suppress(OSError), open(f"{cached.cache_path}/.lock", "w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                save(signature, compiled)
+            with contextlib.suppress(OSError):
+                save(signature, result)
 
-    cached.save_overload = save_alone
-    return cached
+    def compile_alone(signature: Any) -> Any:
+        with contextlib.ExitStack() as stack:
+            with contextlib.suppress(OSError):  # a folder for reading only
+                lock = stack.enter_context(open(f"{folder}/{function.__qualname__}.lock", "w"))
+                fcntl.lockf(lock, fcntl.LOCK_EX)
+            return compile_now(signature)  # which looks into the cache first
+
+    compiled._cache.save_overload, compiled.compile = save_current, compile_alone
 
 
 class _Plain(threading.local):
