@@ -16,7 +16,7 @@ INSTALL = $(if $(shell command -v uv),uv pip install --python $(BIN)/python,$(BI
 MAKEFLAGS += --no-print-directory
 # Jupyter sets it for a notebook, which may run make; the notebooks that make runs have no reader who writes in a field.
 unexport JPY_SESSION_NAME
-# Images of containers may set it; then each of many processes would compile all modules again.
+# Some images of containers set it; then each of many processes compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help setup data reproduce notebooks lab book figures test test-slow test-shapes test-all mutants lint bench release clean lock

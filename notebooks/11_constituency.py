@@ -36,8 +36,8 @@
 # 5. Real text
 # 6. This run; your sentence; exercises; doubts
 #
-# Results come from recorded runs on minilang (size *mini*: 20,000 sentences, a million parameters, three seeds). In
-# brackets are 95 % intervals by a bootstrap that draws seeds and suites anew.
+# Results come from recorded runs: in sections 1 to 4 on minilang (20,000 sentences, a million parameters, three seeds).
+# In brackets are 95 % intervals by a bootstrap that draws seeds and suites anew.
 
 # %% tags=["parameters"]
 size = "smoke"
@@ -120,7 +120,7 @@ Markdown(
     f"it is agreement, {share_of('Licensing', lead):.0f} % licensing. To compose and hide is not enough for "
     f"agreement: DTG-eager and DTG-swift do it, and have {agreement['DTG-eager']} and {agreement['DTG-swift']} %, "
     f"where TG and DTG have {agreement['TG']} and {agreement['DTG']}. What counts is how much nearer the subject is "
-    f"than the noun that misleads. The paper has DTG ahead of TG; here TG leads by {tested(over_dtg)}, "
+    f"than the noun that misleads. The paper has DTG ahead of TG; on minilang TG leads by {tested(over_dtg)}, "
     f"{share_of('Licensing', over_dtg):.0f} % of it licensing ({tested(over_dtg[['Licensing']])}; reflexives are "
     f"learned by {learned.sum()} of its {len(learned)} seeds). A t test over the three seeds alone confirms neither "
     f"lead (p = {of_orders['p'][0]:.2f} and {of_orders['p'][1]:.2f})."
@@ -443,8 +443,7 @@ table.assign(p=found["p"], detectable=(T + POWER) * error).round(2).rename(colum
 # ## 5. Real text
 #
 # GUM has both kinds of trees for the same sentences: some 10,000 for training, 4,000 pieces, 1.4 million parameters,
-# one seed. The test suites are the 34 public ones, the pairs a tenth of BLiMP. Intervals are over suites or paradigms,
-# perplexities per word.
+# one seed. Suites are the 33 public ones of six circuits, pairs a tenth of BLiMP, perplexities per word.
 
 # %% tags=["table"]
 # NBVAL_CHECK_OUTPUT
@@ -473,13 +472,12 @@ def who(what, of):
     return " and ".join(chosen) or "no model"
 
 
+brackets, arcs = lacking[["PLM", "TXL (trees)", "TG"]], lacking[["TXL (trans)", "DTG"]]
 Markdown(
-    f"In the suites {who('suites', 'behind')} are significantly behind DTG, and {who('suites', 'ahead')} is ahead; in "
-    f"pairs {who('pairs', 'behind')} are behind, {who('pairs', 'ahead')} is ahead. So on real text trees help, and "
-    f"which kind of them helps more is open. "
-    f"300 trees lack {lacking.min():.2f} to {lacking.max():.2f} nats per word against a beam of 30, with arcs "
-    f"({lacking['DTG']:.2f}) as with brackets (TG {lacking['TG']:.2f}): they are too few here, but not more so for "
-    f"constituents."
+    f"Significantly behind DTG in the suites: {who('suites', 'behind')}; ahead of it: {who('suites', 'ahead')}. In "
+    f"pairs, behind: {who('pairs', 'behind')}; ahead: {who('pairs', 'ahead')}. Whether brackets help more than arcs is "
+    f"open. Against a beam of 30, 300 trees lack {brackets.min():.2f} to {brackets.max():.2f} nats per word with "
+    f"brackets, {arcs.min():.2f} to {arcs.max():.2f} with arcs: too few here, and slightly more so for constituents."
 )
 
 # %% [markdown]

@@ -61,6 +61,7 @@ BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 BEGAN = time.monotonic()
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist's own loop, after which no other is called
 def pytest_runtestloop() -> None:
     """Leave all that is imported out of garbage collections, which take a twentieth of the time otherwise."""
     gc.collect()

@@ -60,7 +60,6 @@ class Kernel:
     def compiled(self) -> Any:
         """The same function for numba, which compiles it at its first call, unless the cache has the code."""
         import numba
-
         compiled: Any = numba.njit(**self.options)(self.function)
         # Only the package's own functions: the hash that names the folder does not cover others.
         module = self.function.__module__
@@ -87,12 +86,13 @@ def _share(compiled: Any, function: FunctionType) -> None:
 
     def save_current(signature: Any, result: Any) -> None:
         if is_current(function.__module__):
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError), open(f"{folder}/.lock", "w") as alone:
+                fcntl.flock(alone, fcntl.LOCK_EX)  # two that save at once might give their code the same name
                 save(signature, result)
 
     def compile_alone(signature: Any) -> Any:
         with contextlib.ExitStack() as stack:
-            with contextlib.suppress(OSError):  # a folder for reading only
+            with contextlib.suppress(OSError):  # a folder for reading only; lockf would wait for ever (EDEADLK)
                 lock = stack.enter_context(open(f"{folder}/{function.__qualname__}.lock", "w"))
                 fcntl.lockf(lock, fcntl.LOCK_EX)
             return compile_now(signature)  # which looks into the cache first
