@@ -60,10 +60,10 @@ class Kernel:
     def compiled(self) -> Any:
         """The same function for numba, which compiles it at its first call, unless the cache has the code."""
         import numba
+
         compiled: Any = numba.njit(**self.options)(self.function)
-        # Only the package's own functions: the hash that names the folder does not cover others.
         module = self.function.__module__
-        if module.partition(".")[0] in packages() and (folder := cache_folder(module)):
+        if module.partition(".")[0] in packages() and (folder := cache_folder(module)):  # whose hash covers no others
             vars(numba.core.config)["CACHE_DIR"] = str(folder)
             _share(compiled, self.function)
         return compiled
