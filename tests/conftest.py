@@ -1,6 +1,5 @@
 """What all tests share."""
 
-import gc
 import os
 import resource
 import signal
@@ -59,13 +58,6 @@ BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
 
 BEGAN = time.monotonic()
-
-
-@pytest.hookimpl(tryfirst=True)  # before xdist's own loop, after which no other is called
-def pytest_runtestloop() -> None:
-    """Leave all that is imported out of garbage collections, which take a twentieth of the time otherwise."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)  # after xdist has waited for its processes
