@@ -203,9 +203,9 @@ plot.save(picture, "11_distance")
 distances.groupby("nearer")["right"].agg(["count", "min", "max"]).round(0).astype(int)
 
 # %% [markdown]
-# Where the subject is not nearer, no model is right in more than half of the items. Where it is
-# nearer by two layers or more, all are nearly always right. DTG-eager and DTG-swift keep
-# *heroes* on the stack in *number_src*, as near as *judge*.
+# Where the subject is not nearer, no model is right in more than half of the items. Where it is nearer by two layers or
+# more, all are nearly always right. DTG-eager and DTG-swift keep *heroes* on the stack in *number_src*, as near as
+# *judge*.
 #
 # ## 2. A test of the cause
 #

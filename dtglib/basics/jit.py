@@ -63,7 +63,7 @@ class Kernel:
 
         compiled: Any = numba.njit(**self.options)(self.function)
         module = self.function.__module__
-        if module.partition(".")[0] in packages() and (folder := cache_folder(module)):  # whose hash covers no others
+        if module.partition(".")[0] in packages() and (folder := cache_folder(module)):  # which hashes our code only
             vars(numba.core.config)["CACHE_DIR"] = str(folder)
             _share(compiled, self.function)
         return compiled
@@ -92,7 +92,7 @@ def _share(compiled: Any, function: FunctionType) -> None:
 
     def compile_alone(signature: Any) -> Any:
         with contextlib.ExitStack() as stack:
-            with contextlib.suppress(OSError):  # a folder for reading only; lockf would wait for ever (EDEADLK)
+            with contextlib.suppress(OSError):  # a folder for reading only; a circle of waiting processes
                 lock = stack.enter_context(open(f"{folder}/{function.__qualname__}.lock", "w"))
                 fcntl.lockf(lock, fcntl.LOCK_EX)
             return compile_now(signature)  # which looks into the cache first
