@@ -1,0 +1,8 @@
+"""DTG by the letter of its paper in three places where dtglib decided otherwise, to measure what each decision is worth.
+
+In: sentences with dependency trees. Out: families of models. Read first: family.py.
+"""
+
+from dtglib.basics.papers import Paper
+
+PAPER = Paper("literal", families=("dtgpapers.literal.family:FAMILIES",))
