@@ -26,7 +26,6 @@ from dtglib.decode.stack_rows import Cache, Looks
 from dtglib.decode.stack_stepper import StackStepper
 from dtglib.families.base import BASE, Family, Questions, Variant
 from dtglib.families.sequence_model import SequenceModel, sequence_family
-from dtglib.network.attention import AnyStructure
 from dtglib.network.transformer import LayerInputs, Readable
 from dtglib.sequences.columns import NOTHING
 from dtglib.sequences.readings import on_a_stack
@@ -56,7 +55,7 @@ class BlindModel(SequenceModel):
         return BlindStepper(self)
 
 
-def _blind(structure: AnyStructure, is_arc: Bool[Tensor, "B T"]) -> AnyStructure:
+def _blind(structure: Any, is_arc: Bool[Tensor, "B T"]) -> Any:
     """Return a structure in which positions of arcs do not see themselves."""
     if isinstance(structure, Flex):
 
@@ -86,9 +85,10 @@ class SharedModel(SequenceModel):
 
     def layer_inputs(self, batch: Readable) -> LayerInputs:
         """The inputs of the layers, with other relative positions."""
-        inputs, given = super().layer_inputs(batch), batch.structure.relpos
-        of_pairs = given.abs() if isinstance(given, Tensor) else lambda *pair: given(*pair).abs()
-        return inputs._replace(structure=batch.structure._replace(relpos=of_pairs))
+        structure: Any = batch.structure
+        given = structure.relpos
+        of_pairs = (lambda *pair: given(*pair).abs()) if isinstance(structure, Flex) else given.abs()
+        return super().layer_inputs(batch)._replace(structure=structure._replace(relpos=of_pairs))
 
     def stepper(self) -> SharedStepper:
         """A stepper for one search."""
