@@ -447,7 +447,7 @@ table.assign(p=found["p"], detectable=(T + POWER) * error).round(2).rename(colum
 
 # %% tags=["table"]
 # NBVAL_CHECK_OUTPUT
-gum = bounds("gum").set_index(["model", "bound"])
+gum = bounds("gum").groupby(["model", "bound"])[["per word", "nats"]].mean()
 of_gum = {"suites": recorded("suites", "score", ["circuit", "suite"], "gum-constituents", "gum")}
 of_gum["pairs"] = recorded("pairs", "accuracy", ["phenomenon", "paradigm"], "gum-constituents", "gum")
 shown = [name for name in NAMES if name in gum.index.get_level_values(0)]

@@ -8,8 +8,8 @@
 Models are compared with models, and variants with the variants that answer the same question (ablations.py). Where a
 record has variants of a model but not the model itself, the numbers of the model's own record stand beside them.
 
-Our numbers are means over seeds with standard deviations and the number of seeds; the newest of several records of the
-same measurement counts. Numbers of different corpora cannot be compared, so they stand in columns of their own. A
+Our numbers are means over seeds with standard deviations and the number of seeds; of each seed the newest record of a
+measurement counts. Numbers of different corpora cannot be compared, so they stand in columns of their own. A
 number that was not measured is blank.
 """
 
@@ -34,7 +34,7 @@ def measured_values(folder: Path | None = None) -> pd.DataFrame:
     folder = folder or repository() / "results"
     rows = pd.DataFrame([row for path in sorted(folder.glob("*/record.json")) for row in _rows(path.parent)])
     require(len(rows), f"{folder}: there are no records yet; `dtglib evaluate` makes them")
-    newest = rows["begun"] == rows.groupby(KEYS)["begun"].transform("max")
+    newest = rows["begun"] == rows.groupby([*KEYS, "seed"])["begun"].transform("max")
     rows = rows[newest].drop(columns="begun").reset_index(drop=True)
     return pd.concat([rows, *_unchanged(rows)], ignore_index=True)
 
@@ -146,7 +146,7 @@ def benchmark(name: str) -> Record | None:
 
 
 def newest_lines(folder: Path | None, wanted: Callable[[Line], bool]) -> pd.DataFrame:
-    """The wanted lines of each corpus, size and model, from the newest record that has such lines.
+    """The wanted lines of each corpus, size, model and seed, from the newest record that has such lines.
 
     `corpus` and `size` are those of the record, and `trained` is the model that it trained or tuned. A line without a
     model is about a way to tune this model.
@@ -164,4 +164,4 @@ def newest_lines(folder: Path | None, wanted: Callable[[Line], bool]) -> pd.Data
 
 def _key(line: Line) -> tuple:
     what = (line["model"],) if "model" in line else (line["trained"], line.get("way"), line.get("chosen by"))
-    return line["corpus"], line["size"], *what
+    return line["corpus"], line["size"], line.get("seed"), *what
