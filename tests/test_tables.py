@@ -1,4 +1,4 @@
-"""Tables are made of records: of each seed the newest counts, seeds have a spread, corpora stay apart, gaps are blank."""
+"""Tables are made of records: the newest of each seed counts, seeds have a spread, corpora stay apart."""
 
 from pathlib import Path
 
@@ -9,13 +9,13 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.files import repository
 from dtglib.basics.record import Run
 from dtglib.evaluate.orders import in_words, orderings
-from dtglib.runs.tables import as_markdown, beside_the_paper, measured_values, paper
+from dtglib.runs.tables import as_markdown, beside_the_paper, measured_values, newest_lines, paper
 
 SG, PAIRS = "mean of 6 circuits of 21 suites", "all pairs"
 
 
-def write(folder: Path, name: str, lines: list[dict], corpus: str = "minilang", size: str = "mini") -> None:
-    with Run(folder / name, "What?", {"corpus": corpus, "size": size}) as run:
+def write(folder: Path, name: str, lines: list[dict], corpus: str = "minilang", size: str = "mini", **more) -> None:
+    with Run(folder / name, "What?", {"corpus": corpus, "size": size, **more}) as run:
         for line in lines:
             run.metric(**line)
 
@@ -56,8 +56,17 @@ def test_of_each_seed_the_newest_record_counts_and_an_unfinished_one_does_not(fo
         raise ZeroDivisionError
     values = measured_values(folder)
     mini = values[(values["size"] == "mini") & (values["system"] == "DTG")]
-    found = sorted(mini[["seed", "value", "record"]].values.tolist())
-    assert found == [[1, 90.0, "2026-01-03-mini"], [2, 84.0, "2026-01-01-mini"]]
+    assert sorted(mini[["seed", "value"]].values.tolist()) == [[1, 90.0], [2, 84.0]]
+
+
+def test_records_of_other_seeds_count_only_if_their_settings_are_the_same(folder):
+    write(folder, "2026-01-03-mini", [pairs("dtg", 2, 0.7)], seed=[2], layers=8)
+    write(folder, "2026-01-04-mini", [pairs("dtg", 3, 0.9)], seed=[3], layers=8)
+    write(folder, "2026-01-05-mini", [pairs("dtg", 4, 0.8)], seed=[4], layers=8)
+    values = measured_values(folder).query("size == 'mini' and system == 'DTG'")
+    assert sorted(values[["seed", "value"]].values.tolist()) == [[2, 70.0], [3, 90.0], [4, 80.0]]
+    lines = newest_lines(folder, lambda line: line["model"] == "dtg").query("size == 'mini'")
+    assert sorted(lines[["seed", "accuracy"]].values.tolist()) == [[2, 0.7], [3, 0.9], [4, 0.8]]
 
 
 def test_variants_that_were_searched_have_the_searchs_numbers_too(folder):
@@ -170,7 +179,7 @@ def test_the_papers_tables_are_here_and_every_record_of_ours_can_be_read():
     assert [len(paper(f"table{number}")) for number in (3, 4, 5)] == [3, 6, 4]
     values = measured_values(folder)
     assert {"SG", "BLiMP", "UAS", "perplexity"} <= set(values["measure"])
-    assert all((folder / name / "README.md").exists() for name in set(values["record"]))
+    assert all((path.parent / "README.md").exists() for path in folder.glob("*/record.json"))
 
 
 def test_the_table_of_the_readme_is_what_the_records_say():

@@ -8,11 +8,12 @@
 Models are compared with models, and variants with the variants that answer the same question (ablations.py). Where a
 record has variants of a model but not the model itself, the numbers of the model's own record stand beside them.
 
-Our numbers are means over seeds with standard deviations and the number of seeds; of each seed the newest record of a
-measurement counts. Numbers of different corpora cannot be compared, so they stand in columns of their own. A
-number that was not measured is blank.
+Our numbers are means over seeds with standard deviations and the number of seeds. Of several records of a measurement
+the newest counts, and beside it those of other seeds with the same settings. Numbers of different corpora cannot be
+compared, so they stand in columns of their own. A number that was not measured is blank.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -32,10 +33,12 @@ KEYS = ["question", "measure", "corpus", "size", "system"]
 def measured_values(folder: Path | None = None) -> pd.DataFrame:
     """A row for each system, measure, corpus, size and seed, from the newest record that has it."""
     folder = folder or repository() / "results"
-    rows = pd.DataFrame([row for path in sorted(folder.glob("*/record.json")) for row in _rows(path.parent)])
+    by_age = enumerate(records(folder)[::-1])
+    rows = pd.DataFrame([row | {"begun": number} for number, record in by_age for row in _rows(record)])
     require(len(rows), f"{folder}: there are no records yet; `dtglib evaluate` makes them")
+    rows = rows[rows["settings"] == rows.groupby(KEYS)["settings"].transform("last")]
     newest = rows["begun"] == rows.groupby([*KEYS, "seed"])["begun"].transform("max")
-    rows = rows[newest].drop(columns="begun").reset_index(drop=True)
+    rows = rows[newest].drop(columns=["begun", "settings"]).reset_index(drop=True)
     return pd.concat([rows, *_unchanged(rows)], ignore_index=True)
 
 
@@ -52,14 +55,10 @@ def _unchanged(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
                     yield added.assign(question=question, system=name)
 
 
-def _rows(folder: Path) -> Iterator[dict[str, Any]]:
-    record: Record = read_record(folder)
-    if record.about["status"] != "finished":
-        return
-    about = record.config
+def _rows(record: Record) -> Iterator[dict[str, Any]]:
+    is_tuning, known = "task" in record.config, measures()
     # Of tuning: the task, and the model that is tuned.
-    is_tuning, known = "task" in about, measures()
-    corpus, size = (about.get(name) for name in (("task", "model") if is_tuning else ("corpus", "size")))
+    corpus, size = map(record.config.get, ("task", "model") if is_tuning else ("corpus", "size"))
     for line in record.metrics:
         for measure in known:
             read = measure.of_variant if line["part"] == "ablation" else measure.of_model
@@ -74,8 +73,7 @@ def _rows(folder: Path) -> Iterator[dict[str, Any]]:
                     "system": title_of(name),
                     "seed": line["seed"],
                     "value": value,
-                    "record": folder.name,
-                    "begun": f"{record.about['started']} {folder.name}",
+                    "settings": _settings(record),
                 }
 
 
@@ -106,12 +104,7 @@ def beside_the_paper(table: str, values: pd.DataFrame, folder: Path | None = Non
 
 
 # The columns of the README's table: a measure and its name there.
-COLUMNS = {
-    "perplexity": "perplexity per word",
-    "SG": "test suites",
-    "BLiMP": "minimal pairs",
-    "UAS": "UAS, reranked",
-}
+COLUMNS = {"perplexity": "perplexity per word", "SG": "test suites", "BLiMP": "minimal pairs", "UAS": "UAS, reranked"}
 
 
 def as_markdown(values: pd.DataFrame, corpus: str = "minilang") -> str:
@@ -132,17 +125,17 @@ def _in_short(values: pd.Series) -> str:
 # ---- Lines of records
 
 
-def records(folder: Path, named: str = "*") -> Iterator[Record]:
+def records(folder: Path, named: str = "*") -> list[Record]:
     """The finished records in the folders whose names match a pattern, the newest first."""
-    every = [read_record(path.parent) for path in folder.glob(f"{named}/record.json")]
-    by_age = sorted(every, key=lambda record: record.about["started"], reverse=True)
-    return (record for record in by_age if record.about["status"] == "finished")
+    every = (read_record(path.parent) for path in sorted(folder.glob(f"{named}/record.json"), reverse=True))
+    finished = [record for record in every if record.about["status"] == "finished"]
+    return sorted(finished, key=lambda record: record.about["started"], reverse=True)
 
 
 def benchmark(name: str) -> Record | None:
     """The newest finished record of a benchmark; None if there is none."""
     moment = "????-??-??-??????"  # with which the name of a folder begins
-    return next(records(repository() / "benchmarks" / "records", f"{moment}-{name}"), None)
+    return next(iter(records(repository() / "benchmarks" / "records", f"{moment}-{name}")), None)
 
 
 def newest_lines(folder: Path | None, wanted: Callable[[Line], bool]) -> pd.DataFrame:
@@ -151,17 +144,22 @@ def newest_lines(folder: Path | None, wanted: Callable[[Line], bool]) -> pd.Data
     `corpus` and `size` are those of the record, and `trained` is the model that it trained or tuned. A line without a
     model is about a way to tune this model.
     """
-    seen, rows = set(), []
+    seen, rows, newest = set(), [], {}
     for record in records(folder or repository() / "results"):
-        about = {"corpus": record.config.get("corpus"), "size": record.config.get("size")}
-        about["trained"] = str(record.config.get("model"))
-        lines = [line | about for line in record.metrics if wanted(line)]
-        new = set(map(_key, lines)) - seen
+        corpus, size, trained = map(record.config.get, ("corpus", "size", "model"))
+        about = {"corpus": corpus, "size": size, "trained": str(trained)}
+        lines, settings = [line | about for line in record.metrics if wanted(line)], _settings(record)
+        new = {key for key in map(_key, lines) if newest.setdefault(key[:-1], settings) == settings} - seen
         rows += [line for line in lines if _key(line) in new]
         seen |= new
     return pd.DataFrame(rows)
 
 
+def _settings(record: Record) -> str:
+    """The settings of a record without its seeds and those of its parsers."""
+    return re.sub(r"'seed': (\d+|\[[^]]*\])", "", str(record.config))
+
+
 def _key(line: Line) -> tuple:
     what = (line["model"],) if "model" in line else (line["trained"], line.get("way"), line.get("chosen by"))
-    return line["corpus"], line["size"], line.get("seed"), *what
+    return line["corpus"], line["size"], *what, line.get("seed")
