@@ -63,11 +63,7 @@ QUESTIONS: Questions = {
     "number of heads": {
         "1 head": Variant({"heads": 1}), "2 heads": Variant({"heads": 2}), "8 heads": Variant({"heads": 8})
     },
-    "mask rate": {
-        "10 % hidden": Variant({"mask_rate": 0.1}),
-        "30 % hidden": Variant({"mask_rate": 0.3}),
-        "60 % hidden": Variant({"mask_rate": 0.6}),
-    },
+    "mask rate": {f"{tenths}0 % hidden": Variant({"mask_rate": tenths / 10}) for tenths in range(1, 10)},
 }  # fmt: skip
 
 
