@@ -132,8 +132,8 @@ for word, edges in zip(example.words, example.enhanced, strict=True):
 
 # %% [markdown]
 # Some things never occur in training, although the grammar derives them. Who learns the language from examples has to
-# generalise to them: agreement across a noun of the other number, deep embedding, and some words in some constructions,
-# such as *admired* in the passive. Each of these **hold-outs** is a split of its own.
+# generalise to them: agreement across a noun or pronoun of the other number, deep embedding, and some words in some
+# constructions, such as *admired* in the passive. Each of these **hold-outs** is a split of its own.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -145,7 +145,7 @@ for name in ("attractor", "depth", "combination"):
 # ## 4. How long, and how projective
 #
 # A tree that is not projective cannot be built by the transition systems. Such sentences are left out of training and
-# counted, here and in every table; where a model's probabilities are measured they stay, because no treebank's tree is
+# counted here; where a model's probabilities are measured they stay, because no treebank's tree is
 # needed there. The treebanks appear below when the data folder has them (`make data`).
 
 # %%

@@ -329,6 +329,6 @@ plot.draw_curves(curves, "k", "% of arcs that reach k words or more")
 #
 # The systems agree on what can be written, and disagree on *when* an arc is drawn: arc-standard and arc-hybrid connect
 # a right dependent when it is complete, arc-eager and arc-swift at once. The time of an arc decides what a model
-# *sees*, which is the next notebook's question. The oracle picks one of several sequences in arc-standard; the paper
-# does not say which, but its Figure 1 fits ours. That the fifth word of the paper's Figure 5 is a full stop is our
-# reconstruction.
+# *sees*, which is the next notebook's question. The oracle picks one of several sequences in arc-standard, by the
+# paper's order of preference: arcs, then GEN, then POP (section 2). That the fifth word of the paper's Figure 5 is a
+# full stop is our reconstruction.

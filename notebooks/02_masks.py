@@ -142,8 +142,9 @@ A, R = algorithm_1(standard.inputs)
 assert same(standard, A, R)
 
 # %% [markdown]
-# The paper's text lets a position see itself, its Algorithm 1 does not. Here all positions do (`np.eye`). Section 3.2
-# counts depths downwards, so its numbers have the other sign; ours have that of the authors' program.
+# Algorithm 1 lets words see themselves, but not the two copies of an arc. Here all do (`np.eye`), as in the authors'
+# program. Section 3.2 has the other sign for STACK, so its -1 stands for two things ([notebook
+# 06](06_ablations.ipynb) measures both).
 #
 # **How a relative position enters attention.** A softmax over the visible $j$ turns these scores into weights:
 #
@@ -234,14 +235,14 @@ plot.save(plot.draw_masks(numbered), "02_figures_4_and_5")
 
 # %% [markdown]
 # In arc-eager, *RIGHTARC + is* (11) stands in its head's place, *below* its dependent *difference* (9): in row 12, 9 is
-# at 0, 11 at 1 and ROOT (5) at 2, although 9 is older than 11. A POP looks after it has taken the top away. One cell of
-# arc-swift is in doubt: "we mask all these k + 1 tokens", says section 3.4, which would hide the full stop (13) from
-# row 15. By the paper's Table 1 it stays on the stack, so here it is seen.
+# at 0, 11 at 1 and ROOT (5) at 2. A POP looks after it has taken the top away. Dependents of
+# RIGHTARC in arc-swift are in doubt: "we mask all these k+1 tokens" (section 3.4) would hide 3 from row 6, 9 from row
+# 12 and 13 from row 15 on. By Table 1 they stay on the stack; here they are seen.
 #
 # ## 5. How much is left to see
 #
-# What is seen grows slowly with the number of words, because the stack grows with the depth of the tree. Dashed, where
-# at hand, is the English Web Treebank.
+# What is seen grows slowly with the number of words, because only words that wait for dependents or for a head stay on
+# the stack. Dashed, where at hand, is the English Web Treebank.
 
 # %%
 tables = {"minilang": minilang}
@@ -300,8 +301,7 @@ for name, of in seen.items():
 # %% [markdown]
 # ## 7. Your sentence
 #
-# Change the words (blanks between all tokens) or the system. The released parser of UD English gives the tree.
-# (JupyterLab: a field and a menu.)
+# Change the words (blanks between all tokens) or the system. The released parser gives the tree.
 
 # %%
 yours = "She saw the car ."

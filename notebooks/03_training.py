@@ -22,10 +22,11 @@
 # [section 4](https://arxiv.org/html/2407.17406v1#S4) (the baselines) · before: [the masks](02_masks.ipynb) · after:
 # [how probable is a sentence?](04_marginalization.ipynb)
 #
-# The paper compares three Dependency Transformer Grammars (DTG, DTG-eager, DTG-swift: one for each transition system)
-# with two plain Transformers. All are one network, a Transformer-XL ([TXL](https://arxiv.org/abs/1901.02860)), whose
-# attention is told relative instead of absolute positions. They differ only in what they read and in what is visible at
-# which distance. How well does each predict, and what does a DTG look at where it joins a head and a dependent?
+# Of the models that the paper compares, five are one network: three Dependency Transformer Grammars (DTG, DTG-eager,
+# DTG-swift: one for each transition system) and two plain Transformers. The network is a Transformer-XL
+# ([TXL](https://arxiv.org/abs/1901.02860)), whose attention is told relative instead of absolute positions. The five
+# differ only in what they read and in what is visible at which distance. How well does each predict, and what does a
+# DTG look at where it joins a head and a dependent?
 #
 # 1. What each model reads
 # 2. From a position to attention
@@ -162,7 +163,8 @@ _ = axes.set(title="Attention of each position (row), first attention head; whit
 #
 # $$-\log p(x, y) = -\sum_t \log p(a_t \mid a_{<t}).$$
 #
-# COMPOSE positions, which predict nothing, are missing below.
+# COMPOSE positions, which predict nothing, are missing. `batch.legal` has the classes of symbols that the stack
+# allows ([`output.py`](../dtglib/network/output.py)).
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -243,8 +245,8 @@ for name in ("smoke", "short", "mini", "open-small", "open"):
 pd.DataFrame(sizes).T
 
 # %% [markdown]
-# The recorded models, on the same held-out sentences. Grey dots are seeds; bars are 95 % intervals of the mean (t
-# distribution).
+# The [recorded](../results/2026-11-21-mini) models, on the same held-out sentences. Grey dots are seeds; bars are 95 %
+# intervals of the mean (t distribution).
 
 # %%
 rows = nats.melt(var_name="model", value_name="nats per sentence")

@@ -23,8 +23,8 @@
 #
 # A Dependency Transformer Grammar gives a probability to a sentence *together with* a tree. The probability of the
 # sentence alone is a sum over all of its trees, which are too many to visit. The paper sums over 300 that a parser
-# proposes, and leaves open how much is missing: *"it requires nontrivial work to distinguish between the two
-# possibilities and we leave it for future work"*. This notebook does that work.
+# proposes, and leaves open whether 300 are enough, above all for constituents ([notebook
+# 11](11_constituency.ipynb)). This notebook measures what 300 trees miss for DTG.
 #
 # 1. One sentence, all of its trees: the sum, written out
 # 2. Some of the trees: a lower bound
@@ -184,11 +184,13 @@ pd.Series(bounds, name="nats").round(4).to_frame()
 # %% [markdown]
 # ## 4. What 300 trees miss
 #
-# In the recorded study, DTG's bounds of up to 3,000 trees are compared with $\log p(x)$ itself. Up to six words it is
-# the sum over all trees. For longer sentences it is estimated: the sum over all trees that were looked at, plus the
-# mean of $p(x, y) / q(y)$ over draws $y \sim q$ of other trees. This $q$ is a mixture: a third of it is the parser's
-# distribution, and the rest flatter versions of the same. The curves show longer sentences only; a point is a mean over
-# seeds, in nats per word, and the dotted line marks 300 trees.
+# In the recorded study ([minilang](../results/2026-11-21-mini), [UD English](../results/2026-11-26-open-small)), DTG's
+# bounds of up to 3,000 trees are compared with $\log p(x)$ itself. Up to six words it is the sum over all trees. For
+# longer sentences it is estimated: the sum over all trees that were looked at, plus the mean of $p(x, y) / q(y)$ over
+# draws $y \sim q$ of other trees. This $q$ is a mixture: a third of it is the parser's distribution, and the rest
+# flatter versions of the same. The curves show longer sentences only; a point is a mean over seeds, in nats per word,
+# and the dotted line marks 300 trees. The last points are too low, because the estimate contains the same trees; values
+# below 1e-6 are not drawn.
 
 # %%
 shown = study.groupby(["corpus", "parser", "way", "trees"], as_index=False)["nats"].mean().query("nats > 1e-6")
@@ -216,7 +218,7 @@ table.round({"nats": 4, "error": 4, "perplexity too high, %": 1, "heads right, %
 
 # %%
 ratio = lacking["sample"] / lacking["best"]
-gain = 100 * (np.exp(lacking["sample"] - lacking["best"]) - 1)
+gain = (100 * (np.exp(lacking["sample"] - lacking["best"]) - 1)).round(1) + 0.0  # and not -0
 most, short_at_300 = study["trees"].max(), of_short[of_short["trees"] == 300]
 far = study[(study["trees"] == most) & (study["way"] == "sample")].groupby(["corpus", "parser"])["nats"].mean()
 Markdown(

@@ -22,8 +22,9 @@
 # sentence?](04_marginalization.ipynb) · after: [what is each decision worth?](06_ablations.ipynb)
 #
 # A language model gives probabilities, not judgements of grammar. So linguists ask in pairs: is *The keys are here*
-# more probable than *The keys is here*? Does *is* cost more there than *are*? This notebook runs the test suites of the
-# paper's Figure 3 and the minimal pairs of its Table 2.
+# more probable than *The keys is here*? Does *is* cost more there than *are*? Results are recorded: on [UD
+# English](../results/2026-11-26-open-small) of the public suites (the paper's Figure 3) and BLiMP (its Table 2), on
+# [minilang](../results/2026-11-21-mini) of its own.
 #
 # 1. The state that predicts the verb
 # 2. A test of the cause: the same model, another mask
@@ -34,8 +35,8 @@
 # 7. This run; your sentence; exercises
 #
 # *TXL* is a Transformer-XL, over words (*tokens*) or over the words and arcs that DTG writes too (*trans*). A *circuit*
-# is a group of suites on one topic. Results come from recorded runs: means over seeds, with 95 % intervals by a
-# bootstrap over seeds and suites.
+# is a group of suites on one topic. Numbers are means over seeds, with 95 % intervals by a bootstrap over seeds and
+# suites.
 
 # %% tags=["parameters"]
 size = "smoke"
@@ -115,9 +116,8 @@ Markdown(
 #
 # *The judge that praised the heroes ...* must go on with *is*. The nearer noun, *heroes*, misleads; in training no noun
 # of the other number stands there ([notebook 00](00_data.ipynb)). Before the verb is predicted, arcs have been drawn,
-# and most dependents are hidden. Which ones depends on the transition system. Beside each model stands the recorded
-# percentage of right items: the verb that agrees costs less than the other one, after a singular and after a plural
-# subject.
+# and most dependents are hidden. Which ones depends on the transition system. Beside each model: the recorded
+# percentage of items in which the agreeing verb costs less, for both the singular and the plural subject.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -162,15 +162,15 @@ plot.save(picture, "05_state")
 # DTG (arc-standard) sees no noun but the subject. In the sequences that arc-eager and arc-swift learn from, a dependent
 # to the right stays on the stack until the next word has come. So in *number_src* DTG-eager and DTG-swift see *heroes*,
 # and fail. In *number_orc* it is a dependent to the left, and is gone. In *number_prep* they see both nouns, but fail
-# less often, perhaps because *judge* is a layer nearer than *heroes* ([notebook 11](11_constituency.ipynb)).
+# less often, perhaps because the position that predicts reads *judge* itself ([notebook 11](11_constituency.ipynb)).
 #
 # ## 2. A test of the cause
 #
 # If the noun in sight is the cause, then a change of the mask alone must change the answer. We take the released models
-# and all items of *number_src*. The tree is given. At the position that predicts the verb an
-# edit says which words stand on the stack. In TXL (trans) an edit hides *heroes* from all that follows. As a control,
-# the same edits are made where the noun has the subject's number: *The judge that praised the hero ...* Points are
-# means over sentences, lines 95 % intervals.
+# (one seed, scored now) and all items of *number_src*. The tree is given. In DTGs an edit replaces the stack at the
+# position that predicts the verb. In TXL (trans) an edit hides *heroes* from all that follows. As a control, the same
+# edits are made where the noun has the subject's number: *The judge that praised the hero ...* Points are means over
+# sentences, lines 95 % intervals.
 
 
 # %%
@@ -282,7 +282,9 @@ Markdown(
 #
 # `Widths(30, 30, within=8.0)`, used below, is a beam of 30 places, a word beam of 30, and a limit: each step drops
 # hypotheses, with or without the word, that are 8 nats behind the best that has taken it. How much of log p do narrow
-# beams lack? And how does DTG read *The judge that praised the heroes are ...*? (Dashed: *is* instead.)
+# beams lack? And how does DTG read *The judge that praised the heroes are ...*? (Dashed: *is* instead. Boxes show the
+# stack just after each word; before the verb, arcs remove *heroes*.) A [stepper](../dtglib/decode/stepper.py) advances
+# derivations.
 
 
 # %%
@@ -462,11 +464,10 @@ plot.save(picture, "05_garden_path")
 # %% [markdown]
 # ## 5. Test suites
 #
-# By circuit, with intervals (0: no item is right); of UD English there are records of three models. Guessing has no one
-# level: a formula of two comparisons, as for reflexives, holds by chance in a quarter of the items, and a model that
-# always prefers *is* to *are* is right in none. Differences follow, then agreement and reflexives suite by suite
-# (minilang, means over seeds). At *himself* DTG's verb has absorbed the subject; both TXLs see the subject, and fail
-# too, so to see is not enough.
+# By circuit, with intervals (0: no item is right). Guessing has no one level: a formula of two comparisons, as for
+# reflexives, holds by chance in a quarter of the items, and a model that always prefers *is* to *are* is right in none.
+# Differences follow, then agreement and reflexives suite by suite (minilang, means over seeds). At *himself* DTG's verb
+# has absorbed the subject. Both TXLs see all words, and fail too, so to see is not enough.
 
 
 # %%
@@ -566,14 +567,14 @@ display(pd.Series(costs, name=f"at most, after No: bits more ({len(clashes)} pai
 of_dtgs = [costs[name] for name in SYSTEMS]
 Markdown(
     f"*No* adds {costs['TXL (tokens)']:.1f} bits to *at most* in TXL (tokens), {costs['TXL (trans)']:.1f} in TXL "
-    f"(trans), {min(of_dtgs):.2f} to {max(of_dtgs):.2f} in the DTGs. These hardly notice *No*, as the paper supposes."
+    f"(trans), {min(of_dtgs):.2f} to {max(of_dtgs):.2f} in the DTGs. The paper supposes that these miss *No*."
 )
 
 # %% [markdown]
 # ## 7. This run
 #
-# The suites once more by the models of this run, trained at its size or, at size `smoke`, released and tested on few
-# items. Nothing above depends on this run.
+# The suites by models trained at this run's size or, at size `smoke`, by released ones on few items. Nothing above
+# depends on them.
 
 # %% tags=["table"]
 reports = {
@@ -587,8 +588,7 @@ averages.round(1)
 # %% [markdown]
 # ### Your sentence
 #
-# Change the words (blanks between all tokens; JupyterLab has a field). The released DTG of books reads them. A
-# dashed line is the cost of the verb's other number.
+# Change the words (blanks between tokens). The released DTG of books reads them. Dashed: the verb's other number.
 
 # %%
 yours = "The keys to the cabinet is on the table ."
