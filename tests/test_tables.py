@@ -14,8 +14,8 @@ from dtglib.runs.tables import as_markdown, beside_the_paper, measured_values, n
 SG, PAIRS = "mean of 6 circuits of 21 suites", "all pairs"
 
 
-def write(folder: Path, name: str, lines: list[dict], corpus: str = "minilang", size: str = "mini", **more) -> None:
-    with Run(folder / name, "What?", {"corpus": corpus, "size": size, **more}) as run:
+def write(folder: Path, name: str, lines: list[dict], corpus="minilang", size="mini", data=None, **more) -> None:
+    with Run(folder / name, "What?", {"corpus": corpus, "size": size, **more}, data=data) as run:
         for line in lines:
             run.metric(**line)
 
@@ -59,10 +59,16 @@ def test_of_each_seed_the_newest_record_counts_and_an_unfinished_one_does_not(fo
     assert sorted(mini[["seed", "value"]].values.tolist()) == [[1, 90.0], [2, 84.0]]
 
 
-def test_records_of_other_seeds_count_only_if_their_settings_are_the_same(folder):
-    write(folder, "2026-01-03-mini", [pairs("dtg", 2, 0.7)], seed=[2], layers=8)
-    write(folder, "2026-01-04-mini", [pairs("dtg", 3, 0.9)], seed=[3], layers=8)
-    write(folder, "2026-01-05-mini", [pairs("dtg", 4, 0.8)], seed=[4], layers=8)
+def test_records_of_other_seeds_count_only_if_their_settings_and_data_are_the_same(folder):
+    def settings(seed: int, layers: int = 8) -> dict:
+        return {"seed": [seed], "layers": layers, "weak parser": {"seed": seed, "width": 4}}
+
+    data = {"minilang": "1a2b"}
+    write(folder, "2026-01-03-mini", [pairs("dtg", 2, 0.7)], data=data, **settings(2))
+    write(folder, "2026-01-04-mini", [pairs("dtg", 3, 0.9)], data=data, **settings(3))
+    write(folder, "2026-01-05-mini", [pairs("dtg", 5, 0.1)], data=data, **settings(5, layers=4))
+    write(folder, "2026-01-06-mini", [pairs("dtg", 6, 0.1)], data={"minilang": "3c4d"}, **settings(6))
+    write(folder, "2026-01-07-mini", [pairs("dtg", 4, 0.8)], data=data, **settings(4))
     values = measured_values(folder).query("size == 'mini' and system == 'DTG'")
     assert sorted(values[["seed", "value"]].values.tolist()) == [[2, 70.0], [3, 90.0], [4, 80.0]]
     lines = newest_lines(folder, lambda line: line["model"] == "dtg").query("size == 'mini'")

@@ -31,7 +31,7 @@ KEYS = ["question", "measure", "corpus", "size", "system"]
 
 
 def measured_values(folder: Path | None = None) -> pd.DataFrame:
-    """A row for each system, measure, corpus, size and seed, from the newest record that has it."""
+    """A row for each system, measure, corpus, size and seed: from the newest record, or another with its settings."""
     folder = folder or repository() / "results"
     by_age = enumerate(records(folder)[::-1])
     rows = pd.DataFrame([row | {"begun": number} for number, record in by_age for row in _rows(record)])
@@ -139,7 +139,7 @@ def benchmark(name: str) -> Record | None:
 
 
 def newest_lines(folder: Path | None, wanted: Callable[[Line], bool]) -> pd.DataFrame:
-    """The wanted lines of each corpus, size, model and seed, from the newest record that has such lines.
+    """The wanted lines of each corpus, size, model and seed: from the newest record, or another with its settings.
 
     `corpus` and `size` are those of the record, and `trained` is the model that it trained or tuned. A line without a
     model is about a way to tune this model.
@@ -156,8 +156,9 @@ def newest_lines(folder: Path | None, wanted: Callable[[Line], bool]) -> pd.Data
 
 
 def _settings(record: Record) -> str:
-    """The settings of a record without its seeds and those of its parsers."""
-    return re.sub(r"'seed': (\d+|\[[^]]*\])", "", str(record.config))
+    """The settings of a record and the checksums of its data, but not seeds, parts, or versions of the code."""
+    same = {key: value for key, value in record.config.items() if key not in ("model", "about", "questions")}
+    return re.sub(r"'seed': (\d+|\[[^]]*\])", "", str([same, record.about["data"]]))
 
 
 def _key(line: Line) -> tuple:

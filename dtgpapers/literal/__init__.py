@@ -1,4 +1,4 @@
-"""DTG by the letter of its paper in three places where dtglib decided otherwise: what is each decision worth?
+"""Variants of DTG that follow the wording of its paper in three places where dtglib decided otherwise.
 
 In: sentences with dependency trees. Out: families of models. Read first: family.py.
 """

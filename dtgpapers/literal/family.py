@@ -1,13 +1,14 @@
 """Three families, each DTG or DTG-swift with one decision taken back.
 
-    dtg-blind          a position of an arc does not see itself: Algorithm 1 pushes COMPOSE after it has looked, and the
-                       second copy never. The text of section 3.1 says "including i", as the authors' code does.
-    dtg-shared         the dependent of a COMPOSE position stands where a STACK position has its second word: section
-                       3.2 gives both the relative position -1. In DTG only the dependent has it.
+    dtg-blind          arcs do not attend to themselves: Algorithm 1 pushes COMPOSE after it has looked, and the second
+                       copy never. (In the text, STACK positions see themselves: "including i". COMPOSE positions see
+                       two words. In the authors' code all see themselves.)
+    dtg-shared         the dependent of a COMPOSE position has the same relative position as the second word of the
+                       stack has for a STACK position: section 3.2 gives -1 to both. In DTG only the dependent has it.
     dtg-swift-masked   no later position sees the dependent of a RIGHTARC (swift.py).
 
-In section 3.2 distances are negative. Their sign is no decision, because it only changes that of the sines in the
-embeddings of relative positions, and the weights that read these are learnt. So here all are positive:
+In section 3.2 no distance is positive. If the signs of all are turned, those of the sines in their embeddings are, and
+the weights that read these begin symmetric about 0. So in `dtg-shared` all are positive, and -1 is 1.
 
     >>> [family.title for family in FAMILIES]
     ['DTG, blind arcs', 'DTG, shared -1', 'DTG-swift, masked']
@@ -56,7 +57,7 @@ class BlindModel(SequenceModel):
 
 
 def _blind(structure: Any, is_arc: Bool[Tensor, "B T"]) -> Any:
-    """Return a structure in which positions of arcs do not see themselves."""
+    """Return a structure in which positions of arcs do not see themselves; they still see some other position."""
     if isinstance(structure, Flex):
 
         def mask_mod(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:

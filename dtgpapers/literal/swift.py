@@ -1,8 +1,11 @@
 """arc-swift whose RIGHTARC[k] hides its dependent: "we mask all these k+1 tokens for subsequent positions" (3.4).
 
-The dependent stays on the stack, as Table 1 of the paper has it, and may take dependents; but no position after the
-COMPOSE position of its own arc sees it. Once it takes a dependent, the composed word is seen in its place, until a
-RIGHTARC hides this, too. In "There is a difference", `is` (2) depends on ROOT, and the arc's COMPOSE position is 5:
+The dependent stays on the stack, as Table 1 of the paper has it, counts in distances, and may take dependents; but no
+position after the COMPOSE position of its own arc sees it. Once it takes a dependent, the composed word is seen in its
+place. The same sentence lets an arc attend to all k+1 words. Where some of these are hidden, both cannot hold, and here
+the mask wins: an arc may not even see its head, which it then knows by its embedding alone.
+
+In "There is a difference" the composed `is` (3) depends on ROOT, by the COMPOSE position 5, and is not seen after it:
 
     >>> from dtglib.data.vocabulary import Vocabulary
     >>> words = ["There", "is", "a", "difference"]

@@ -35,20 +35,25 @@ def batch_for(model, pairs, form=dense):
     return batch_of(pad(model.reading.compile(model.vocabulary, pairs), range(len(pairs))), form)
 
 
-def algorithm_1(actions, pieces: list[int]) -> list[set[int]]:
-    """What each position sees, line by line as in the paper; a word's pieces are on the stack together."""
-    stack, seen, pieces = [[0]], [{0}], iter(pieces)
+def algorithm_1(actions, pieces: list[int]) -> list[dict[int, int]]:
+    """What each position sees, line by line as in the paper, and R of section 3.2; a word's pieces stand together."""
+    stack, seen, pieces = [[0]], [{0: 0}], iter(pieces)
+
+    def look_at_the_stack() -> None:
+        seen.append({j: -depth for depth, entry in enumerate(reversed(stack)) for j in entry})
+
     for action in actions:
         if action.kind is Kind.GEN:
             stack.append([])
             for _ in range(next(pieces)):
                 stack[-1].append(len(seen))
-                seen.append({j for entry in stack for j in entry})
+                look_at_the_stack()
         elif action.kind is not Kind.END:
-            l, r = stack.pop(), stack.pop()  # noqa: E741
-            seen.append({*l, *r})
+            upper, lower = stack.pop(), stack.pop()
+            head, dependent = (upper, lower) if action.kind is Kind.LEFTARC else (lower, upper)
+            seen.append(dict.fromkeys(head, 0) | dict.fromkeys(dependent, -1))
             stack.append([len(seen) - 1])
-            seen.append({j for entry in stack for j in entry})
+            look_at_the_stack()
     return seen
 
 
@@ -56,32 +61,29 @@ def pieces_in(words) -> list[int]:
     return [stop - start for start, stop in vocabulary("pieces").encode(words).spans]
 
 
-def test_blind_arcs_see_what_algorithm_1_says():
-    model = small_model("dtg-blind")
-    visible = model.layer_inputs(batch_for(model, sentences())).structure.visible
-    for row, (words, heads) in enumerate(sentences()):
-        expected = algorithm_1(oracle_of(SYSTEMS["arc-standard"], heads), pieces_in(words))
-        found = [set(np.flatnonzero(visible[row, i]).tolist()) for i in range(len(expected))]
-        assert found == expected
-
-
-def test_shared_places_are_those_of_section_3_2():
-    model = small_model("dtg-shared")
+@pytest.mark.parametrize(("name", "sees_itself"), [("dtg-blind", False), ("dtg-shared", True)])
+def test_positions_see_what_algorithm_1_says_at_the_places_of_section_3_2(name, sees_itself):
+    model = small_model(name)
     structure = model.layer_inputs(batch_for(model, sentences())).structure
     for row, (words, heads) in enumerate(sentences()):
-        actions = oracle_of(SYSTEMS["arc-standard"], heads)
-        for i, places in enumerate(simulate("arc-standard", actions, pieces_in(words)).relpos):
-            # d(i) - d(j) falls from 0 at the top of the stack, to -1 for the second word; a dependent has -1.
-            letter = [None if place is None else -abs(place) for place in places]
-            seen = structure.visible[row, i, : len(places)]
-            found = torch.where(seen, -structure.relpos[row, i, : len(places)], 99).tolist()
-            assert [None if place == 99 else place for place in found] == letter
+        rows = algorithm_1(oracle_of(SYSTEMS["arc-standard"], heads), pieces_in(words))
+        for i, expected in enumerate(rows):
+            seen = structure.visible[row, i].nonzero()[:, 0].tolist()
+            if sees_itself:
+                found = {j: -int(structure.relpos[row, i, j]) for j in seen}
+                assert found == expected | {i: 0}
+            else:
+                assert set(seen) == set(expected)
 
 
-def test_the_sign_of_relative_positions_changes_that_of_sines_alone():
-    table = sinusoids(16, 8, torch.device("cpu"))
-    nearer, farther = table[-1 - NEAREST], table[1 - NEAREST]
-    torch.testing.assert_close(nearer, farther * torch.tensor([-1.0] * 4 + [1.0] * 4))
+def test_turned_signs_of_relative_positions_are_taken_back_by_the_weights_that_read_them():
+    of_sines, table = torch.tensor([-1.0] * 8 + [1.0] * 8), sinusoids(16, 16, torch.device("cpu"))
+    torch.testing.assert_close(table[-1 - NEAREST], table[1 - NEAREST] * of_sines)
+    for block in small_model("dtg").blocks:
+        turned = block.table(table * of_sines)  # of -n, for each n
+        with torch.no_grad():
+            block.places.weight *= of_sines
+        torch.testing.assert_close(block.table(table), turned)
 
 
 def test_masked_dependents_are_seen_by_their_own_arc_only(monkeypatch):
@@ -116,7 +118,8 @@ def test_it_differs_from_what_it_takes_back(name):
 @in_each
 @torch.no_grad()
 def test_dense_flex_and_tries_agree(name):
-    model, pairs = small_model(name), sentences()[:9]
+    model, words = small_model(name), ["the", "difference", "theirs", "is"]
+    pairs = [*sentences()[:9], *((words, heads) for heads in all_trees(4))]  # those of one sentence share a trie
     batches = [batch_for(model, pairs, form) for form in (dense, flex)]
     by_dense, by_flex = (model.log_probs(batch).double() for batch in batches)
     torch.testing.assert_close(by_dense, by_flex, atol=1e-4, rtol=0)
