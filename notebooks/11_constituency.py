@@ -36,8 +36,9 @@
 # 5. Real text
 # 6. This run; your sentence; exercises; doubts
 #
-# Results come from recorded runs: in sections 1 to 4 on minilang (20,000 sentences, a million parameters, three seeds).
-# In brackets are 95 % intervals by a bootstrap that draws seeds and suites anew.
+# Results are recorded ([brackets](../results/2026-11-24-mini-brackets), [arcs](../results/2026-11-21-mini)): in
+# sections 1 to 4 on minilang (20,000 sentences, a million parameters, three seeds). In brackets are 95 % intervals by a
+# bootstrap that draws seeds and suites anew.
 
 # %% tags=["parameters"]
 size = "smoke"
@@ -443,7 +444,8 @@ table.assign(p=found["p"], detectable=(T + POWER) * error).round(2).rename(colum
 # ## 5. Real text
 #
 # GUM has both kinds of trees for the same sentences: some 10,000 for training, 4,000 pieces, 1.4 million parameters,
-# one seed. Suites are the 33 public ones of six circuits, pairs a tenth of BLiMP, perplexities per word.
+# two seeds ([one](../results/2026-11-28-gum), [two](../results/2026-11-28-gum-2)). Suites are the 33 public ones of six
+# circuits, pairs a tenth of BLiMP, perplexities per word.
 
 # %% tags=["table"]
 # NBVAL_CHECK_OUTPUT

@@ -34,8 +34,9 @@
 # 7. Results
 # 8. This run, and exercises
 #
-# Results come from records (size `mini`: 20,000 sentences of minilang, three seeds). In brackets are 95 % intervals: of
-# suites and pairs by a bootstrap over seeds and suites, of perplexity by the t distribution.
+# Results are [recorded](../results/2026-11-24-mini-gilt) (size `mini`: 20,000 sentences of minilang, three seeds). In
+# brackets are 95 % intervals: of suites and pairs by a bootstrap over seeds and suites, of perplexity by the t
+# distribution.
 
 # %% tags=["parameters"]
 size = "smoke"

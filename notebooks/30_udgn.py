@@ -265,10 +265,11 @@ plot.save(pictures.draw_beliefs(words, of_toys, heads, joins), "30_toy")
 #
 # ## 4. The trees that were found
 #
-# Recorded: each word's most probable head (*argmax*), the best tree by Chu-Liu and Edmonds (*tree*, the paper's way),
-# the best projective one; below, trees that know nothing of words. **UDA** is the percentage of words whose arc is the
-# treebank's in either direction, **DDA** in the right one. A dot is a seed. In the table: StructFormer (Shen et al.
-# 2021), the paper's competitor, whose mask follows from a height and a distance of each word.
+# Recorded ([minilang](../results/2026-11-24-udgn-mini), [UD English](../results/2026-11-25-udgn-ud)): each word's most
+# probable head (*argmax*), the best tree by Chu-Liu and Edmonds (*tree*, the paper's way), the best projective one;
+# below, trees that know nothing of words. **UDA** is the percentage of words whose arc is the treebank's in either
+# direction, **DDA** in the right one. A dot is a seed. In the table: StructFormer (Shen et al. 2021), the paper's
+# competitor, whose mask follows from a height and a distance of each word.
 
 # %%
 long = pd.concat([found, trivial.assign(trees=trivial["model"])]).melt(["corpus", "trees", "seed"], ["UDA", "DDA"], "")

@@ -180,7 +180,7 @@ Markdown(
     f"lower in perplexity than DTG: by {interval('perplexity', lower, 'minilang')} percent on minilang. That "
     f"DTG outperforms TG, so that dependencies guide better than constituents: by "
     f"{interval('SG', 'DTG > TG', 'minilang')} points in the suites on minilang and "
-    f"{interval('SG', 'DTG > TG', 'gum-constituents')} on GUM, with one seed."
+    f"{interval('SG', 'DTG > TG', 'gum-constituents')} on GUM, with two seeds."
 )
 
 # %% [markdown]
@@ -301,10 +301,10 @@ Markdown(
 # %% [markdown]
 # ## 3. The tables of the paper
 #
-# Means ± standard deviations over seeds: three on minilang, two on UD English, one on books (with UD English) and on
-# GUM. Corpora cannot be compared with one another. Perplexities are per word, ends included; those of models with trees
-# are bounds from 300 trees of the strong parser. The paper does not say what its perplexities are divided by; it has
-# the numbers of PLM and Pushdown from Murty et al. (2023), with other tokenisers. The test suites by circuit (the
+# Means ± standard deviations over seeds: three on minilang, two on UD English and on GUM, one on books (with UD
+# English). Corpora cannot be compared with one another. Perplexities are per word, ends included; those of models with
+# trees are bounds from 300 trees of the strong parser. The paper does not say what its perplexities are divided by; it
+# has the numbers of PLM and Pushdown from Murty et al. (2023), with other tokenisers. The test suites by circuit (the
 # paper's Figure 3) are in [notebook 05](05_syntactic_evaluation.ipynb), all variants in [notebook
 # 06](06_ablations.ipynb).
 
