@@ -456,7 +456,7 @@ others = others[~others["the paper says"].isin(["CTR before FTR", "Pushdown-TXL 
 others.drop(columns="sd").round(2)
 
 # %% [markdown]
-# Where there is one seed, nothing is tested. What each feature is worth is not recorded.
+# Where there is one seed, nothing is tested.
 #
 # ## 8. This run
 #

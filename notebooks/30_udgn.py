@@ -452,8 +452,7 @@ every.pivot(index="variant", columns=["corpus", "measure"], values="is").loc[lis
 #
 # ## 7. This run
 #
-# At size `smoke` nothing is trained but the toy. At other sizes: the models of this size, on their test part. Nothing
-# above depends on them.
+# At size `smoke` the toy alone is trained. At other sizes: the models of this size. Nothing above depends on them.
 
 # %% tags=["table"]
 is_toy_alone = settings.read_size(size, model="udgn").evaluation.released
@@ -464,7 +463,7 @@ pd.DataFrame(rows).round(2) if rows else "the toy alone"
 # %% [markdown]
 # ### Your sentence
 #
-# In the toy's words, with blanks between; the mask of seed 1:
+# In the toy's words; the mask of seed 1:
 
 # %%
 yours = "the cat often often purrs and the wolf howls"
@@ -481,8 +480,7 @@ pictures.draw_beliefs(yours.split(), {yours: mask_by(toys["trained, seed 1"][0],
 #
 # 1. $q = 1/3$ for both others, $m = 1/3 + 1/3 - 1/9 = 5/9$. If both choose each other, $m = 1 + 1 - 1 = 1$: no arc
 #    counts twice.
-# 2. Not always: with either taken out, seed 2 finds all pairs in 200 steps, and seed 1 does not. Seeds of the whole
-#    model differ as much.
+# 2. Not always: with either taken out, seed 2 finds all pairs in 200 steps, and seed 1 does not.
 #
 # </details>
 #
