@@ -137,7 +137,7 @@ shares.T.assign(sum=shares.sum()).round(3)
 # DTG-swift), but for *labels* and the last three it was trained anew with the same settings, so its numbers differ a
 # little. `searched` means that a beam search gives a second perplexity; section 2 says why labels need it.
 #
-# The last three ([code](../dtgpapers/literal/family.py)): in Algorithm 1 arcs do not attend to themselves. Section 3.2
+# The last three ([record](../results/2026-11-28-mini-letter)): in Algorithm 1 arcs do not attend to themselves. Section 3.2
 # gives the dependent of a COMPOSE position the place -1, which is also that of the second word of the stack. Section
 # 3.4 hides the dependent of RIGHTARC in arc-swift, though it stays on the stack.
 
@@ -176,7 +176,7 @@ def draw_intervals(axes, rows):
 
 
 UNITS = {"perplexity": "perplexity (less is better)", "SG": "suites, points", "BLiMP": "pairs, points"}
-ORDER = ["parser", "arc representation", "transition system", "output layer", "labels", *list(questions)[-3:]]
+ORDER = ["parser", "arc representation", "transition system", "output layer", "labels", *list(questions)[5:]]
 counts = table.groupby("question")["variant"].nunique().loc[ORDER]
 picture = plot.Picture(figsize=(10, 0.42 * counts.sum() + 0.5 * len(counts)), layout="constrained")
 panels = picture.subplots(len(counts), 3, sharex="col", height_ratios=counts + 0.8)
@@ -216,7 +216,7 @@ picture
 # labellings. A parser proposes one labelling of each tree, and the bound in the picture misses the others. So compare
 # the perplexity of the beam search, which sums over trees and labels (table below; its difference has no interval).
 #
-# **The paper's wording** ([record](../results/2026-11-28-mini-letter)). Whether arcs attend to themselves, and whether
+# **The paper's wording.** Whether arcs attend to themselves, and whether
 # -1 stands for two things, makes no difference that three seeds show. In arc-swift hidden dependents cost perplexity
 # with each seed, though the interval covers 0.
 
