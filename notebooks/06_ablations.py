@@ -137,9 +137,9 @@ shares.T.assign(sum=shares.sum()).round(3)
 # DTG-swift), but for *labels* and the last three it was trained anew with the same settings, so its numbers differ a
 # little. `searched` means that a beam search gives a second perplexity; section 2 says why labels need it.
 #
-# The last three ([record](../results/2026-11-28-mini-letter)): in Algorithm 1 arcs do not attend to themselves. Section 3.2
-# gives the dependent of a COMPOSE position the place -1, which is also that of the second word of the stack. Section
-# 3.4 hides the dependent of RIGHTARC in arc-swift, though it stays on the stack.
+# The last three ([record](../results/2026-11-28-mini-letter)): in Algorithm 1 arcs do not attend to themselves. Section
+# 3.2 gives the dependent of a COMPOSE position the place -1, which is also that of the second word of the stack.
+# Section 3.4 hides the dependent of RIGHTARC in arc-swift, though it stays on the stack.
 
 # %%
 # NBVAL_CHECK_OUTPUT
