@@ -436,7 +436,7 @@ table = found[["first", "second"]].assign(
 table.assign(p=found["p"], detectable=(T + POWER) * error).round(2).rename(columns={"lower_by": "perplexity lower by"})
 
 # %% [markdown]
-# (Intervals of the t distribution over three seeds.) Labels on closing brackets are worth as much as most other
+# (t intervals over three seeds.) Labels on closing brackets are worth as much as most other
 # decisions: TXL (trees) against PLM, the same trees. TG predicts better than DTG; minilang's grammar is one of phrases,
 # whose brackets say what may follow, which may be why. With a parser that knows the grammar, 300 trees lack next to
 # nothing.
