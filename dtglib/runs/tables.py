@@ -56,7 +56,7 @@ def _unchanged(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 
 def _rows(record: Record) -> Iterator[dict[str, Any]]:
-    is_tuning, known = "task" in record.config, measures()
+    is_tuning, known, settings = "task" in record.config, measures(), _settings(record)
     # Of tuning: the task, and the model that is tuned.
     corpus, size = map(record.config.get, ("task", "model") if is_tuning else ("corpus", "size"))
     for line in record.metrics:
@@ -73,7 +73,7 @@ def _rows(record: Record) -> Iterator[dict[str, Any]]:
                     "system": title_of(name),
                     "seed": line["seed"],
                     "value": value,
-                    "settings": _settings(record),
+                    "settings": settings,
                 }
 
 
