@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import os
 import resource
 import signal
@@ -22,6 +23,9 @@ from dtglib.data.minilang import corpus
 # The same examples each time in CI, new ones elsewhere. (A machine may be busy: there is no deadline.)
 settings.register_profile("tests", derandomize=bool(os.environ.get("CI")), deadline=None)
 settings.load_profile("tests")
+
+# As the command does (dtglib/__main__.py): what is loaded for the tests is no garbage.
+gc.set_threshold(50_000)
 
 # Nobody watches: no bars in what commands say, but where a test is about bars.
 os.environ["CI"] = "1"
@@ -63,6 +67,7 @@ BEGAN = time.monotonic()
 @pytest.hookimpl(trylast=True)  # after xdist has waited for its processes
 def pytest_unconfigure() -> None:
     """Print the minutes of these tests, so that their growth is seen."""
+    gc.freeze()
     if "PYTEST_XDIST_WORKER" in os.environ:
         return
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]

@@ -60,7 +60,4 @@ def reproduce(options: argparse.Namespace) -> None:
         raise KeyboardInterrupt("interrupted; the same command goes on") from None
 
 
-COMMANDS = [
-    Command("evaluate", _evaluate_options, evaluate),
-    Command("reproduce", _reproduce_options, reproduce),
-]
+COMMANDS = [Command("evaluate", _evaluate_options, evaluate), Command("reproduce", _reproduce_options, reproduce)]

@@ -125,7 +125,4 @@ def trees(options: argparse.Namespace) -> None:
         print_conventions(about)
 
 
-COMMANDS = [
-    Command("parse", _parse_options, parse),
-    Command("trees", _trees_options, trees),
-]
+COMMANDS = [Command("parse", _parse_options, parse), Command("trees", _trees_options, trees)]

@@ -161,7 +161,4 @@ def _percent(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-COMMANDS = [
-    Command("suites", _suites_options, suites),
-    Command("blimp", _blimp_options, blimp),
-]
+COMMANDS = [Command("suites", _suites_options, suites), Command("blimp", _blimp_options, blimp)]

@@ -57,7 +57,4 @@ def train_parser(options: argparse.Namespace) -> None:
     print(f"{options.out}: {best:.4f} nats per word (its share of the tree) on dev, at its best")
 
 
-COMMANDS = [
-    Command("train", _train_options, train),
-    Command("train-parser", _train_parser_options, train_parser),
-]
+COMMANDS = [Command("train", _train_options, train), Command("train-parser", _train_parser_options, train_parser)]
