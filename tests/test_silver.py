@@ -103,10 +103,18 @@ def test_a_run_whose_config_asks_for_it_is_trained_on_the_parsers_trees(reposito
         assert [s.heads for s in before] != [s.heads for s in after]
 
 
-def test_a_parser_is_known_by_its_weights_or_its_file_or_its_name(tmp_path):
+def test_a_parser_is_known_by_its_weights_and_code_or_its_file_or_its_name(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("weights")
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "parser.safetensors").write_text("weights")
-    assert known_as(folder) == known_as(tmp_path / "file")
+    (folder / "parser.yaml").write_text("parser: constituents\n")
+    known = known_as(folder)
+    assert known.startswith(known_as(tmp_path / "file"))
     assert known_as("biaffine-dep-en") == "biaffine-dep-en"
+    monkeypatch.setitem(RUNNING, "dtgpapers/constituency/span_parser", "edited")
+    assert known_as(folder) != known
+    (folder / "parser.yaml").write_text("parser: arcs\n")
+    ours = known_as(folder)
+    monkeypatch.undo()
+    assert known_as(folder) == ours, "the parser of constituents is not part of that of arcs"

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from dtglib.basics.code import code_of
 from dtglib.basics.errors import require
 from dtglib.basics.files import sha256
 from dtglib.basics.released import folder_named
@@ -28,10 +29,11 @@ def load_parser(name: str | Path) -> Any:
 
 
 def known_as(name: str | Path) -> str:
-    """A string that identifies a parser: a hash of its weights or of supar's file, or the published name."""
-    from dtglib.parsing.kept import WEIGHTS_FILE
+    """A string that identifies a parser: hashes of its weights and its code, a hash of supar's file, or its name."""
+    from dtglib.parsing.kept import CONFIG_FILE, WEIGHTS_FILE
+    from dtglib.parsing.kinds import kind_of
 
-    for file in (folder_named(name) / WEIGHTS_FILE, Path(name)):
-        if os.path.isfile(file):
-            return sha256(file)
-    return str(name)
+    folder = folder_named(name)
+    if (folder / WEIGHTS_FILE).is_file():
+        return f"{sha256(folder / WEIGHTS_FILE)} {code_of('parsing', kind_of(folder / CONFIG_FILE).network)}"
+    return sha256(Path(name)) if os.path.isfile(name) else str(name)

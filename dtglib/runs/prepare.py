@@ -168,7 +168,7 @@ def trained(settings: Settings, prepared: TrainingData | None = None) -> Path:
 def trained_together(settings: Iterable[Settings]) -> Iterator[Path]:
     """The folder of each trained model; neighbours that read the same words and trees share them."""
     read = lru_cache(maxsize=1)(read_corpus)
-    return (trained(chosen, prepare(chosen, read(chosen.of_corpus))) for chosen in settings)
+    return (trained(one, None if is_released(one) else prepare(one, read(one.of_corpus))) for one in settings)
 
 
 def trained_at(size: str, paper: str) -> dict[str, tuple[Settings, Path]]:
