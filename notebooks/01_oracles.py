@@ -42,7 +42,7 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown, display
 
-from dtglib.data import corpora, treebank, vocabulary
+from dtglib.data import corpora, streamed, treebank, vocabulary
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.projective import best_trees
 from dtglib.pictures import plot
@@ -54,7 +54,7 @@ from dtglib.transitions.protocol import OPEN, why_no_tree
 pd.set_option("display.max_colwidth", None)
 corpus, sentences = (getattr(settings.read_size(size).corpus, name) for name in ("corpus", "train_sentences"))
 some = settings.read_size(size, train_sentences=str(min(sentences or 20_000, 20_000)))
-at_hand = {corpus: prepare.read_part(some, "train")}
+at_hand = {corpus: streamed.in_memory(prepare.read_corpus(some).train)}
 at_hand |= {name: corpora.load(name, "train", 2000) for name in corpora.UD_ENGLISH if name in corpora.ud_treebanks()}
 trees = {name: treebank.trees_only(bank) for name, bank in at_hand.items()}
 

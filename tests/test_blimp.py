@@ -19,10 +19,11 @@ from dtglib.data import minilang
 from dtglib.evaluate.blimp import (
     MinimalPair,
     Paradigm,
+    all_pairs,
     grouped,
     overall,
-    pair_rows,
     read_pairs,
+    rows_of_batch,
     scores_by_paradigm,
 )
 
@@ -306,8 +307,12 @@ PARADIGMS = [
 ]
 
 
+def rows_of(paradigms, log_probs):
+    return rows_of_batch(all_pairs(paradigms), log_probs)
+
+
 def test_each_pair_has_a_row_with_log_p_of_both_sentences():
-    assert list(pair_rows(PARADIGMS[:1], of_letters)) == [
+    assert rows_of(PARADIGMS[:1], of_letters) == [
         {"paradigm": "first", "pair": 0, "good": -97.0, "bad": -98.0},
         {"paradigm": "first", "pair": 1, "good": -99.0, "bad": -100.0},
         {"paradigm": "first", "pair": 2, "good": -101.0, "bad": -101.0},
@@ -317,9 +322,11 @@ def test_each_pair_has_a_row_with_log_p_of_both_sentences():
 @pytest.mark.parametrize("at_once", [1, 3, 10])
 def test_the_rows_do_not_depend_on_the_batch_size(at_once):
     """Also across paradigms."""
-    rows = list(pair_rows(PARADIGMS, of_letters))
+    rows = rows_of(PARADIGMS, of_letters)
     assert len(rows) == 10
-    assert list(pair_rows(PARADIGMS, of_letters, at_once)) == rows
+    pairs = all_pairs(PARADIGMS)
+    batches = [pairs[start : start + at_once] for start in range(0, len(pairs), at_once)]
+    assert [row for batch in batches for row in rows_of_batch(batch, of_letters)] == rows
 
 
 def test_both_sentences_of_a_pair_are_scored_together_and_each_pair_once():
@@ -329,7 +336,7 @@ def test_both_sentences_of_a_pair_are_scored_together_and_each_pair_once():
         asked.append(list(sentences))
         return of_letters(sentences)
 
-    assert len(list(pair_rows(PARADIGMS, watched))) == 10
+    assert len(rows_of(PARADIGMS, watched)) == 10
     assert all(len(sentences) % 2 == 0 for sentences in asked)
     assert [words for sentences in asked for words in sentences] == [
         words for one in PARADIGMS for pair in one.pairs for words in (pair.good, pair.bad)
@@ -338,7 +345,7 @@ def test_both_sentences_of_a_pair_are_scored_together_and_each_pair_once():
 
 def test_too_few_log_probabilities_are_an_error():
     with pytest.raises(UserError, match="5 log-probabilities came for 6 sentences"):
-        list(pair_rows(PARADIGMS[:1], lambda sentences: [-1.0] * (len(sentences) - 1)))
+        rows_of(PARADIGMS[:1], lambda sentences: [-1.0] * (len(sentences) - 1))
 
 
 # ---- Scores
@@ -365,7 +372,7 @@ def test_a_tie_is_wrong_and_is_counted_separately():
 
 
 def test_identical_pairs_are_counted_separately():
-    rows = list(pair_rows(PARADIGMS[:1], table(a=-1.0, b=-2.0, c=-2.0, d=-1.0, e=-3.0)))
+    rows = rows_of(PARADIGMS[:1], table(a=-1.0, b=-2.0, c=-2.0, d=-1.0, e=-3.0))
     (found,) = scores_by_paradigm(PARADIGMS[:1], rows)
     assert (found["accuracy"], found["ties"], found["identical"]) == (1 / 3, 1, 1)
 
@@ -389,7 +396,7 @@ def test_accuracies_are_means_over_paradigms_not_over_pairs():
         paradigm("all", ("a", "b"), phenomenon="binding", field="semantics"),
         paradigm("none", *[("b", "a")] * 2, phenomenon="ellipsis", field="syntax"),
     ]
-    scores = scores_by_paradigm(tested, list(pair_rows(tested, table(a=-1.0, b=-2.0))))
+    scores = scores_by_paradigm(tested, rows_of(tested, table(a=-1.0, b=-2.0)))
     assert [(row["paradigm"], row["pairs"], row["accuracy"]) for row in scores] == [
         ("half", 4, 0.5), ("all", 1, 1.0), ("none", 2, 0.0)
     ]  # fmt: skip

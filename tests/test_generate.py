@@ -13,6 +13,7 @@ from dtglib.basics.errors import UserError
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode.beam import Widths, search
 from dtglib.decode.sampling import generate
+from dtglib.decode.stepper import DISTRIBUTIONS_AT_ONCE
 from dtglib.evaluate.likelihood import score_words
 from dtglib.network.transformer import Transformer
 from dtglib.transitions.protocol import why_no_tree
@@ -90,6 +91,18 @@ def test_the_same_seed_draws_the_same_and_another_one_others(name):
     model = short_winded(name)
     first, again, other = ([drawn.words for drawn in draw(model, 10, seed)] for seed in (1, 1, 2))
     assert first == again != other
+
+
+def test_short_sentences_do_not_come_first_and_few_are_drawn_at_once(monkeypatch):
+    model = short_winded("txl-tokens")
+    assert {len(drawn.words) for drawn in draw(model, 200)[:40]} > {1, 2, 3}
+    monkeypatch.setitem(DISTRIBUTIONS_AT_ONCE, "cpu", 3)
+    rows, stepper = [], model.stepper()
+    choose = stepper.choose
+    monkeypatch.setattr(stepper, "choose", lambda state, chosen: rows.append(len(chosen)) or choose(state, chosen))
+    random = torch.Generator().manual_seed(1)
+    drawn = list(itertools.islice(generate(stepper, model.vocabulary, 1000, random), 7))
+    assert len(drawn) == 7 and max(rows) == 3, "seven can be had without a thousand"
 
 
 def test_a_temperature_next_to_nothing_leaves_nothing_to_chance():

@@ -93,6 +93,13 @@ def test_a_model_that_there_is_not_is_named_before_anything_is_written(repositor
     assert not (repository / "elsewhere").exists()
 
 
+def test_released_models_are_not_recorded_as_if_they_were_of_other_seeds(repository):
+    config = repository / "configs" / "released.yaml"
+    config.write_text((repository / "configs" / "smoke.yaml").read_text() + "released: minilang\n")
+    with pytest.raises(UserError, match="size released takes released models, which have one seed"):
+        record_evaluation("released", [1, 2], ["dtg"], repository / "elsewhere")
+
+
 def test_each_question_has_its_variants_and_changes_one_thing(record):
     rows = {(line["question"], line["variant"]): line for line in lines(record, "ablation")}
     assert list(rows) == [(question, variant) for question, variants in QUESTIONS.items() for variant in variants]

@@ -21,6 +21,7 @@ from dtglib.basics.released import CARD_FILE, Card, cards, folder_named
 from dtglib.cli import options
 from dtglib.cli.main import main
 from dtglib.data.corpora import corpora, part_of
+from dtglib.data.streamed import in_memory
 from dtglib.data.vocabulary import END
 from dtglib.families.base import load_model, titles
 from dtglib.network.saved import WEIGHTS_FILE
@@ -28,7 +29,7 @@ from dtglib.network.weights import write_compact
 from dtglib.parsing.kept import CONFIG_FILE
 from dtglib.parsing.kinds import ARCS, kind_of, kinds, load_trained
 from dtglib.runs.parsers import read_parser
-from dtglib.runs.prepare import read_part
+from dtglib.runs.prepare import read_corpus
 from dtglib.runs.settings import read_size
 
 CARD = Card(
@@ -220,7 +221,7 @@ def test_the_loss_on_a_card_is_that_of_the_files(name):
         found = release.of_parser(folder, dev, train.batch_positions)
     else:
         model, train = load_model(folder), settings.train
-        treebank = read_part(settings, "dev")
+        treebank = in_memory(read_corpus(settings).dev)
         treebank = treebank._replace(sentences=treebank.sentences[:: 30 if is_large else 1])
         dev = settings.family.examples(model.config, model.vocabulary, treebank, train.longest)
         found = release.of_model(folder, dev, train.batch_positions)

@@ -334,3 +334,8 @@ def test_a_vocabulary_of_another_make_is_refused(words, tmp_path, key, value):
     (tmp_path / "vocabulary.json").write_text(json.dumps(about | {key: value}), encoding="utf-8")
     with pytest.raises(UserError, match=r"vocabulary.json: its reserved ids are not those of this version"):
         Vocabulary.load(tmp_path)
+
+
+def test_a_string_in_the_place_of_its_words_is_an_error():
+    with pytest.raises(UserError, match="a string, not a list of words"):
+        Vocabulary.of_words([["a"]]).encode("a a")

@@ -162,6 +162,7 @@ class Vocabulary:
 
     def encode(self, words: Sequence[str]) -> Encoded:
         """The ids of a sentence's words, and the span of ids of each word."""
+        require(not isinstance(words, str), "this is a string, not a list of words; cut it by data.tokenize.tokenize")
         ids: list[int] = []
         spans = []
         for word in words:

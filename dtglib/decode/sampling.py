@@ -25,11 +25,11 @@ import torch
 
 from dtglib.basics.errors import require, require_probabilities
 from dtglib.data.vocabulary import END, Vocabulary
-from dtglib.decode.stepper import Stepper
+from dtglib.decode.stepper import DISTRIBUTIONS_AT_ONCE, Stepper
 from dtglib.transitions.protocol import OPEN
 
 MOST_PIECES = 8  # per word, on average: the limit for the pieces of a sentence
-MOST_TRIES = 100  # for one sentence
+MOST_TRIES = 100  # in a row that do not end a single sentence
 
 
 class Generated(NamedTuple):
@@ -50,19 +50,19 @@ def generate(
 ) -> Iterator[Generated]:
     """Draw `count` sentences, independent of one another."""
     require(1e-4 <= temperature <= 1e4, f"temperature must be from 0.0001 to 10000, not {temperature}")
-    left = count
-    for _ in range(MOST_TRIES):
-        drawn = _draw(stepper, vocabulary, left, random, most_words, temperature)
+    at_once, left, failures = DISTRIBUTIONS_AT_ONCE[stepper.device.type], count, 0
+    while left:
+        drawn = _draw(stepper, vocabulary, min(left, at_once), random, most_words, temperature)
         yield from drawn
-        left -= len(drawn)
-        if not left:
-            return
-    require(not left, f"the model seldom ends a sentence within {most_words} words; set most_words higher")
+        left, failures = left - len(drawn), 0 if drawn else failures + 1
+        complaint = f"the model seldom ends a sentence within {most_words} words; set most_words higher"
+        require(failures < MOST_TRIES, complaint)
 
 
 class _Growing(NamedTuple):
     """A sentence that is being drawn."""
 
+    number: int
     pieces: list[int]
     words: int
     silent: int  # symbols since the last piece
@@ -72,9 +72,9 @@ class _Growing(NamedTuple):
 def _draw(
     stepper: Stepper, vocabulary: Vocabulary, count: int, random: torch.Generator, most_words: int, temperature: float
 ) -> list[Generated]:
-    """Draw `count` sentences, and give up those that grow too long."""
+    """Draw `count` sentences, and give up those that grow too long; those that end early do not come first."""
     state = stepper.choose(stepper.init(most_words), np.zeros(count, np.int64))
-    sentences, done = [_Growing([], 0, 0, 0.0)] * count, []
+    sentences, done = [_Growing(number, [], 0, 0, 0.0) for number in range(count)], {}
     while sentences:
         log_probs = stepper.log_probs(state)
         require_probabilities(log_probs)
@@ -88,7 +88,7 @@ def _draw(
         for row in np.flatnonzero(symbols == END):
             tree, sentence = stepper.tree(state, int(row)), sentences[row]
             tree = None if OPEN in tree else tree
-            done.append(Generated(vocabulary.decode(sentence.pieces), tree, sentence.log_prob))
+            done[sentence.number] = Generated(vocabulary.decode(sentence.pieces), tree, sentence.log_prob)
         is_short = [
             sentence.words <= most_words
             and len(sentence.pieces) <= MOST_PIECES * most_words
@@ -99,7 +99,7 @@ def _draw(
         if not len(rows):
             break
         state, sentences = stepper.step(state, rows, symbols[rows]), [sentences[row] for row in rows]
-    return done
+    return [done[number] for number in sorted(done)]
 
 
 def _grown(sentence: _Growing, symbol: int, log_prob: float, vocabulary: Vocabulary) -> _Growing:
@@ -107,6 +107,7 @@ def _grown(sentence: _Growing, symbol: int, log_prob: float, vocabulary: Vocabul
     starts, continues = vocabulary.starts_word[symbol], vocabulary.continues_word[symbol]
     is_piece = bool(starts or continues)
     return _Growing(
+        sentence.number,
         [*sentence.pieces, symbol] if is_piece else sentence.pieces,
         sentence.words + bool(starts),
         0 if is_piece else sentence.silent + 1,

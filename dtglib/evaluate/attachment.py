@@ -71,17 +71,17 @@ def attached(
     sentences: Sequence[Sentence],
     trees: Sequence[HeadsOfWords],
     counts: Callable[[str], bool] = every_word,
-    labels: Sequence[Sequence[str] | None] | None = None,
+    labels: Sequence[Sequence[str]] | None = None,
 ) -> Attached:
     """Compare trees, and labels if given, with those of the treebank, on the words for which `counts` is true."""
     rows = []
-    for sentence, heads, own_labels in zip(sentences, trees, labels or [None] * len(trees), strict=True):
+    for sentence, heads, own_labels in zip(sentences, trees, labels or [()] * len(trees), strict=True):
         if sentence.heads is None:
             raise UserError(f"sentence {sentence.id!r} has no tree in the treebank to compare with")
         counted = np.array([counts(word) for word in sentence.words], bool)
         right = _equal(sentence.heads, heads) & counted
         both = right
-        if own_labels is not None:
+        if labels is not None:
             if sentence.labels is None:
                 raise UserError(f"sentence {sentence.id!r} has no labels in the treebank to compare with")
             both = right & _equal(sentence.labels, own_labels)

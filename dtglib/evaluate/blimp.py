@@ -4,7 +4,7 @@
 
     >>> paradigms = read_pairs("minilang")                          # or a file, a folder; None: the 67 public ones
     >>> log_probs = lambda sentences: [-len(" ".join(words)) for words in sentences]      # the shorter, the better
-    >>> rows = list(pair_rows(paradigms, log_probs))                # one row per pair
+    >>> rows = rows_of_batch(all_pairs(paradigms), log_probs)       # one row per pair
     >>> scores = scores_by_paradigm(paradigms, rows)                # one row per paradigm; then `grouped`, `overall`
     >>> round(overall(scores), 2)
     0.32
@@ -16,7 +16,7 @@ wrong, and ties are also counted separately; BLiMP has seven pairs of identical 
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,7 +34,7 @@ KEYS = ("sentence_good", "sentence_bad", "UID", "linguistics_term", "field")
 
 
 class MinimalPair(NamedTuple):
-    """The two sentences; `number` is the line in the file, counted from 0."""
+    """The two sentences; `number` is that of the pair in its file, from 0."""
 
     number: int
     good: tuple[str, ...]
@@ -96,13 +96,6 @@ def _paradigm(text: str, where: str, share: int | float) -> Paradigm:
 def all_pairs(paradigms: Sequence[Paradigm]) -> list[tuple[Paradigm, MinimalPair]]:
     """All pairs, each after its paradigm."""
     return [(paradigm, pair) for paradigm in paradigms for pair in paradigm.pairs]
-
-
-def pair_rows(paradigms: Sequence[Paradigm], log_probs: LogProbs, at_once: int = 4) -> Iterator[Row]:
-    """One row per pair with log p of both sentences; `at_once` pairs make a batch."""
-    pairs = all_pairs(paradigms)
-    for start in range(0, len(pairs), at_once):
-        yield from rows_of_batch(pairs[start : start + at_once], log_probs)
 
 
 def rows_of_batch(batch: Sequence[tuple[Paradigm, MinimalPair]], log_probs: LogProbs) -> list[Row]:

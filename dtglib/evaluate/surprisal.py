@@ -16,7 +16,7 @@ The probabilities come from the beam search (decode/beam.py), which sums over th
 without trees has one derivation, and its surprisals are exact. Otherwise surprisals are differences of bounds: the
 probability of dropped derivations is missing from then on, which mostly makes the next word a little too surprising.
 If no derivation that the search kept has the next word, surprisals are infinite from that word on, and `died` is its
-number.
+index, from 0.
 
 Where words are made of pieces, a word's surprisal includes its end (decode/word_by_word.py), so that p(word | before)
 is a distribution over words and the end of the sentence. The sum over its pieces is not: it leaves the word's end to
@@ -65,7 +65,7 @@ class Surprisal(NamedTuple):
     entropy: np.ndarray  # with the end: of the next symbol, given the words before
     hypotheses: np.ndarray  # with the end: how many are kept when the word has been read
     entropy_of_trees: np.ndarray  # with the end: of their partial trees, given the words up to this one
-    without_head: np.ndarray  # with the end: how many words the best derivation so far has on its stack
+    without_head: np.ndarray  # with the end: how many words have no head yet in the best derivation so far
 
     @property
     def of_prefixes(self) -> np.ndarray:

@@ -67,7 +67,12 @@ class Likelihood(NamedTuple):
     @property
     def needs_search(self) -> bool:
         """True if a search must score sentences: there is no exact score, and no parser proposes trees."""
-        return self.is_searched and not (self.is_exact or self.sums_over_trees)
+        return self.is_bounded_by_search and not self.sums_over_trees
+
+    @property
+    def is_bounded_by_search(self) -> bool:
+        """True if a search gives a lower bound of log p: the sum over the derivations that it keeps."""
+        return self.is_searched and not self.is_exact
 
 
 class Trees(NamedTuple):

@@ -64,7 +64,7 @@ def measured(settings: Settings, variant: Variant) -> Row:
     chosen, folder = trained_variant(settings, variant)
     (primary, *_) = suites_of(chosen, folder)["averages"].items()
     return {
-        **predicted(settings, variant),
+        **predicted(chosen, folder, variant),
         "pairs": pairs_of(chosen, folder)["accuracy"],
         **dict(zip(("average of suites", "suites"), primary, strict=True)),
         **(_by_search(chosen, folder) if variant.searched else {}),
@@ -79,13 +79,12 @@ def _by_search(chosen: Settings, folder: Path) -> Row:
     return {"per word, by beam": by_beam["per word"], "impossible, by beam": by_beam["impossible"], **attachment}
 
 
-def predicted(settings: Settings, variant: Variant) -> Row:
-    """The perplexity of a variant, which is trained now unless it is in the cache."""
-    chosen, folder = trained_variant(settings, variant)
+def predicted(chosen: Settings, folder: Path, variant: Variant) -> Row:
+    """The perplexity of a trained variant."""
     kind, parser = chosen.family, None
     if kind.likelihood.sums_over_trees:
         name = f"{variant.summed_over}_parser" if kind.trees.are_heads else kind.trees.proposed_by
-        parser = parser_named(getattr(settings.parsers, name), settings)
+        parser = parser_named(getattr(chosen.parsers, name), chosen)
     return {**of_training(folder), **perplexity_row(scores_at(chosen, folder, parser))}
 
 

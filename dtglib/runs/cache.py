@@ -153,7 +153,7 @@ def _read(path: Path, head: str) -> dict[int, Row]:
     for file in sorted(path.parent.glob(f"{path.stem}*{path.suffix}")):
         first, *lines = file.read_text("utf-8", errors="replace").split("\n")
         if not head.startswith(first):
-            complaint = f"{file}: holds results of something else ({first[:200]}); delete it, or choose another file"
+            complaint = f"{file}: holds results of something else ({first[:200]}); delete it, and it is made again"
             raise UserError(complaint)
         # A row may be there twice, if a process went on for a moment after the one with the lock had been killed.
         rows = {row.pop(NUMBER): row for row in map(_whole, lines) if row} | rows

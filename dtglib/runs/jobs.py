@@ -47,8 +47,8 @@ def jobs_of_models(size: str, models: Sequence[str]) -> list[Job]:
     scored = [name for name in models if not kinds[name].likelihood.needs_search]
     jobs += jobs_of_seed(size, "scores of", _scores, scored, seed)
     # The search that parses sentences gives their probabilities, too.
-    is_searched = {name: kind.likelihood.is_searched and not kind.likelihood.is_exact for name, kind in kinds.items()}
-    searched = [name for name in models if is_searched[name] and not kinds[name].trees.are_parses]
+    of_search = {name: kind for name, kind in kinds.items() if kind.likelihood.is_bounded_by_search}
+    searched = [name for name, kind in of_search.items() if not kind.trees.are_parses]
     return jobs + jobs_of_seed(size, "search by", _search, searched, seed) + _of_syntax(size, settings, models)
 
 
@@ -119,7 +119,7 @@ _corpus = lru_cache(maxsize=1)(read_corpus)
 @lru_cache(maxsize=16)
 def _model(size: str, model: str, seed: int) -> Path:
     settings = read_size(size, model=model, seed=seed)
-    return trained(settings, prepare(settings, _corpus(settings.of_corpus)))
+    return trained(settings, None if is_released(settings) else prepare(settings, _corpus(settings.of_corpus)))
 
 
 def _trained(size: str, model: str, seed: int) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dtglib.basics.code import code_of
 from dtglib.basics.config import as_dict, read_config
 from dtglib.basics.errors import UserError
-from dtglib.basics.files import repository
+from dtglib.basics.files import find_repository, repository
 from dtglib.data.corpora import CorpusConfig, part_of
 from dtglib.families.base import Family
 from dtglib.runs.cache import folder_of
@@ -124,7 +124,7 @@ def nats_per_word(folder: Path) -> float:
 
 def is_ours(name: str) -> bool:
     """True if configs/parsers/ has a parser of this name, or the part before a colon."""
-    return (_configs() / f"{name.partition(':')[0]}.yaml").is_file()
+    return find_repository() is not None and (_configs() / f"{name.partition(':')[0]}.yaml").is_file()
 
 
 def _configs() -> Path:

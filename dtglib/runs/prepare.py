@@ -25,7 +25,7 @@ from dtglib.basics.config import as_dict
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import only_one_process
 from dtglib.basics.released import cards, folder_named
-from dtglib.data.corpora import corpus_checksum, load, part_of, stream
+from dtglib.data.corpora import corpus_checksum, part_of, readers_of_papers, stream
 from dtglib.data.streamed import Streamed, by_blocks, in_memory
 from dtglib.data.treebank import Treebank
 from dtglib.data.vocabulary import Vocabulary
@@ -53,11 +53,6 @@ def read_corpus(settings: Settings, share: float = 1.0) -> TrainingData:
     return TrainingData(vocabulary, _with_trees(settings, train), _with_trees(settings, dev))
 
 
-def read_part(settings: Settings, part: str) -> Treebank:
-    """The train, dev or test part of a run's corpus; if the settings name a parser, with its trees."""
-    return _with_trees(settings, part_of(settings.corpus, part, load))
-
-
 def _with_trees(settings: Settings, treebank: Treebank) -> Treebank:
     if settings.parsers.parsed_by is None:
         return treebank
@@ -71,7 +66,7 @@ def _vocabulary_of(settings: Settings, train: Treebank) -> Vocabulary:
     if not isinstance(train.sentences, Streamed):
         return Vocabulary.configured(settings.vocabulary, words)
     identity = _identity(settings, "train") | as_dict(settings.vocabulary)
-    folder = folder_of("sequences", "vocabulary", identity, code_of("data", stream, Vocabulary.configured))
+    folder = folder_of("sequences", "vocabulary", identity, code_of("data", Vocabulary.configured))
 
     def make() -> None:
         with only_one_process(folder, "makes a vocabulary there"):
@@ -100,7 +95,9 @@ def _identity(settings: Settings, part: str) -> dict[str, Any]:
     """The facts that identify the sentences of a part; no sentence is read for them."""
     corpus = settings.corpus
     sentences, checksum = getattr(corpus, f"{part}_sentences"), corpus_checksum(corpus.corpus)
-    return {"corpus": corpus.corpus, "part": part, "sentences": sentences, "checksum_of_corpus": checksum}
+    about = {"corpus": corpus.corpus, "part": part, "sentences": sentences, "checksum_of_corpus": checksum}
+    readers: list[Any] = [r for of in readers_of_papers() for r in (of.find, of.in_folder, *of.suffixes.values())]
+    return about | {"code_of_corpus": code_of("data", stream, *readers)}
 
 
 def prepare(settings: Settings, corpus: TrainingData | None = None) -> TrainingData:

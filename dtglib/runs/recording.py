@@ -49,6 +49,8 @@ def record_evaluation(
     if unknown := [name for name in about if name not in known]:
         raise UserError(f"there is no evaluation {unknown[0]!r}; evaluations are {', '.join(known)}")
     settings, about = _shared(size, names), about or known
+    if settings.evaluation.released and list(seeds) != [1]:
+        raise UserError(f"size {size} takes released models, which have one seed; leave out --seeds")
     for name in names if questions else ():
         variants_of(read_size(size, model=name), questions)  # an error if it has no such question
     config = {"size": size, **as_dict(*settings), "seed": list(seeds), "model": list(names), "about": list(about)}
@@ -102,7 +104,7 @@ def _of_sentences(settings: Settings, models: Mapping[str, Path]) -> Iterator[Ro
     for model in [name for name in models if name not in with_heads]:
         yield {"part": kinds[model].likelihood.perplexity, "model": model, **_of_others(settings, models[model])}
     for model, folder in models.items():
-        if kinds[model].likelihood.is_searched and not kinds[model].likelihood.is_exact:
+        if kinds[model].likelihood.is_bounded_by_search:
             by_beam = beam_scores(folder, sentences, widths_of(settings))
             yield {"part": "perplexity by beam", "model": model, **reports.perplexity_row(by_beam)}
 

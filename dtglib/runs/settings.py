@@ -104,7 +104,7 @@ def read_settings(path: str | Path, overrides: Mapping[str, Any] | None = None) 
 
 
 def read_size(size: str, **overrides: Any) -> Settings:
-    """The settings of a run size: smoke, mini, open or paper."""
+    """The settings of a run size: the name of a file in configs/, such as mini."""
     return read_settings(size_file(size), overrides)
 
 

@@ -55,7 +55,7 @@ class Directly:
 
 def without_parser(kind: Family, widths: Widths) -> ByBeam | Directly:
     """The way to score sentences of a family's models if no parser is named."""
-    return ByBeam(widths) if kind.likelihood.is_searched and not kind.likelihood.is_exact else Directly()
+    return ByBeam(widths) if kind.likelihood.is_bounded_by_search else Directly()
 
 
 def named(kind: Family, way: ByBeam | ByTrees | Directly) -> str:

@@ -38,7 +38,7 @@ def measured_values(folder: Path | None = None) -> pd.DataFrame:
     require(len(rows), f"{folder}: there are no records yet; `dtglib evaluate` makes them")
     rows = rows[rows["settings"] == rows.groupby(KEYS)["settings"].transform("last")]
     newest = rows["begun"] == rows.groupby([*KEYS, "seed"])["begun"].transform("max")
-    rows = rows[newest].drop(columns=["begun", "settings"]).reset_index(drop=True)
+    rows = rows[newest].groupby([*KEYS, "seed"], sort=False, dropna=False, as_index=False)["value"].mean()
     return pd.concat([rows, *_unchanged(rows)], ignore_index=True)
 
 
@@ -107,9 +107,9 @@ def beside_the_paper(table: str, values: pd.DataFrame, folder: Path | None = Non
 COLUMNS = {"perplexity": "perplexity per word", "SG": "test suites", "BLiMP": "minimal pairs", "UAS": "UAS, reranked"}
 
 
-def as_markdown(values: pd.DataFrame, corpus: str = "minilang") -> str:
-    """A row for each model, and a column for each measure, on one corpus."""
-    ours = values[(values["question"] == MODELS) & (values["corpus"] == corpus)]
+def as_markdown(values: pd.DataFrame) -> str:
+    """A row for each model, and a column for each measure, on minilang."""
+    ours = values.query("question == @MODELS and corpus == 'minilang' and size == 'mini'")
     columns = [ours[ours["measure"] == name].groupby("system")["value"].agg(_in_short).to_dict() for name in COLUMNS]
     systems = [title for title in titles().values() if any(title in column for column in columns)]
     rows = [[title, *(column.get(title, "") for column in columns)] for title in systems]

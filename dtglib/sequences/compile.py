@@ -119,8 +119,8 @@ def compile_trees(
     heads, labels = _end_to_end(trees, arcs)
     if (bad := first_without_tree(heads, lengths)) >= 0:
         raise UserError(f"sentence {bad + 1}: {why_no_tree(trees[bad][: lengths[bad]])}")
-    if not NO_LABEL <= labels.min(initial=0) <= labels.max(initial=0) < arcs.of_each_reach:
-        raise UserError(f"the numbers of a tree's labels are from 0 to {arcs.labels - 1} here, not {labels.max()}")
+    if len(wrong := labels[(labels < NO_LABEL) | (labels >= arcs.of_each_reach)]):
+        raise UserError(f"the numbers of a tree's labels are from 0 to {arcs.labels - 1} here, not {wrong[0]}")
     return compile_arrays(system, arcs, trees, np.array(ids, np.int32), np.array(pieces, np.int32))
 
 

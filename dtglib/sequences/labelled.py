@@ -38,5 +38,6 @@ def heads_of(symbols: Symbols, tree: Sequence[int]) -> Sequence[int]:
 
 
 def labels_of(symbols: Symbols, tree: Sequence[int]) -> list[str] | None:
-    """The labels of a tree in integers; None if the symbols have none."""
-    return [symbols.labels[number] for number in tree[len(tree) // 2 :]] if symbols.labels else None
+    """The labels of a tree in integers, "_" for NO_LABEL; None if the symbols have none."""
+    names = (*symbols.labels, "_")
+    return [names[number] for number in tree[len(tree) // 2 :]] if symbols.labels else None

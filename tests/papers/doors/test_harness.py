@@ -15,7 +15,7 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.released import folder_named
 from dtglib.data.tokenize import tokenize
 from dtglib.decode.beam import Widths, search
-from dtglib.evaluate.blimp import pair_rows, read_pairs
+from dtglib.evaluate.blimp import all_pairs, read_pairs, rows_of_batch
 from dtglib.evaluate.likelihood import score_words
 from dtglib.evaluate.ways import ByBeam
 from dtglib.families.base import load_model
@@ -167,7 +167,8 @@ def by_lm_eval(data, tmp_path_factory) -> tuple[Path, list[float]]:
 @pytest.mark.slow
 def test_its_task_blimp_gives_the_pairs_the_numbers_of_dtglib(by_lm_eval):
     folder, _ = by_lm_eval
-    rows = list(pair_rows(read_pairs(folder), ByBeam(Widths(50, 50, within=12.0)).log_probs(load_model("dtg-ud"))))
+    log_probs = ByBeam(Widths(50, 50, within=12.0)).log_probs(load_model("dtg-ud"))
+    rows = rows_of_batch(all_pairs(read_pairs(folder)), log_probs)
     for uid in UIDS:
         (samples,) = (folder / "out").glob(f"*/samples_local_blimp_{uid}_*.jsonl")
         theirs = sorted(map(json.loads, samples.read_text().splitlines()), key=lambda sample: sample["doc_id"])

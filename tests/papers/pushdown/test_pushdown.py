@@ -105,7 +105,7 @@ def test_tapes_are_those_of_lists_of_lists():
 def test_what_is_open_is_the_right_edge_and_keeps_its_depth():
     """Legal attachments are those that the definition can follow; the depth of an open word is that of its own row."""
     for attachments in all_attachments(5):
-        found = taped(pad(READING.compile(speaking("abcde"), [("abcde", attachments)]), [0]))
+        found = taped(pad(READING.compile(speaking("abcde"), [(tuple("abcde"), attachments)]), [0]))
         for word in range(5):
             before = list(attachments[:word])
             legal = []
