@@ -47,12 +47,13 @@ class BooksParserConfig(ParserConfig):
     parser: Literal["books"] = "books"
     recurrent_dropout: float = 0.25  # of the recurrent weights
     tags: float = 0.5  # the weight of their loss
-    averaged_steps: int = 400  # some; the weights that are saved are averages over the last steps
+    averaged_steps: int = 400  # the saved weights are a running average, to which each step adds a share of 1 / this
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_positive(self, "averaged_steps")
-        require(0 <= self.recurrent_dropout < 1, "recurrent_dropout must be from 0 to 1")
+        share = self.recurrent_dropout
+        require(0 <= share < 1, f"recurrent_dropout must be from 0 on and below 1, not {share}")
         require(self.tags >= 0, f"tags, the weight of a loss, must not be negative, and is {self.tags}")
 
     @property

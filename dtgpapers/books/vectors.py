@@ -94,4 +94,5 @@ def _narrow(table: csr_array, width: int, more: int = 20, rounds: int = 4) -> np
         basis, _ = np.linalg.qr(table.T @ basis)
     left, values, _ = np.linalg.svd(table @ basis, full_matrices=False)
     matrix = left[:, :width] * np.sqrt(values[:width])
-    return (matrix / np.sqrt(np.square(matrix).mean(1, keepdims=True))).astype(np.float32)
+    lengths = np.sqrt(np.square(matrix).mean(1, keepdims=True))
+    return (matrix / np.where(lengths, lengths, 1)).astype(np.float32)  # of a word without neighbours: zeros

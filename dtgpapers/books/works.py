@@ -11,6 +11,7 @@ import csv
 import functools
 import hashlib
 import io
+import lzma
 import subprocess
 import tarfile
 import tempfile
@@ -69,8 +70,11 @@ def files_of(work: Work, folder: Path | None = None) -> dict[str, bytes]:
     path = (folder or data_folder()) / work.archive
     if not path.is_file():
         raise UserError(f"{path}: {work.title} is missing; run `dtglib data books`, or set DTG_DATA")
-    with tarfile.open(path) as archive:
-        return {member.name: archive.extractfile(member).read() for member in archive if member.isfile()}  # type: ignore[union-attr]
+    try:
+        with tarfile.open(path) as archive:
+            return {member.name: archive.extractfile(member).read() for member in archive if member.isfile()}  # type: ignore[union-attr]
+    except (tarfile.TarError, lzma.LZMAError, EOFError) as error:
+        raise FileProblem(f"{path}: is damaged ({error}); delete it and fetch it again") from error
 
 
 def digest(files: Mapping[str, bytes]) -> str:
@@ -82,9 +86,9 @@ def digest(files: Mapping[str, bytes]) -> str:
 def fetch_works(
     works: Iterable[Work] | None = None, folder: Path | None = None, base_url: str = BASE_URL
 ) -> list[Result]:
-    """Fetch the archives that are missing or wrong; a work that cannot be fetched does not stop the others."""
+    """Fetch the archives that are missing; one that is wrong or cannot be fetched is reported, and stops no other."""
     folder, results = folder or data_folder(), []
-    for work in progress(list(works or all_works()), f"books in {folder}", "work"):
+    for work in progress(list(all_works() if works is None else works), f"books in {folder}", "work"):
         entry = DataFile(work.archive, f"{base_url}/{work.repository}", "tar", 0, work.digest, work.licence)
         try:
             results.append(Result(entry, _obtain(work, folder, entry.url)))
@@ -112,7 +116,8 @@ def _checkout(checkout: Path, url: str, work: Work) -> dict[str, bytes]:
     """The text files of a repository at the work's commit."""
 
     def git(*arguments: str) -> None:
-        run = subprocess.run(["git", "-C", checkout, *arguments], capture_output=True, text=True)
+        as_stored = ["-c", "core.autocrlf=false"]  # whatever the user's settings say of line ends
+        run = subprocess.run(["git", *as_stored, "-C", checkout, *arguments], capture_output=True, text=True)
         if run.returncode:
             reason = run.stderr.strip().rpartition("\n")[2]
             kind = NoConnection if "resolve host" in reason or "onnect" in reason else FileProblem

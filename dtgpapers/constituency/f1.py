@@ -28,7 +28,7 @@ class Constituents(NamedTuple):
     @property
     def f1(self) -> float:
         """The harmonic mean of precision and recall."""
-        return 2 * self.right / (self.found + self.gold)
+        return 2 * self.right / max(self.found + self.gold, 1)
 
 
 def counted(gold: Sequence[str], found: Sequence[str]) -> Constituents:

@@ -31,7 +31,7 @@ from typing import Any
 
 from dtglib.basics.errors import UserError, require
 from dtglib.basics.progress import progress
-from dtglib.cli.options import model_folder
+from dtglib.cli.options import WITHIN, model_folder
 from dtglib.data.tokenize import tokenize
 from dtglib.data.vocabulary import END
 from dtglib.decode.beam import SentenceResult, Widths, in_parts, search
@@ -41,7 +41,6 @@ from dtglib.training.distributed import device_at_hand
 from dtgpapers.doors.boundary import words_before
 from dtgpapers.doors.next_piece import Derivations
 
-WITHIN = 12.0  # nats, as in the commands of dtglib
 MOST_PIECES = 256  # that are written for a request which names no limit
 
 

@@ -20,6 +20,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,17 +102,22 @@ class PiecesWithGraph(NamedTuple):
         raise TypeError("no parser proposes graphs")
 
 
+def _without_root(read: Reader, sentence: Sentence) -> tuple[Graph, Counter[str]]:
+    """A sentence's graph without the arcs of ROOT, and what is no arc between words."""
+    graph, dropped = read(sentence)
+    return graph.without_root(), dropped
+
+
 @dataclass(frozen=True)
-class GraphExamples:
+class GraphExamples(Examples):
     """Training data: compiled sentences, each with its graph."""
 
-    examples: Examples
     graphs: list[Graph]
     dropped: Counter[str]  # what was in the sentences' graphs and is no arc between words
     config: GiltConfig
 
     @classmethod
-    def of(
+    def of(  # type: ignore[override]
         cls,
         read: Reader,
         config: GiltConfig,
@@ -122,58 +128,27 @@ class GraphExamples:
         """The sentences of at most `longest` positions on which other models train (see Examples), with graphs."""
         sentences = treebank.sentences
         numbered = [replace(sentence, id=str(number)) for number, sentence in enumerate(sentences)]
+        read = read if config.root_arcs else partial(_without_root, read)
         reading = PiecesWithGraph(read, config.most_arcs)
         examples = Examples.of(config.model, reading, vocabulary, treebank._replace(sentences=numbered), longest)
         kept = [sentences[int(number)] for number in examples.names]
         graphs, dropped = zip(*map(read, kept), strict=True)
-        examples = replace(
-            examples,
-            names=[sentence.id for sentence in kept],
-            too_long=[sentences[int(number)].id for number in examples.too_long],
-        )
-        graphs = [graph if config.root_arcs else graph.without_root() for graph in graphs]
-        return cls(examples, graphs, sum(dropped, Counter()), config)
-
-    def __len__(self) -> int:
-        return len(self.examples)
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The names of the sentences."""
-        return self.examples.names
-
-    @property
-    def symbols(self) -> np.ndarray:
-        """All pieces, one after another."""
-        return self.examples.symbols
-
-    @property
-    def lengths(self) -> np.ndarray:
-        """The number of positions of each sentence."""
-        return self.examples.lengths
-
-    @property
-    def excluded(self) -> Counter[str]:
-        """The numbers of sentences that were left out, by reason."""
-        return self.examples.excluded
-
-    @property
-    def too_long(self) -> list[str]:
-        """The names of the sentences that are too long."""
-        return self.examples.too_long
+        names, too_long = [sentence.id for sentence in kept], [sentences[int(one)].id for one in examples.too_long]
+        of_graphs = list(graphs), sum(dropped, Counter()), config
+        return cls(examples.sequences, names, examples.excluded, too_long, *of_graphs)
 
     @property
     def summary(self) -> str:
         """The numbers of sentences, positions and arcs, and what was left out or dropped, in words."""
         arcs = sum(len(graph.arcs) for graph in self.graphs)
         dropped = "".join(f", dropped {count} {what}" for what, count in self.dropped.items())
-        return f"{self.examples.summary}; {arcs} arcs{dropped}"
+        return f"{super().summary}; {arcs} arcs{dropped}"
 
     @property
     def checksum(self) -> str:
         """A checksum of all compiled sentences and graphs, and of what the tape says of them."""
         of_tape = self.config.word, self.config.depth
-        digest = hashlib.sha256(f"{self.examples.checksum} {of_tape}".encode())
+        digest = hashlib.sha256(f"{super().checksum} {of_tape}".encode())
         for graph in self.graphs:
             digest.update(graph.arcs.tobytes())
             digest.update(b"|")
@@ -186,7 +161,7 @@ class GraphExamples:
     def batch(self, numbers: Sequence[int] | np.ndarray, positions: int, device: torch.device) -> GraphBatch:
         """A batch of the plan, on a device."""
         graphs = [self.graphs[number] for number in numbers]
-        return batch_with(pad(self.examples.sequences, numbers), graphs, self.config, device)
+        return batch_with(pad(self.sequences, numbers), graphs, self.config, device)
 
 
 def batch_with(

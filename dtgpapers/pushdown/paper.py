@@ -6,8 +6,8 @@
     attachment to word j   a . (MLP''([B h_j; E''[depth of j]]) + C s_{t+1-j})     s: the sinusoids of the distance
     to itself (shift)      a . (MLP'([a; e]) + C s_0)
 
-The loss is the mean of the nats of words plus the mean of those of attachments; because training adds up sentences, it
-is multiplied here by the number of words (of all events that `word` counts).
+The loss is the mean of the nats of words plus the mean of those of attachments with a choice; because training adds up
+sentences, it is multiplied here by the number of words (of all events that `word` counts).
 
 What is not written above stays ours: the order of the norms, the scale of the embeddings, and, as everywhere in this
 folder, attachments of words, with closed ones barred before the softmax. Distances are counted in pieces, from the

@@ -130,7 +130,7 @@ def beyond_surprisal(words: pd.DataFrame, titles: Sequence[str]) -> pd.DataFrame
     """
     compared = [one for one in compared_in(words, titles) if one.predictor not in (SURPRISAL, "own")]
     rows = []
-    for one in (one for one in compared if one.model in titles):
+    for one in compared:
         known = Compared(one.model, SURPRISAL).columns
         more = [*known, one.column, *previous([one.column])]
         rows += [

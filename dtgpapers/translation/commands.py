@@ -48,6 +48,7 @@ def beam_from(options: argparse.Namespace) -> "TranslationBeam":
 def _conventions(options: argparse.Namespace, model: str, text: str, scored_by: dict[str, str]) -> dict[str, str]:
     """The search for translations, and the signatures of their scores."""
     search = f"beam {options.beam}, log p divided by length to the power of {options.alpha:g}"
+    search += ", legal transitions only" if options.legal else ""
     return {"model": model, "text": text, "search": search, **scored_by}
 
 

@@ -8,9 +8,9 @@
     found["public challenge set"]   of other corpora between German and English, where the files are there
     found["own challenge set"]      of other corpora: tests with words apart that belong together, if they have trees
 
-The keys are the parts of a record (recording.py). Of each test part and public set `scored_sentences` are translated,
-of minilang's sets and of the 99 sentences the share `items`, with a search of width `beam`. The translations are
-cached, the scores are not.
+The keys are the parts of a record. Of each test part and public set `scored_sentences` are translated, of minilang's
+sets and of the 99 sentences the share `items`, with a search of width `beam`. The translations are cached, the scores
+are not.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

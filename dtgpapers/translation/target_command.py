@@ -1,4 +1,4 @@
-"""Commands about texts in two languages: pairs, target. Those of translators are in translate.py.
+"""Commands about texts in two languages: pairs, target. Those of translators are in commands.py.
 
 dtglib pairs minilang:de-en --sentences 5 --trees
 dtglib target --words "There is a difference" --heads "2 0 4 2" --labels "expl root det nsubj"

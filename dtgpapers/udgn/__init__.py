@@ -1,4 +1,4 @@
-"""UDGN, a model of masked words whose own soft parser decides which words hear of each other, trained on words alone.
+"""UDGN, a masked language model whose soft parser decides which words attend to each other, trained on words alone.
 In: sentences, of which only the words are read. Out: families of models, and what they believe of heads.
 Read first: words.py, then parser.py and network.py.
 """

@@ -1,4 +1,4 @@
-"""The command about trees that nobody taught: induce.
+"""The command about trees that are learned from words alone: induce.
 
 dtglib induce "There is a difference" --model DIR             the tree that a model has found by itself
 dtglib induce my-treebank --split test --model DIR            DDA and UDA, beside those of trees that know nothing
@@ -37,7 +37,7 @@ def _options(sub: argparse.ArgumentParser) -> None:
 
 
 def induce(options: argparse.Namespace) -> None:
-    """Show the trees of a model that was taught none, and how well they agree."""
+    """Show the trees that a model has learned from words alone, and how well they agree with a treebank's."""
     from dtglib.basics.progress import progress
     from dtglib.data.treebank import format_conllu, with_tree
     from dtgpapers.udgn.beliefs import believed
@@ -86,7 +86,7 @@ def _inducing(options: argparse.Namespace) -> Any:
     model = load_model(model_folder(options), device_at_hand())
     kind = family_of(model)
     if kind not in FAMILIES:
-        raise UserError(f"{kind.title} finds no trees by itself; models that do are of the kinds udgn")
+        raise UserError(f"{kind.title} finds no trees by itself; UDGN and StructFormer do")
     return model
 
 

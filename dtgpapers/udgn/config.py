@@ -7,7 +7,8 @@ Every ablation of Tables 4 and 8 and of Figures 4 and 6 is a setting:
     - relative pos bias    bias="none"               + pos encoding          bias="none", positions=True
     number of heads        heads=1, 2, 4, ...        mask rate               mask_rate=0.1, ..., 0.9
 
-Where the paper and its published code differ, the defaults are the code's, and the paper's reading is a setting.
+Where the paper and its published code differ, the defaults are the code's, and the paper's reading is a setting; but
+dropout is where the code has it.
 """
 
 from collections.abc import Sequence

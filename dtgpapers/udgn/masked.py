@@ -1,4 +1,4 @@
-"""Models that tell words which are hidden from all others of the sentence: their data's batches, loss and scores.
+"""Masked language models: their batches, their loss, and their scores.
 
     There  <mask>  a  <mask>        is = argmax p(word 2 | these),  difference = argmax p(word 4 | these)
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 
+from dtglib.basics.errors import require
 from dtglib.data.treebank import Sentence, TreebankError
 from dtglib.evaluate.perplexity import SentenceScore
 from dtgpapers.udgn.examples import MaskedExamples, batch_of
@@ -41,6 +42,7 @@ def masked_perplexity(model: MaskedModel, data: MaskedExamples, positions: int =
             where = torch.from_numpy(chosen).to(device) & may
             nats[masking] -= float(model.log_probs(batch, where).double().sum())
             counts[masking] += int(where.sum())
+    require(counts.all(), "one of the maskings hides no known word; take more sentences")
     return math.exp((nats / counts).mean())
 
 

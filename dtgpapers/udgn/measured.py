@@ -34,6 +34,7 @@ from dtgpapers.udgn.decoding import DECODERS
 from dtgpapers.udgn.family import FAMILIES, hidden_perplexity
 from dtgpapers.udgn.induction import Belief, agreement_rows, induced, trivial_rows
 from dtgpapers.udgn.labels import best_heads, correlations, values_at_arcs, without_subtypes
+from dtgpapers.udgn.words import readable
 
 LABELS = 16  # the most frequent ones; eight of them, in the paper of UDGN
 
@@ -80,7 +81,8 @@ def learning_of(folder: Path) -> list[Row]:
 
 
 def _trees(beliefs: list[Belief]) -> list[Row]:
-    if any(belief.heads is None for belief in beliefs):
+    """The agreement with the treebank's trees; nothing without a parser, or without trees."""
+    if any(belief.heads is None for belief in beliefs) or not any(belief.sentence.heads for belief in beliefs):
         return []
     return agreement_rows(list(induced(beliefs, DECODERS)))
 
@@ -100,11 +102,10 @@ def label_rows(beliefs: Iterable[Belief], most: int) -> list[Row]:
     ]
 
 
-def trivial_of(settings: Settings, folder: Path) -> list[Row]:
-    """The agreement of trees that know nothing, on the sentences whose trees are compared, as a model reads them."""
-    model = load_model(folder)
-    read = [belief.sentence.heads for belief in believed(model, read_parsed(settings))]
-    return trivial_rows([heads for heads in read if heads is not None])
+def trivial_of(settings: Settings) -> list[Row]:
+    """The agreement of trees that know nothing, on the sentences whose trees are compared, as models read them."""
+    heads = [sentence.heads for sentence in readable(read_parsed(settings)) if sentence.heads is not None]
+    return trivial_rows(heads) if heads else []
 
 
 def of_induction(found: Row) -> dict[str, Any]:
@@ -137,9 +138,8 @@ def _recorded(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[s
         for part, rows in (("induced trees", induction["trees"]), ("label of heads", induction["labels"])):
             for row in rows:
                 yield {"part": part, "model": model, **row}
-    for model in list(ours)[:1]:
-        for row in trivial_of(settings, models[model]):
-            yield {"part": "trivial trees", "model": row.pop("trees"), **row}
+    for row in trivial_of(settings) if ours else ():
+        yield {"part": "trivial trees", "model": row.pop("trees"), **row}
 
 
 RECORDS = {"induction": _recorded}

@@ -22,7 +22,7 @@ def _hidden(line: Line) -> float | None:
 
 
 def _induced(of: str, trees: str) -> Measure:
-    """The accuracy of trees that nobody taught, by the way of decoding; trees that know nothing need none."""
+    """The accuracy of trees that were learned from words alone, by the way of decoding; trivial trees have no way."""
     papers = {"argmax": (f"WSJ23/argmax {of}",), "tree": (f"WSJ23/{of}",)}[trees]
 
     def of_model(line: Line) -> float | None:

@@ -32,7 +32,7 @@ Tuned = TunedUdgnConfig | TunedBagConfig | TunedTransformerConfig
 
 
 class Bag(MaskedModel):
-    """Embeddings, and nothing between them and the mean."""
+    """Embeddings, and nothing but the last norm between them and the mean."""
 
     def vectors(self, batch: MaskedBatch) -> Float[Tensor, "B T d"]:
         """The embeddings."""

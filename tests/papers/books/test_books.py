@@ -273,6 +273,17 @@ def test_a_work_that_cannot_be_fetched_does_not_stop_the_others(server):
     assert "wrong files at" in results[0].why
     assert "openstax/cold: git fetch failed" in results[1].why
     assert "delete it and fetch it again" in fetch_works([wrong], server.data, server.url)[0].why
+    for damaged in (b"", (server.data / right.archive).read_bytes()[:-100]):
+        (server.data / right.archive).write_bytes(damaged)
+        assert "is damaged" in fetch_works([right], server.data, server.url)[0].why
+    assert fetch_works([], server.data, server.url) == []
+
+
+def test_settings_of_git_that_change_line_ends_change_no_text(server, tmp_path, monkeypatch):
+    (tmp_path / "settings").write_text("[core]\n\tautocrlf = true\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "settings"))
+    (result,) = fetch_works([work("openstax/heat", server.files, server.commit)], server.data, server.url)
+    assert result.outcome == FETCHED
 
 
 # --- the real works

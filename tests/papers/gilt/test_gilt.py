@@ -431,6 +431,14 @@ def test_sentences_without_a_graph_or_with_too_many_arcs_are_counted():
         GraphExamples.of(graph_of, SMALL, in_pieces(), Treebank([replace(found[0], enhanced=None)], Counter()))
 
 
+def test_without_arcs_of_root_a_word_may_have_one_more():
+    treebank = Treebank([with_graph(["a", "b"], [(0, 2), (2, 1)])], Counter())
+    data = GraphExamples.of(graph_of, replace(SMALL, most_arcs=1, root_arcs=False), in_pieces(), treebank)
+    assert [graph.arcs.tolist() for graph in data.graphs] == [[[2, 1]]]
+    with pytest.raises(UserError, match="1 too many arcs of a word"):
+        GraphExamples.of(graph_of, replace(SMALL, most_arcs=1), in_pieces(), treebank)
+
+
 def test_long_sentences_are_left_out_with_their_graphs():
     found, limit = examples(), 12
     data = GraphExamples.of(graph_of, SMALL, in_pieces(), Treebank(sentences(), Counter()), limit)

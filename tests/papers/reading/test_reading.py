@@ -76,6 +76,7 @@ def test_the_file_is_read_in_the_order_of_sentences_and_words(tmp_path):
             r"'the' is not word 3 of sentence 7, 'There is a difference\.'",
         ),
         (lambda table: table.assign(context_length=table["context_length"] + 3), r"is not word 5 of sentence 7"),
+        (lambda table: table.replace("is", "-", regex=True), r"'-' is not word 2 of sentence 7"),
     ],
 )
 def test_a_broken_file_is_named(spoil, complaint, tmp_path):

@@ -184,7 +184,7 @@ def test_its_beliefs_stand_in_the_record_of_its_training_and_choose_nothing(repo
 # ---- What it has found
 
 
-def test_induction_is_that_of_the_test_part(repository):
+def test_induction_is_that_of_the_test_part(repository, monkeypatch):
     settings = read_size("smoke", model="udgn")
     folder = trained(settings)
     found, model = induction_of(settings, folder), load_model(folder)
@@ -194,11 +194,15 @@ def test_induction_is_that_of_the_test_part(repository):
     row = of_induction(found)
     assert row["DDA, argmax"] == agreement(gold, heads).dda and row["UDA, argmax"] == agreement(gold, heads).uda
     assert {row["direction"] for row in found["labels"]} == {"child to parent", "parent to child"}
-    trivial = {row["trees"]: row for row in trivial_of(settings, folder)}
+    trivial = {row["trees"]: row for row in trivial_of(settings)}
     chain = [list(range(len(one))) for one in gold]
     assert trivial["right-branching chain"]["DDA"] == agreement(gold, chain).dda
     other = read_size("smoke", model="udgn-transformer")
     without = induction_of(other, trained(other))
+    bare = [replace(one, heads=None, labels=None) for one in read_test(settings)]
+    monkeypatch.setattr("dtgpapers.udgn.measured.read_test", lambda settings: bare)
+    of_text = induction_of(settings, folder)
+    assert of_text["trees"] == [] == trivial_of(settings) and of_text["hidden words"] == found["hidden words"]
     assert without["trees"] == [] and without["labels"] and without["hidden words"] > 1
 
 
