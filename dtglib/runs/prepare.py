@@ -112,9 +112,7 @@ def prepare(settings: Settings, corpus: TrainingData | None = None) -> TrainingD
             with_folder = _with_folder(settings, part, sentences, vocabulary)
             examples.append(settings.family.examples(settings.model, vocabulary, with_folder, settings.train.longest))
         except UserError as error:
-            which = "another" if settings.parsers.parsed_by else "a"
-            way_out = f"where there are no trees, set parsed_by to {which} parser"
-            raise UserError(f"{settings.corpus.corpus}, {part}: {error}; {way_out}") from error
+            raise UserError(f"{settings.corpus.corpus}, {part}: {error}") from error
     return TrainingData(vocabulary, *examples)
 
 
