@@ -222,6 +222,21 @@ def test_bracketed_files_are_split_by_their_names(tmp_path):
     assert corpus_checksum(str(tmp_path))
 
 
+def test_a_file_that_is_named_after_two_parts_is_an_error(tmp_path):
+    for name in ("train.mrg", "dev-test.mrg"):
+        (tmp_path / name).write_text("( (S (NN one)) )")
+    with pytest.raises(UserError, match=r"dev-test\.mrg.*the name says two of train, dev, test"):
+        load(tmp_path, "train")
+
+
+def test_the_checksum_of_a_folder_is_of_the_files_that_are_read(tmp_path):
+    for name in ("train.mrg", "dev.mrg", "gold.conllu"):
+        (tmp_path / name).write_text("( (S (NN one)) )")
+    before = corpus_checksum(str(tmp_path))
+    (tmp_path / "train.mrg").write_text("( (S (NN two)) )")
+    assert corpus_checksum(str(tmp_path)) != before
+
+
 def test_a_folder_without_a_treebank_is_named(tmp_path):
     with pytest.raises(
         UserError, match=r"holds no .*conllu, .*and no trees of another known format in files named so or in sections"

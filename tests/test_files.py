@@ -78,6 +78,16 @@ def take(lock: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
+def test_a_link_stays_a_link_and_what_is_no_file_is_not_replaced(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    with write_atomically(tmp_path / "link") as file:
+        file.write("text")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "file").read_text() == "text"
+    for path in (tmp_path, Path("."), Path("/dev/null")):
+        with pytest.raises(UserError, match="is no file"), write_atomically(path):
+            pass
+
+
 def test_a_folder_is_locked_until_the_block_ends(tmp_path):
     with only_one_process(tmp_path, "writes there"), pytest.raises(BlockingIOError):
         take(tmp_path / ".lock")

@@ -129,7 +129,7 @@ TRAINING_MISTAKES = {
     "--set epochs": ["--set epochs: write it as key=value"],
     "--set lstm_width=many": ["lstm_width must be a whole number, not 'many'"],
     "--set lstm_width=0": ["lstm_width must be at least 1, not 0"],
-    "--set parser_dropout=1": ["parser_dropout must be from 0 to 1, not 1"],
+    "--set parser_dropout=1": ["parser_dropout must be from 0 on, below 1, not 1"],
     "--set corpus=minilangue": ["minilangue", "known are minilang"],
     "--set longest=2": [", train: all 16 sentences have more than 2 words; set longest higher"],
 }
@@ -488,6 +488,14 @@ def test_what_is_to_be_parsed_is_not_written_over(way, parser, text, tmp_path, c
     assert command("parse", "--parser", parser, "--out", out, text) == 2
     assert_one_line(capsys, f"--out: {out} is what is to be parsed; name another file")
     assert text.read_bytes() == before
+
+
+def test_a_file_of_the_folder_that_is_to_be_parsed_is_not_written_over(parser, corpus, tmp_path, capsys):
+    gold = corpus / "dev.conllu"
+    before = gold.read_bytes()
+    assert command("parse", "--parser", parser, "--split", "train", "--out", gold, corpus) == 2
+    assert_one_line(capsys, "is what is to be parsed; name another file")
+    assert gold.read_bytes() == before
 
 
 def test_where_parsing_fails_the_old_file_stays(parser, text, tmp_path, monkeypatch, capsys):

@@ -255,6 +255,8 @@ def test_an_unfinished_run_is_begun_anew(tmp_path):
     with pytest.raises(RuntimeError), run_in(tmp_path) as run:
         run.metric(step=1)
         raise RuntimeError
+    with open(tmp_path / "metrics.jsonl", "ab") as file:
+        file.write(b"\0\0\n")  # as a crash of the machine may leave them
     with Run(tmp_path, "Another?", {"b": 2}) as run:
         run.metric(step=7)
     about, config, metrics = read_record(tmp_path)

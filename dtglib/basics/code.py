@@ -27,7 +27,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
-PACKAGE = Path(__file__).parent.parent
+PACKAGE = Path(__file__).resolve().parent.parent
 DATA = (".yaml", ".json", ".csv")  # the ends of the names of data files
 
 # The rooms in order, lowest first. A room imports only from earlier ones; tests/test_imports.py checks this.

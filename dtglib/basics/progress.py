@@ -33,7 +33,7 @@ def quiet() -> Iterator[None]:
 
 def is_quiet() -> bool:
     """True if bars are switched off."""
-    return bool(_silenced) or bool(os.environ.get("CI"))
+    return bool(_silenced) or os.environ.get("CI", "") not in ("", "0", "false")
 
 
 def progress(items: Iterable | None, what: str, unit: str, total: int | None = None, **options) -> tqdm:

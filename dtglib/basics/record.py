@@ -71,7 +71,7 @@ class Run:
 
     def __enter__(self) -> "Run":
         path = self.folder / "record.json"
-        if path.exists() and read_record(self.folder).about["status"] == "finished":
+        if path.exists() and read_about(self.folder)["status"] == "finished":
             raise UserError(f"{self.folder}: holds a finished run already; choose another folder, or delete this one")
         kept = self._kept_lines()
         self._begin = time.monotonic() - (json.loads(kept[-1])["seconds"] if kept else 0)

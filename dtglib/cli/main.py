@@ -58,7 +58,7 @@ def _run(arguments: Sequence[str] | None, complain: Callable[[str], None]) -> in
     except OSError as error:
         # Any other error of the disk or the operating system.
         way_out = "; put that right, or choose another folder" if error.errno in OF_THE_DISK else ""
-        complaint = f"{error.filename or 'writing the results'}: {error.strerror}{way_out}"
+        complaint = f"{error.filename or 'writing the results'}: {error.strerror or error}{way_out}"
         _forget_output()
     complain(f"dtglib: {complaint}")
     return 2

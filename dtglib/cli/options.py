@@ -141,7 +141,7 @@ def sentences_of(options: argparse.Namespace, may_be_streamed: bool = False) -> 
     from dtglib.data.tokenize import tokenize
     from dtglib.data.treebank import Sentence
 
-    if _is_sentence(options.text):
+    if is_sentence(options.text):
         if options.split:
             raise UserError(f"--split chooses a part of a corpus, and {options.text!r} is a sentence; leave it out")
         return [Sentence(tuple(tokenize(options.text)))]
@@ -152,7 +152,7 @@ def sentences_of(options: argparse.Namespace, may_be_streamed: bool = False) -> 
     return treebank.sentences
 
 
-def _is_sentence(text: str) -> bool:
+def is_sentence(text: str) -> bool:
     """True for a text that is neither a file nor a corpus: it has several words, or ends like a sentence."""
     return (" " in text.strip() or text.strip()[-1:] in (".", "!", "?")) and not os.path.exists(text)
 
@@ -238,7 +238,7 @@ def print_conventions(values: Mapping[str, str]) -> None:
 
 
 def finite(values: Mapping[str, object]) -> dict[str, object]:
-    """A number for JSON, which has no infinities: the log-probability of an impossible event becomes null."""
+    """The values for JSON, which has no infinities: the log-probability of an impossible event becomes null."""
     return {
         key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in values.items()
     }

@@ -8,7 +8,6 @@ import argparse
 import contextlib
 import json
 import math
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from dtglib.cli.options import (
     add_sentences,
     add_trees,
     in_a_line,
+    is_sentence,
     parser_name,
     print_conventions,
     sentences_of,
@@ -46,11 +46,13 @@ def parse(options: argparse.Namespace) -> None:
     """Parse a sentence, or the sentences of a file."""
     from dtglib.basics.files import write_atomically
     from dtglib.basics.released import folder_named
+    from dtglib.data.corpora import corpus_files
     from dtglib.data.streamed import Streamed
     from dtglib.evaluate.tree_forms import form_of
     from dtglib.parsing.parser import load_parser
 
-    if options.out and options.out.exists() and os.path.exists(options.text) and options.out.samefile(options.text):
+    read = () if is_sentence(options.text) else corpus_files(options.text)
+    if options.out and options.out.exists() and any(path.exists() and options.out.samefile(path) for path in read):
         raise UserError(f"--out: {options.out} is what is to be parsed; name another file")
     sentences = sentences_of(options, may_be_streamed=options.out is not None)
     if isinstance(sentences, Streamed):

@@ -15,6 +15,7 @@ from dtglib.cli.options import (
     PARSER_HELP,
     Command,
     add_beam,
+    add_json,
     add_model,
     add_trees,
     conventions,
@@ -132,7 +133,7 @@ def _path_or_default(path: str | None, public: str) -> str | None:
 
 def _add_report(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--out", type=Path, metavar="DIR", help="write report.json and all tables (CSV) there, too")
-    sub.add_argument("--json", action="store_true", help="one JSON object instead of tables")
+    add_json(sub)
 
 
 def _write_report(options: argparse.Namespace, about: Mapping[str, Any], tables: Mapping[str, Sequence[dict]]) -> None:

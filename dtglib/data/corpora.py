@@ -117,7 +117,7 @@ def blocks(name: str | Path, split: str | None = None) -> Iterator[Block]:
 
 
 def stream(name: str, split: str, sentences: int | None = None) -> Treebank:
-    """The same; if it has more than MOST_IN_MEMORY sentences, they are read anew in every pass."""
+    """The sentences of `load`; if they are more than MOST_IN_MEMORY, they are read anew in every pass."""
     if sentences is not None and sentences <= MOST_IN_MEMORY:
         return load(name, split, sentences)
     read = _reader(name, split, sentences)
@@ -373,7 +373,8 @@ def corpus_files(name: str) -> list[Path]:
     path = ud_folder(name) if name in ud_treebanks() else Path(name)
     if not path.is_dir():
         return [path]
-    return sorted(path.glob("*.conllu")) or sorted(file for file in path.rglob("*") if file.is_file())
+    is_conllu = any(files_of_split(path, split) for split in SPLITS)
+    return sorted(path.glob("*.conllu") if is_conllu else filter(Path.is_file, path.rglob("*")))
 
 
 def corpus_checksum(name: str) -> str:

@@ -8,6 +8,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from dtglib.basics.errors import require
+
 BRACKET_SUFFIXES = (".mrg", ".ptb", ".brackets")
 WSJ_SECTIONS = {"train": range(2, 22), "dev": (22,), "test": (23,)}  # as usual in constituency parsing
 
@@ -23,4 +25,6 @@ def files_of_parts(
         in_sections = [path for path in files if path.parent.name in {f"{number:02}" for number in numbers}]
         if named or in_sections:
             parts[part] = named or in_sections
+    twice = [path for path in files if sum(path in its for its in parts.values()) > 1]
+    require(not twice, f"{twice[:1]}: the name says two of {', '.join(parts)}; give it another one")
     return parts

@@ -80,10 +80,7 @@ class SequenceStepper(Stepper):
 
     @abstractmethod
     def advance(self, states: Any, cache: Cache, symbols: np.ndarray, first: np.ndarray, looks: Looks) -> None:
-        """Take the symbol of every row, in place: update states and cache, and write what the new positions see.
-
-        `first` has the number of the first new position of every row.
-        """
+        """Take each row's symbol, in place, and write what its new positions see; `first` is the first one's number."""
 
     # ---- Shared by all
 

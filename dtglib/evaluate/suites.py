@@ -74,10 +74,7 @@ class Suite(NamedTuple):
 
 
 def read_suites(path: str | Path | None = None, share: int | float = 1.0) -> list[Suite]:
-    """Read the suites of a file, of all JSON files in a folder, of minilang, or the public ones in the data folder.
-
-    Only the given share of each suite's items is read.
-    """
+    """A share of each suite's items: of a file, a folder of JSON files, minilang, or (None) the public ones."""
     return [suite._replace(items=tuple(evenly(suite.items, share))) for suite in _whole_suites(path)]
 
 

@@ -91,7 +91,7 @@ class Batch(NamedTuple):
     predicts: Int[Tensor, " N"]  # the positions that predict something, counted over all rows
     legal: Legal
     target: Int[Tensor, " N"]
-    bias: Any = None  # see `Transformer.bias`
+    bias: Any = None  # see `Block.bias`
 
     @property
     def positions(self) -> int:

@@ -4,7 +4,7 @@ A forest has nodes, and each node a set of trees. A node has options; an option 
 come before it in the forest. A tree of a node is one of its options, with a tree of each of the option's nodes; its
 score is the sum of its options' scores, and its probability is proportional to the exponential of its score. The trees
 of the forest are those of the last node. Different choices must be different trees, so that choices can be enumerated
-instead of trees. projective.py makes forests of dependency trees, spans.py of constituency trees. A small forest has
+instead of trees. projective.py makes forests of dependency trees. A small forest has
 two options for the whole, of which the second has a node with two options, so it has three trees:
 
     >>> forest = Forest(np.array([0, 2, 4]), np.log([1.0, 2.0, 3.0, 4.0]), np.array([-1, -1, -1, 0]), np.full(4, -1))

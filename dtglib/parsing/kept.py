@@ -2,7 +2,7 @@
 
     parser.yaml, parser.json, parser.safetensors        the config, the vocabularies, the weights
 
-trained.py has the parsers of arcs, constituents.py those of constituents.
+trained.py has the parsers of arcs; packages of papers bring others.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ class EncoderConfig:
 
     def __post_init__(self) -> None:
         require_positive(self, "lstm_layers", "rarest", "word_width", "character_width", "lstm_width", "label_width")
-        require(0 <= self.parser_dropout < 1, f"parser_dropout must be from 0 to 1, not {self.parser_dropout}")
+        require(0 <= self.parser_dropout < 1, f"parser_dropout must be from 0 on, below 1, not {self.parser_dropout}")
 
 
 def encoder_arguments(config: EncoderConfig, words: int, letters: int) -> dict[str, Any]:

@@ -15,10 +15,7 @@ from dtglib.basics.released import folder_named
 
 
 def load_parser(name: str | Path) -> Any:
-    """Load a parser of this package (a folder, or a released name), or of supar's (a file, or a published name).
-
-    All of them propose trees (propose.py).
-    """
+    """Load a parser: a folder or a released name of this package, a file or a published name of supar."""
     # Imported here: the import of supar takes seconds, and supar may be missing on machines that do not parse.
     from dtglib.parsing.kinds import load_trained
     from dtglib.parsing.published import load_published

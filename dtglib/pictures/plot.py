@@ -61,7 +61,7 @@ def draw_surprisals(words: Sequence[str], series: Mapping[str, Numbers], unit: s
     for number, (name, values) in enumerate(series.items()):
         places = np.arange(len(words)) + (number - (len(series) - 1) / 2) * width
         shown = np.where(np.isfinite(values), values, most)
-        axes.bar(places, shown, width, label=name, color=seaborn.color_palette("colorblind")[number])
+        axes.bar(places, shown, width, label=name, color=seaborn.color_palette("colorblind", len(series))[number])
         for place in places[~np.isfinite(values)]:  # words that the search could not read
             axes.text(place, most, "∞", ha="center", va="bottom")
     axes.set(xticks=range(len(words)), xticklabels=words, ylabel=f"surprisal, {unit}")

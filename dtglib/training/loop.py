@@ -123,7 +123,12 @@ def train(
     further facts, which become the first line of metrics.
     """
     folder, course = Path(folder), Course(data, held_out, config, seed)
-    with processes() as ours, _held_by_first(ours, folder), stop_requests() as requests, _own_random_numbers(ours):
+    with (
+        processes() as ours,
+        _held_by_first(ours, folder),
+        stop_requests() as requests,
+        torch.random.fork_rng([ours.device] if ours.device.type == "cuda" else []),
+    ):
         if is_finished(folder, identity):
             (folder / CHECKPOINT_FILE).unlink(missing_ok=True)
             return
@@ -179,16 +184,9 @@ def _held_by_first(ours: Processes, folder: Path) -> Iterator[None]:
     """Lock the folder during training, and remove what a killed run left half-written in it."""
     with only_one_process(folder, "trains in this folder") if ours.is_first else contextlib.nullcontext():
         if ours.is_first:
-            for part in folder.glob("*.part"):
+            for part in folder.glob("*.[0-9]*.part"):  # files.py names them so
                 part.unlink()
         ours.wait()  # until the first process has the lock
-        yield
-
-
-@contextlib.contextmanager
-def _own_random_numbers(ours: Processes) -> Iterator[None]:
-    """Restore the global random generator at the end of this block."""
-    with torch.random.fork_rng([ours.device] if ours.device.type == "cuda" else []):
         yield
 
 

@@ -36,7 +36,9 @@ def train_network(
     try:
         model = build()
     except (RuntimeError, MemoryError) as error:
-        raise UserError(f"there is not enough memory for this model ({str(error).splitlines()[0]})") from error
+        if "memory" not in repr(error).lower():
+            raise
+        raise UserError(f"there is not enough memory for this model ({str(error)[:100]})") from error
     about = {
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "train": parts.train.summary,
