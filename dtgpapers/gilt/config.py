@@ -1,8 +1,9 @@
 """The settings of GiLT, and how it is trained.
 
 Where the paper and the published code differ, the defaults are the paper's, and the code's reading is a setting: see
-attention.py (`graph_keys`), tape.py (`depth`), scorer.py (`biaffine`, `counts`) and model.py (`weighting`, `word`). The
-released model and the records of November 2026 have the code's `graph_keys: content`, and `weighting: sums`.
+attention.py (`graph_keys`), tape.py (`depth`), scorer.py (`biaffine`, `counts`) and model.py (`word`). Only in the loss
+the default has the code's sums (`weighting`), because with the means of the paper's equation 6 models are worse
+(results/2026-11-28-mini-gilt-letter). The released model has the code's `graph_keys: content`.
 """
 
 from dataclasses import dataclass
@@ -50,7 +51,7 @@ class GiltConfig(GraphConfig):
     biaffine: Literal["full", "diagonal"] = "full"
     counts: Literal["possible", "all"] = "possible"  # which numbers of arcs share the probability
     most_arcs: int = 29  # of a word; the paper has no number, the published code this one
-    weighting: Literal["means", "sums", "code"] = "means"
+    weighting: Literal["means", "sums", "code"] = "sums"
     words_weight: float = 5 / 6  # beta, the share of the words in the loss
 
     def __post_init__(self) -> None:

@@ -47,7 +47,7 @@ QUESTIONS: Questions = {
     "depth": {"from the first word": BASE, "from ROOT": Variant({"depth": "root"})},
     "biaffine map": {"full": BASE, "its diagonal": Variant({"biaffine": "diagonal"})},
     "keys of the graph": {"of positions": BASE, "of contents": Variant({"graph_keys": "content"})},
-    "weights of the loss": {"means": BASE, "sums": Variant({"weighting": "sums"})},
+    "weights of the loss": {"sums": BASE, "means": Variant({"weighting": "means"})},
     "width of features": {"256": BASE, "64": Variant({"feature_width": 64})},
 }
 

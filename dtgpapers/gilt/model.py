@@ -11,8 +11,8 @@ takes the layers 9 and 15 of 16; this is the paper's reading, 8 and 15.)
 
 The loss of a sentence with N targets and M words has three parts, beta = 5/6 (eq. 6):
 
-    sums     beta * tokens       +  (1 - beta) * (cells + numbers of arcs)          that of the records
-    means    beta * tokens / N   +  (1 - beta) * (cells / M^2 + numbers / M)        eq. 6, the default
+    sums     beta * tokens       +  (1 - beta) * (cells + numbers of arcs)          the default
+    means    beta * tokens / N   +  (1 - beta) * (cells / M^2 + numbers / M)        eq. 6
     code     2 beta * tokens     +  4 (1 - beta) * (cells + numbers)                the published code
 
 With means a long sentence counts as much as a short one, and a cell 1/M of a number. `sums` has the weights of eq. 6
