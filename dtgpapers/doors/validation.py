@@ -20,7 +20,14 @@ def complain(path: str) -> None:
     if not find_spec("udtools"):
         return
     for file in sorted(Path(path).glob("*.conllu")) if Path(path).is_dir() else [Path(path)]:
-        if file.suffix == ".conllu" and file.is_file() and (errors := validation_errors(file)):
+        if file.suffix != ".conllu" or not file.is_file():
+            continue
+        try:
+            errors = validation_errors(file)
+        except Exception as error:  # the validator's own, at columns that are empty, such as of a parser's output
+            print(f"dtglib: {file}: UD's validator could not read it ({error!r})", file=sys.stderr)
+            continue
+        if errors:
             told = ", ".join(f"{len(lines)} {name} (line {lines[0]})" for name, lines in errors.items())
             print(f"dtglib: {file}: errors by UD's validator, level {LEVEL}: {told}", file=sys.stderr)
 

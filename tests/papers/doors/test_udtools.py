@@ -64,3 +64,11 @@ def test_stats_reports_the_validation_errors_of_a_file_or_folder(where, tmp_path
 def test_what_is_no_file_of_the_user_is_not_validated(capsys):
     assert main(["stats", "minilang"]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_what_the_validator_cannot_read_is_counted_all_the_same(tmp_path, capsys):
+    path = tmp_path / "parsed.conllu"  # as `dtglib parse` writes it
+    path.write_text("1\tThere\t_\t_\t_\t_\t2\texpl\t_\t_\n2\tis\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
+    assert main(["stats", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert "parsed.conllu" in out and err.startswith(f"dtglib: {path}: UD's validator could not read it (TypeError")
