@@ -1,4 +1,4 @@
-"""How fast projective trees come out of arc scores: the best, different samples, and marginals, on one core, warm.
+"""How fast projective trees come out of arc scores: the best, and samples, on one core, warm.
 
     python benchmarks/projective.py
 
@@ -30,7 +30,6 @@ def main() -> None:
         best: lambda scores: projective.best_trees(scores, TREES),
         f"{TREES} different samples": lambda scores: projective.different_samples(scores, TREES, chance),
         f"{TREES} samples": lambda scores: projective.samples(scores, TREES, chance),
-        "marginals": projective.marginals,
     }
     with benchmark("projective", "How fast do projective trees come out of arc scores?") as report:
 

@@ -118,6 +118,11 @@ def test_a_text_that_yaml_takes_for_something_else_is_an_error(config):
         read_config(config("name: no"), Example)
 
 
+def test_a_key_that_stands_twice_is_named(config):
+    with pytest.raises(UserError, match=r"run.yaml: a key stands there twice: width"):
+        read_config(config("width: 8\nheads: 2\nwidth: 16\n"), Example)
+
+
 def test_an_unknown_key_is_named_with_the_closest_and_all_known_ones(config):
     with pytest.raises(UserError) as error:
         read_config(config("corpus: minilang\ntrian_sentences: 5"), *KINDS)

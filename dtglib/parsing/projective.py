@@ -16,8 +16,8 @@ one derivation, which chooses where each span is split in two, so that choices c
     >>> round(np.exp(log_partition(scores)))    # if all scores are 0, this counts the trees
     30
     >>> scores[arcs] = 3                        # the arcs of "There is a difference"
-    >>> marginals(scores)[arcs].round(2)
-    array([1.  , 0.99, 0.95, 0.99])
+    >>> best_trees(scores, 1).heads.tolist()
+    [[2, 0, 4, 2]]
 
 The spans and their options are a forest, over which forest.py computes.
 """
@@ -94,16 +94,6 @@ def how_many(words: int) -> int:
 def log_partition(scores: ArrayLike) -> float:
     """The logarithm of the sum of all trees' exponentials."""
     return forest.log_partition(_forest(_checked(scores)).forest)
-
-
-def marginals(scores: ArrayLike) -> np.ndarray:
-    """The probability of every arc, as an array with the layout of `scores`."""
-    scores = _checked(scores)
-    of_scores, shares = _forest(scores), np.zeros_like(scores)
-    _, of_options = forest.log_partition_and_marginals(of_scores.forest)
-    has_arc = of_scores.word != NOTHING
-    np.add.at(shares, (of_scores.head[has_arc], of_scores.word[has_arc]), of_options[has_arc])
-    return shares
 
 
 def samples(scores: ArrayLike, count: int, random: np.random.Generator) -> DependencyTrees:
