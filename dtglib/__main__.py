@@ -8,7 +8,7 @@ from dtglib.cli.main import main
 
 def command() -> int:
     """Run one command, and return the exit status."""
-    gc.set_threshold(50_000)  # PyTorch is loaded: 150,000 objects, none of them garbage
+    gc.set_threshold(50_000)  # loading PyTorch makes 150,000 objects, none of them garbage
     try:
         return main()
     finally:

@@ -119,8 +119,9 @@ def test_a_text_that_yaml_takes_for_something_else_is_an_error(config):
 
 
 def test_a_key_that_stands_twice_is_named(config):
-    with pytest.raises(UserError, match=r"run.yaml: a key stands there twice: width"):
-        read_config(config("width: 8\nheads: 2\nwidth: 16\n"), Example)
+    for twice in ("width: 8\nheads: 2\nwidth: 16\n", '"width": 8\nwidth : 16\n', "{width: 8, width: 16}"):
+        with pytest.raises(UserError, match=r"run.yaml: a key stands there twice: width"):
+            read_config(config(twice), Example)
 
 
 def test_an_unknown_key_is_named_with_the_closest_and_all_known_ones(config):

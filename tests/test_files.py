@@ -83,7 +83,7 @@ def test_a_link_stays_a_link_and_what_is_no_file_is_not_replaced(tmp_path):
     with write_atomically(tmp_path / "link") as file:
         file.write("text")
     assert (tmp_path / "link").is_symlink() and (tmp_path / "file").read_text() == "text"
-    for path in (tmp_path, Path("."), Path("/dev/null")):
+    for path in (tmp_path, Path("."), Path("/dev/null"), Path("/dev/stdout")):
         with pytest.raises(UserError, match="is no file"), write_atomically(path):
             pass
 

@@ -96,7 +96,7 @@ def test_a_model_that_there_is_not_is_named_before_anything_is_written(repositor
 def test_released_models_are_not_recorded_as_if_they_were_of_other_seeds(repository):
     config = repository / "configs" / "released.yaml"
     config.write_text((repository / "configs" / "smoke.yaml").read_text() + "released: minilang\n")
-    with pytest.raises(UserError, match="size released takes released models, which have one seed"):
+    with pytest.raises(UserError, match="at size released dtg are released models of one seed"):
         record_evaluation("released", [1, 2], ["dtg"], repository / "elsewhere")
 
 

@@ -18,7 +18,6 @@ import dataclasses
 import difflib
 import hashlib
 import json
-import re
 import types
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -110,9 +109,9 @@ def _settings_of_file(path: Path) -> dict[str, Any]:
         settings = _parsed(text := path.read_bytes(), path)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}; a config is a YAML file such as configs/smoke.yaml") from error
-    keys = re.findall(r"^([\w-]+):", text.decode(errors="replace"), re.MULTILINE)
-    require(len(keys) == len({*keys}), f"{path}: a key stands there twice: {max(keys, key=keys.count, default='')}")
     require(isinstance(settings, dict), f"{path}: a config is lines of the form 'key: value'; here there are none")
+    keys = [key.value for key, _ in yaml.compose(text).value]
+    require(len(keys) == len({*keys}), f"{path}: a key stands there twice: {max(keys, key=keys.count, default='')}")
     return settings
 
 

@@ -35,9 +35,9 @@ OF_THE_DISK = (
 @contextlib.contextmanager
 def write_atomically(path: str | Path, binary: bool = False) -> Iterator[IO]:
     """Open a file for writing. It takes its name when the block ends without an exception; otherwise it is deleted."""
-    path = Path(os.path.realpath(path))  # what a link points to is written, and the link stays
-    if path.exists() and not path.is_file():
-        raise UserError(f"{path}: is no file; name a file")
+    named, path = Path(path).absolute(), Path(os.path.realpath(path))  # what a link points to is written
+    if (path.exists() and not path.is_file()) or named.parts[1] in ("dev", "proc"):
+        raise UserError(f"{named}: is no file; name a file")
     # With the process id in the name, two processes that write the same file do not share a temporary file.
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:

@@ -157,6 +157,15 @@ def is_sentence(text: str) -> bool:
     return (" " in text.strip() or text.strip()[-1:] in (".", "!", "?")) and not os.path.exists(text)
 
 
+def require_another(out: Path | None, text: str) -> None:
+    """An error if the file to be written is one of those that are read."""
+    from dtglib.data.corpora import corpus_files
+
+    read = () if is_sentence(text) else corpus_files(text)
+    if out and out.exists() and any(path.exists() and out.samefile(path) for path in read):
+        raise UserError(f"--out: {out} is what is to be parsed; name another file")
+
+
 def model_folder(options: argparse.Namespace, about: str | None = None, kind: str = "dtg") -> Path:
     """The folder of a command's model. By default it is the released model `kind` for the corpus `about`."""
     from dtglib.basics.released import folder_named

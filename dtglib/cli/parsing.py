@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dtglib.basics.errors import UserError
 from dtglib.basics.progress import progress
 from dtglib.cli.options import (
     Command,
@@ -21,9 +20,9 @@ from dtglib.cli.options import (
     add_sentences,
     add_trees,
     in_a_line,
-    is_sentence,
     parser_name,
     print_conventions,
+    require_another,
     sentences_of,
 )
 from dtglib.cli.together import is_first
@@ -46,14 +45,11 @@ def parse(options: argparse.Namespace) -> None:
     """Parse a sentence, or the sentences of a file."""
     from dtglib.basics.files import write_atomically
     from dtglib.basics.released import folder_named
-    from dtglib.data.corpora import corpus_files
     from dtglib.data.streamed import Streamed
     from dtglib.evaluate.tree_forms import form_of
     from dtglib.parsing.parser import load_parser
 
-    read = () if is_sentence(options.text) else corpus_files(options.text)
-    if options.out and options.out.exists() and any(path.exists() and options.out.samefile(path) for path in read):
-        raise UserError(f"--out: {options.out} is what is to be parsed; name another file")
+    require_another(options.out, options.text)
     sentences = sentences_of(options, may_be_streamed=options.out is not None)
     if isinstance(sentences, Streamed):
         return _parse_streamed(sentences, folder_named(parser_name(options, options.text)), options.out)

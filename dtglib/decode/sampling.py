@@ -29,6 +29,7 @@ from dtglib.decode.stepper import DISTRIBUTIONS_AT_ONCE, Stepper
 from dtglib.transitions.protocol import OPEN
 
 MOST_PIECES = 8  # per word, on average: the limit for the pieces of a sentence
+LEAST_AGAIN = 32  # that are drawn at once when some were given up
 MOST_TRIES = 100  # in a row that do not end a single sentence
 
 
@@ -52,7 +53,8 @@ def generate(
     require(1e-4 <= temperature <= 1e4, f"temperature must be from 0.0001 to 10000, not {temperature}")
     at_once, left, failures = DISTRIBUTIONS_AT_ONCE[stepper.device.type], count, 0
     while left:
-        drawn = _draw(stepper, vocabulary, min(left, at_once), random, most_words, temperature)
+        rows = left if left == count else max(left, LEAST_AGAIN)
+        drawn = _draw(stepper, vocabulary, min(rows, at_once), random, most_words, temperature)[:left]
         yield from drawn
         left, failures = left - len(drawn), 0 if drawn else failures + 1
         complaint = f"the model seldom ends a sentence within {most_words} words; set most_words higher"

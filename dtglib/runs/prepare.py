@@ -96,7 +96,7 @@ def _identity(settings: Settings, part: str) -> dict[str, Any]:
     corpus = settings.corpus
     sentences, checksum = getattr(corpus, f"{part}_sentences"), corpus_checksum(corpus.corpus)
     about = {"corpus": corpus.corpus, "part": part, "sentences": sentences, "checksum_of_corpus": checksum}
-    readers: list[Any] = [r for of in readers_of_papers() for r in (of.find, of.in_folder, *of.suffixes.values())]
+    readers = [of.find for of in readers_of_papers() if of.find(corpus.corpus, None) is not None]
     return about | {"code_of_corpus": code_of("data", stream, *readers)}
 
 

@@ -26,7 +26,7 @@ from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS, favourites, propose
 from dtglib.runs.ablations import ablations, variants_of
 from dtglib.runs.parsers import is_ours, nats_per_word, proposer_of, proposers, read_parser
-from dtglib.runs.prepare import trained_together
+from dtglib.runs.prepare import is_released, trained_together
 from dtglib.runs.sentence_scores import test_sentences
 from dtglib.runs.settings import Settings, checksums_of, read_size
 from dtglib.runs.syntax_scores import beam_scores, pairs_of, parsing_of, scores_at, suites_of, widths_of
@@ -49,8 +49,9 @@ def record_evaluation(
     if unknown := [name for name in about if name not in known]:
         raise UserError(f"there is no evaluation {unknown[0]!r}; evaluations are {', '.join(known)}")
     settings, about = _shared(size, names), about or known
-    if settings.evaluation.released and list(seeds) != [1]:
-        raise UserError(f"size {size} takes released models, which have one seed; leave out --seeds")
+    released = [name for name in names if is_released(read_size(size, model=name))]
+    if released and list(seeds) != [1] and set(about) != {ABLATIONS}:
+        raise UserError(f"at size {size} {', '.join(released)} are released models of one seed; leave out --seeds")
     for name in names if questions else ():
         variants_of(read_size(size, model=name), questions)  # an error if it has no such question
     config = {"size": size, **as_dict(*settings), "seed": list(seeds), "model": list(names), "about": list(about)}

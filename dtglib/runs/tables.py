@@ -38,7 +38,7 @@ def measured_values(folder: Path | None = None) -> pd.DataFrame:
     require(len(rows), f"{folder}: there are no records yet; `dtglib evaluate` makes them")
     rows = rows[rows["settings"] == rows.groupby(KEYS)["settings"].transform("last")]
     newest = rows["begun"] == rows.groupby([*KEYS, "seed"])["begun"].transform("max")
-    rows = rows[newest].groupby([*KEYS, "seed"], sort=False, dropna=False, as_index=False)["value"].mean()
+    rows = rows[newest].groupby([*KEYS, "seed"], sort=False, as_index=False)["value"].mean()
     return pd.concat([rows, *_unchanged(rows)], ignore_index=True)
 
 

@@ -209,5 +209,5 @@ def _why_nothing(model: str, excluded: Counter[str], longest: int | None) -> str
         far = f"in all {excluded[TOO_FAR]} sentences an arc reaches too far"
         return f"{far}; make a vocabulary of larger reach"
     reasons = ", ".join(f"{count} {reason}" for reason, count in excluded.items()) or "it is empty"
-    way_out = "where there are no trees, set parsed_by to a parser"
-    return f"no sentence is left for model {model}: {reasons}; {way_out}"
+    way_out = "; where there are no trees, set parsed_by to a parser" if "without" in reasons else ""
+    return f"no sentence is left for model {model}: {reasons}{way_out}"

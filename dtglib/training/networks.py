@@ -36,7 +36,7 @@ def train_network(
     try:
         model = build()
     except (RuntimeError, MemoryError) as error:
-        if "memory" not in repr(error).lower():
+        if not (isinstance(error, MemoryError | torch.OutOfMemoryError) or "allocate" in str(error)):
             raise
         raise UserError(f"there is not enough memory for this model ({str(error)[:100]})") from error
     about = {

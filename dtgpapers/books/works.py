@@ -116,7 +116,7 @@ def _checkout(checkout: Path, url: str, work: Work) -> dict[str, bytes]:
     """The text files of a repository at the work's commit."""
 
     def git(*arguments: str) -> None:
-        as_stored = ["-c", "core.autocrlf=false"]  # whatever the user's settings say of line ends
+        as_stored = ["-c", "core.autocrlf=false", "-c", "core.eol=lf"]  # whatever the user's settings say of line ends
         run = subprocess.run(["git", *as_stored, "-C", checkout, *arguments], capture_output=True, text=True)
         if run.returncode:
             reason = run.stderr.strip().rpartition("\n")[2]

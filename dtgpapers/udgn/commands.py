@@ -21,6 +21,7 @@ from dtglib.cli.options import (
     model_folder,
     print_conventions,
     print_table,
+    require_another,
     sentences_of,
 )
 
@@ -48,6 +49,7 @@ def induce(options: argparse.Namespace) -> None:
     require(not (options.labels and options.out), "--labels finds no trees that --out could write; take one of them")
     no_trees = "--decode argmax finds heads, which are seldom a tree that --out could write; take tree or projective"
     require(not (options.out and options.decode == "argmax"), no_trees)
+    require_another(options.out and Path(options.out), options.text)
     model = _inducing(options)
     sentences = sentences_of(options)
     beliefs = iter(progress(believed(model, sentences), "inducing", "sentence", total=len(sentences)))

@@ -8,10 +8,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from dtglib.basics.code import RUNNING
 from dtglib.basics.errors import UserError
 from dtglib.cli.main import main
 from dtglib.data.corpora import CorpusConfig, corpora, corpus_checksum, load, part_of, stream
 from dtglib.data.downloads import FAILED, FETCHED, THERE
+from dtglib.runs import prepare
+from dtglib.runs.settings import read_size
 from dtgpapers.books import corpus, ebooks, textbooks, with_trees, works
 from dtgpapers.books.markup import clean, count_words
 from dtgpapers.books.sentences import sentences
@@ -218,6 +221,15 @@ def test_public_domain_text_is_masc_and_then_the_ebooks_with_trees(shelf, monkey
     assert (dev.words[-1], len(dev.heads)) == ("0", 5)
 
 
+def test_stored_sequences_depend_on_the_code_that_reads_the_books_and_on_no_other_readers(shelf, monkeypatch):
+    settings = read_size("smoke", corpus="books")
+    before = prepare._identity(settings, "train")
+    monkeypatch.setitem(RUNNING, "dtgpapers/udgn/bllip", "edited")
+    assert prepare._identity(settings, "train") == before
+    monkeypatch.setitem(RUNNING, "dtgpapers/books/sentences", "edited")
+    assert prepare._identity(settings, "train") != before
+
+
 def test_a_missing_archive_and_missing_tests_name_the_way_out(shelf):
     with pytest.raises(UserError, match=r"masc_tagged.zip is missing; run `dtglib data nltk`"):
         stream("masc", "train")
@@ -279,8 +291,9 @@ def test_a_work_that_cannot_be_fetched_does_not_stop_the_others(server):
     assert fetch_works([], server.data, server.url) == []
 
 
-def test_settings_of_git_that_change_line_ends_change_no_text(server, tmp_path, monkeypatch):
-    (tmp_path / "settings").write_text("[core]\n\tautocrlf = true\n")
+@pytest.mark.parametrize("setting", ["autocrlf = true", "eol = crlf"])
+def test_settings_of_git_that_change_line_ends_change_no_text(setting, server, tmp_path, monkeypatch):
+    (tmp_path / "settings").write_text(f"[core]\n\t{setting}\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "settings"))
     (result,) = fetch_works([work("openstax/heat", server.files, server.commit)], server.data, server.url)
     assert result.outcome == FETCHED

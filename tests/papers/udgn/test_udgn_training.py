@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from running import WEIGHTS_FILE, interrupted_at, lines, tensors, without_conventions
+from running import WEIGHTS_FILE, assert_one_line, interrupted_at, lines, tensors, without_conventions
 from torch import nn
 
 from dtglib.basics.errors import UserError
 from dtglib.cli.main import main
 from dtglib.data.corpora import load
 from dtglib.data.symbols import ARCS
-from dtglib.data.treebank import Sentence, Treebank, TreebankError
+from dtglib.data.treebank import Sentence, Treebank, TreebankError, format_conllu
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode.beam import search
 from dtglib.evaluate.likelihood import score_words
@@ -359,6 +359,15 @@ def test_the_trees_of_a_sentence_are_shown(folder, tmp_path, capsys):
     out = tmp_path / "found.conllu"
     assert main(["induce", "The key was seen .", "--model", str(folder), "--out", str(out)]) == 0
     assert [int(row[6]) for row in rows] == list(load(out).sentences[0].heads)
+
+
+def test_trees_that_are_read_are_not_written_over(folder, tmp_path, capsys):
+    gold = tmp_path / "gold.conllu"
+    gold.write_text("".join(map(format_conllu, load("minilang", "test", 2).sentences)))
+    before = gold.read_bytes()
+    assert main(["induce", str(gold), "--model", str(folder), "--out", str(gold)]) == 2
+    assert_one_line(capsys, "is what is to be parsed; name another file")
+    assert gold.read_bytes() == before
 
 
 def test_trees_of_a_treebank_are_compared_with_its_own(folder, capsys):
