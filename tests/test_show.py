@@ -72,7 +72,7 @@ def test_a_word_may_hold_dollar_signs_and_a_folder_is_no_picture(tmp_path, capsy
     command = ["structure", "--system", "arc-swift", "--words", "$^$ is $a_b$", "--heads", "2 0 2", "--svg"]
     assert main([*command, str(tmp_path / "mask.svg")]) == 0
     assert main([*command, str(tmp_path)]) == 2
-    assert "Is a directory" in capsys.readouterr().err
+    assert "is no file; name a file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,9 @@ from dtgpapers.gilt.tape import FEATURES
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory):
     folder = tiny_repository(tmp_path_factory.mktemp("repository"))
-    with open(folder / "configs" / "smoke.yaml", "a") as file:
-        file.write("test_sentences: 4\nscored_sentences: 2\n")
+    smoke = folder / "configs" / "smoke.yaml"
+    few = smoke.read_text().replace("test_sentences: 12\nscored_sentences: 6", "test_sentences: 4\nscored_sentences: 2")
+    smoke.write_text(few)
     return folder
 
 
