@@ -88,6 +88,7 @@ def place(tmp_path_factory) -> Path:
     for part, count in (("train", 350), ("dev", 10), ("test", 5)):
         (folder / "my-treebank").mkdir(exist_ok=True)
         write_conllu(folder / "my-treebank" / f"{part}.conllu", load("UD_English-EWT", part, count).sentences)
+    (folder / "train.txt").write_text("The keys are here.\n")
     (folder / "mine.txt").write_text("The keys to the cabinet are on the table.\nIt doesn't matter.\n")
     suite = json.loads(next(iter(minilang.suites())).as_json())
     (folder / "my-suite.json").write_text(json.dumps(suite | {"items": suite["items"][:2]}))

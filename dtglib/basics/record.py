@@ -74,7 +74,7 @@ class Run:
         if path.exists() and read_about(self.folder)["status"] == "finished":
             raise UserError(f"{self.folder}: holds a finished run already; choose another folder, or delete this one")
         kept = self._kept_lines()
-        self._begin = time.monotonic() - (json.loads(kept[-1])["seconds"] if kept else 0)
+        self._begin = time.monotonic() - (read_record(self.folder).metrics[len(kept) - 1]["seconds"] if kept else 0)
         self.lines = len(kept)  # of metrics
         started = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         self._circumstances |= {"started": started, "code": commit_of_package(), "versions": versions()}
