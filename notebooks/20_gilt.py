@@ -312,7 +312,8 @@ Markdown(
 #
 # When word $i$ comes, the scorer has $2i - 1$ cells: ROOT as its head, and each earlier word as head or dependent. Each
 # cell gets the log-odds $s$ of an arc, and the number of arcs a distribution $\pi$. The loss sums over words, cells and
-# numbers, with $\beta = 5/6$ (equation 6 takes means; what they cost stands below):
+# numbers, with $\beta = 5/6$ (equation 6 takes means; [what they cost](../results/2026-11-28-mini-gilt-letter) stands
+# below):
 #
 # $$\beta \sum -\log p(\mathrm{word}) + (1 - \beta) \Big( \sum \big[\log(1 + e^s) - s \cdot \mathrm{is\ arc}\big] +
 # \sum -\log \pi(\mathrm{number}) \Big)$$
@@ -347,8 +348,8 @@ Markdown(
     f"**GiLT is three times as large as TXL.** Its {recorded_sizes[GRAPHS]:.2f} million parameters are TXL's body "
     f"({recorded_sizes[TXL]:.2f}), the graph term ({term:.2f}), and the scorer ({scorer:.2f}), which predicts arcs, "
     f"not words. A TXL of this size has not been trained, so a part of the leads may be due to size. In agreement the "
-    f"tape decides: section 4 changes no weight. **Equations 5 and 6**, [recorded]"
-    f"(../results/2026-11-28-mini-gilt-letter): with means instead of sums GiLT's perplexity changes by "
+    f"tape decides: section 4 changes no weight. **Equations 5 and 6:** with means instead of sums "
+    f"GiLT's perplexity changes by "
     f"{changed('weights of the loss', 'means', 'sums', 'perplexity')}, its suites by "
     f"{changed('weights of the loss', 'means', 'sums', 'SG')}; with keys of contents instead of positions (both with "
     f"means) by {changed('keys of the graph', 'of contents', 'of positions', 'perplexity')} and "
