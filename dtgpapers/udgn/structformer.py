@@ -25,8 +25,7 @@ Every word but the highest should find a higher one beyond the gaps around it. S
 lowered by one number: the least one for which every stretch of words, other than the whole sentence, has a word that is
 at least as high as the lower of the two gaps around the stretch. In the public code that number is the largest of a
 whole batch; here a sentence does not depend on its neighbours. The words' vectors are read by convolutions, each
-followed by a norm and tanh. Width, layers and heads are those of
-UDGN's Table 6.
+followed by a norm and tanh. Width, layers and heads are those of UDGN's Table 6.
 """
 
 from typing import Any
