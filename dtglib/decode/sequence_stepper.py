@@ -80,7 +80,7 @@ class SequenceStepper(Stepper):
 
     @abstractmethod
     def advance(self, states: Any, cache: Cache, symbols: np.ndarray, first: np.ndarray, looks: Looks) -> None:
-        """Take each row's symbol, in place, and write what its new positions see; `first` numbers the first of these."""
+        """Take each row's symbol, in place, and write what its new positions see; `first` has the first of these."""
 
     # ---- Shared by all
 
