@@ -17,6 +17,7 @@ PAPER = Paper(
     corpora="dtgpapers.translation.parallel:READERS",
     jobs="dtgpapers.translation.measured:jobs_of",
     records="dtgpapers.translation.measured:RECORDS",
+    variants="dtgpapers.translation.measured:of_variant",
     measures="dtgpapers.translation.tables:MEASURES",
     orders="dtgpapers.translation.tables:ORDERS",
 )

@@ -11,7 +11,7 @@ from dtglib.basics.errors import UserError, require
 from dtglib.basics.record import SETTINGS_FILE
 from dtglib.data.treebank import Sentence
 from dtglib.evaluate.perplexity import SentenceScore
-from dtglib.families.base import Family, Likelihood
+from dtglib.families.base import BASE, Family, Likelihood, Questions, Variant
 from dtgpapers.translation.config import TranslationConfig, TranslationTraining
 from dtgpapers.translation.examples import (
     TranslationBatch,
@@ -63,6 +63,13 @@ def require_languages(folder: Path, corpus: str) -> None:
         )
 
 
+# What its code decides otherwise (config.py), and its large models.
+QUESTIONS: Questions = {
+    "labels of edges": {"of all three": BASE, "between words": Variant({"labelled": "words"})},
+    "size": {"as configured": BASE, "large": Variant({"layers": 6, "width": 512, "inner": 2048})},
+}
+
+
 def _family(system: System) -> Family:
     return Family(
         name=system.name,
@@ -84,6 +91,7 @@ def _family(system: System) -> Family:
             symbols(config, treebank)
         ),
         training=TranslationTraining,
+        questions=QUESTIONS,
     )
 
 

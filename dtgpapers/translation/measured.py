@@ -21,6 +21,8 @@ from dtglib.basics.record import Row
 from dtglib.data.corpora import find, load
 from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import Vocabulary
+from dtglib.families.base import Variant
+from dtglib.runs import ablations
 from dtglib.runs.jobs import Job, jobs_of_seed, jobs_of_training, seeds_of
 from dtglib.runs.parsers import parser_named
 from dtglib.runs.sentence_scores import spread
@@ -115,6 +117,12 @@ def own_of(settings: Settings) -> dict[str, ChallengeSet]:
 
 
 # ---- Recorded, and as jobs
+
+
+def of_variant(settings: Settings, variant: Variant) -> Row:
+    """The numbers of a variant: its losses, and its scores on the test part."""
+    chosen, folder = ablations.trained_variant(settings, variant)
+    return {**ablations.of_training(folder), **scores_by(chosen, folder)[TEST]}
 
 
 def _recorded(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:

@@ -73,7 +73,7 @@ def _translated(metric: str) -> Measure:
     def of_model(line: Line) -> float | None:
         return line[metric] if line["part"] == "translation" and line["on"] == "test" else None
 
-    return Measure(metric, (), "", of_model)
+    return Measure(metric, (), "", of_model, lambda line: line.get(metric))
 
 
 METRICS = ("BLEU", "chrF+")

@@ -143,6 +143,16 @@ def test_a_record_has_what_the_tables_show(repository):
     assert set(orderings(values, ORDERS)["the paper says"]) == {"GCN before Vanilla"}
 
 
+def test_a_record_of_variants_has_the_scores_of_each(repository):
+    out = repository / "results" / "labels"
+    record_evaluation("smoke", [1], ["gcn"], out, ["ablations"], ["labels of edges"])
+    ours, theirs = lines(out, "ablation")
+    assert [row["variant"] for row in (ours, theirs)] == ["of all three", "between words"]
+    assert ours["folder"] != theirs["folder"] and ours["sentences"] == theirs["sentences"] == 3
+    values = measured_values(repository / "results").query("question == 'labels of edges' and measure == 'BLEU'")
+    assert values["value"].tolist() == [ours["BLEU"], theirs["BLEU"]]
+
+
 def test_the_papers_sign_tests_come_out_as_it_says():
     """18-0 and 15-3 of test cells; 34-6, 27-13 and 26-14 of challenge cells."""
     on_tests, on_challenges = (
