@@ -8,7 +8,7 @@ decoder, 8 heads, inner width 1024; forward and backward, the shortest of runs i
 nn.Transformer has the same layers (norms first, ReLU), embeddings, sinusoids and output map around it; it pads targets,
 as it must. "of nn.Transformer" is the ratio of the times for the same pairs: the bar is 1.0. The other systems encode
 half of the prefixes of each target, and some of them also all prefixes, as in the paper; "of vanilla" is the ratio of
-times, "by operations" the ratio of the products that they compute (dtgpapers/translation/operations.py), and "over" the
+times, "by operations" the ratio of the products that they compute (parts/translation_operations.py), and "over" the
 first by the second: the bar is 1.3.
 """
 
@@ -25,6 +25,7 @@ import _common
 import numpy as np
 import torch
 from torch import Tensor, nn
+from translation_operations import operations, shapes_of_step
 
 from dtglib.data.corpora import load
 from dtglib.data.vocabulary import PAD, Vocabulary
@@ -33,7 +34,6 @@ from dtglib.network.attention import NEAREST, sinusoids
 from dtgpapers.translation.config import TranslationConfig
 from dtgpapers.translation.examples import Meanings, TranslationBatch, padded
 from dtgpapers.translation.network import Translator
-from dtgpapers.translation.operations import operations, shapes_of_step
 from dtgpapers.translation.prefixes import GO
 from dtgpapers.translation.systems import SYSTEMS
 

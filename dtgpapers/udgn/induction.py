@@ -21,7 +21,6 @@ from dtglib.basics.errors import UserError, require
 from dtglib.basics.shapes import Float
 from dtglib.data.treebank import Sentence
 from dtglib.evaluate.attachment import HeadsOfWords
-from dtglib.evaluate.bootstrap import ratio_interval
 from dtglib.parsing.projective import samples
 
 
@@ -53,11 +52,6 @@ class TreeAgreement(NamedTuple):
     def uda(self) -> float:
         """The undirected dependency accuracy."""
         return float(self.undirected.sum() / self.words.sum())
-
-    def intervals(self, random: np.random.Generator) -> dict[str, tuple[float, float]]:
-        """The 95 % bootstrap intervals of both."""
-        counts = {"DDA": self.directed, "UDA": self.undirected}
-        return {name: ratio_interval(right, self.words, random) for name, right in counts.items()}
 
 
 def agreement(gold: Sequence[HeadsOfWords], found: Sequence[HeadsOfWords]) -> TreeAgreement:

@@ -8,6 +8,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 from toys import CPU
+from translation_operations import Shapes, operations, shapes_of_step
 
 from dtglib.data.corpora import load
 from dtglib.data.treebank import Treebank
@@ -16,7 +17,6 @@ from dtglib.families.base import family
 from dtgpapers.translation.config import TranslationConfig
 from dtgpapers.translation.examples import TranslationBatch
 from dtgpapers.translation.network import Translator
-from dtgpapers.translation.operations import Shapes, operations, shapes_of_step
 from dtgpapers.translation.prefixes import Group
 from dtgpapers.translation.systems import SYSTEMS
 
