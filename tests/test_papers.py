@@ -71,10 +71,11 @@ PAPER = Paper(
     "letters/models.py": """
 from dataclasses import replace
 
-from toy_families import FIRST_LETTER
+from . import first
 
-FAMILIES = (replace(FIRST_LETTER, paper="letters"),)
+FAMILIES = (replace(first.FIRST_LETTER, paper="letters"),)
 """,
+    "letters/first.py": "from toy_families import FIRST_LETTER",
     "letters/commands.py": """
 from dtglib.cli.options import Command
 
@@ -92,15 +93,22 @@ from dtglib.evaluate.measures import MODELS, Measure
 MEASURES = (Measure("vowels", ("toy/vowels",), "a word", lambda line: line.get("vowels")),)
 TABLES = {"letters_table1": MODELS}
 """,
+    "numerals.py": """
+from dtglib.basics.papers import Paper
+from dtglib.cli.options import Command
+
+PAPER = Paper("numerals", (), commands="numerals:COMMANDS")
+COMMANDS = [Command("digits", lambda sub: None, lambda options: print("10 digits"))]
+""",
     "letters-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: letters\nVersion: 1.0\n",
-    "letters-1.0.dist-info/entry_points.txt": "[dtglib.papers]\nletters = letters:PAPER\n",
+    "letters-1.0.dist-info/entry_points.txt": "[dtglib.papers]\nletters = letters:PAPER\nnumerals = numerals:PAPER\n",
     "results/paper/letters_table1.csv": "system,metric,value,std\nFirst letter,toy/vowels,2.5,\n",
     **{f"mine/{part}.conllu": DIFFERENCE * 10 for part in ("train", "dev", "test")},  # minilang would be drawn anew
     "tiny.yaml": TINY.replace("train_sentences: 40", "train_sentences: 10").replace("epochs: 3", "epochs: 1"),
 }
 
 WITH_LETTERS = f"""{SAID}
-results["vowels"] = said("vowels", "There")
+results["vowels"], results["digits"] = said("vowels", "There"), said("digits")
 results["training"] = said(
     "train", str(folder / "tiny.yaml"), "--model", "first-letter", "--out", str(folder / "run"),
     "--set", f"corpus={{folder / 'mine'}}",
@@ -120,11 +128,12 @@ values = measured_values(folder / "results")
 table = beside_the_paper("letters_table1", values, folder / "results")
 results["table"] = {{", ".join(column): dict(cells) for column, cells in table.items()}}
 
+results["others"] = [name for name in RUNNING if not name.startswith(("dtglib/", "dtgpapers/"))]
 results["before"] = are_on_disk(RUNNING)
 (folder / "letters" / "models.py").open("a").write("# There is a difference")
 results["is on disk"] = are_on_disk(RUNNING)
 results["codes"] = []
-for changed in (None, "letters/tables", "letters/models"):
+for changed in (None, "letters/tables", "letters/models", "letters/first"):
     if changed:
         RUNNING[changed] = "another"
     results["codes"].append(code_of("training", train, module_of("first-letter")))
@@ -147,6 +156,12 @@ def test_an_installed_package_adds_a_command(with_letters):
     assert with_letters["vowels"] == "2 vowels\n"
 
 
+def test_a_package_of_one_file_adds_a_command_and_no_other_file_is_taken_for_a_part_of_it(with_letters):
+    assert with_letters["digits"] == "10 digits\n"
+    of_letters = [f"letters/{name}" for name in ("__init__", "commands", "first", "models", "tables")]
+    assert sorted(with_letters["others"]) == [*of_letters, "numerals"]
+
+
 def test_an_installed_package_adds_a_family_that_is_trained(with_letters):
     assert with_letters["titles"] == titles() | {"first-letter": "First letter"}
     assert re.search("/run: .* nats per symbol, .* nats per letter on dev", with_letters["training"])
@@ -159,8 +174,8 @@ def test_an_installed_package_adds_a_measure_and_a_table(with_letters):
 
 
 def test_a_result_depends_on_the_code_of_the_package_that_computes_it(with_letters):
-    before, with_other_tables, with_other_models = with_letters["codes"]
-    assert before == with_other_tables != with_other_models
+    before, with_other_tables, with_other_models, with_another_first = with_letters["codes"]
+    assert before == with_other_tables != with_other_models != with_another_first
     assert with_letters["before"] and not with_letters["is on disk"], "one of its files was edited"
 
 

@@ -20,7 +20,7 @@ above it, and a user's own module with all modules beside it.
 import ast
 import hashlib
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -39,11 +39,13 @@ ROOMS = (
 
 @cache
 def packages() -> dict[str, Path]:
-    """The folder of each package by its name: dtglib, and those of entry points for papers (papers.py)."""
+    """The folder (or only file) of each package: dtglib, and those of entry points for papers (papers.py)."""
     names = {point.module.partition(".")[0] for point in entry_points(group="dtglib.papers")} - {PACKAGE.name}
     specs = {name: find_spec(name) for name in sorted(names)}
     return {PACKAGE.name: PACKAGE} | {
-        name: Path(spec.origin).parent for name, spec in specs.items() if spec and spec.origin
+        name: Path(spec.origin).parent if spec.submodule_search_locations else Path(spec.origin)
+        for name, spec in specs.items()
+        if spec and spec.origin
     }
 
 
@@ -51,11 +53,11 @@ def _sources() -> dict[str, bytes]:
     """The content of each module, by a name such as "dtglib/parsing/biaffine", and of each data file, by its path."""
     contents = {}
     for name, folder in packages().items():
-        for path in sorted(folder.rglob("*")):
+        for path in sorted(folder.rglob("*")) if folder.is_dir() else [folder]:
             inside = path.relative_to(folder)
             # Names that begin with a dot belong to an editor or to Jupyter.
             if path.suffix in (".py", *DATA) and not any(part.startswith(".") for part in inside.parts):
-                contents[f"{name}/{inside.as_posix()}".removesuffix(".py")] = path.read_bytes()
+                contents[Path(name, inside).as_posix().removesuffix(".py")] = path.read_bytes()
     return contents
 
 
@@ -93,8 +95,7 @@ def code_of(room: str, *made_by: Callable | ModuleType) -> str:
 def hashes_behind(module: str) -> dict[str, str]:
     """The hashes of the modules that decide the compiled kernels or the sentences of a module, by their names."""
     # No kernel takes anything from a room above `decode`.
-    behind = modules_behind(module.replace(".", "/"), "decode")
-    return {name: RUNNING[name] for name in (*behind, "dtglib/basics/jit")}
+    return {name: RUNNING[name] for name in (*modules_behind(module.replace(".", "/"), "decode"), "dtglib/basics/jit")}
 
 
 def code_behind_source(source: str, room: str) -> str:
@@ -108,8 +109,7 @@ def _modules_of_source(source: bytes | str, room: str) -> set[str]:
 
 
 def _hash_of(hashes: dict[str, str]) -> str:
-    lines = "\n".join(f"{module} {hashes[module]}" for module in sorted(hashes))
-    return hashlib.sha256(lines.encode()).hexdigest()[:12]
+    return hashlib.sha256("\n".join(f"{name} {hashes[name]}" for name in sorted(hashes)).encode()).hexdigest()[:12]
 
 
 @cache
@@ -138,22 +138,22 @@ def _imports_of(module: str) -> frozenset[str]:
         return frozenset()
     folder = Path(module).parent
     data = {name for name in RUNNING if name.endswith(DATA) and folder in list(Path(name).parents)[:2]}
-    return frozenset(_imported_by(_SOURCES[module]) | data)
+    return frozenset(_imported_by(_SOURCES[module], folder.parts) | data)
 
 
-def _imported_by(source: bytes | str) -> set[str]:
-    """The modules of our packages that a source imports, at its top or within its functions."""
-    names: set[str] = set()
+def _imported_by(source: bytes | str, folder: Sequence[str] = ()) -> set[str]:
+    """The modules of our packages that a source in this folder imports, at its top or within its functions."""
+    paths: set[str] = set()
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        if isinstance(node, ast.ImportFrom):
+            above = folder[: len(folder) + 1 - node.level] if node.level else ()
+            within = Path(*above, *(node.module or "").split(".")).as_posix()
+            paths |= {within, *(f"{within}/{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-    paths = {name.replace(".", "/") for name in names}
+            paths |= {alias.name.replace(".", "/") for alias in node.names}
     return (paths | {f"{path}/__init__" for path in paths}) & RUNNING.keys()
 
 
 def _room(module: str) -> str | None:
     """The room of a module of dtglib; None for a module of another package."""
-    package, _, inside = module.partition("/")
-    return inside.partition("/")[0] if package == "dtglib" else None
+    return module.split("/")[1] if module.startswith("dtglib/") else None
