@@ -65,6 +65,17 @@ def test_a_file_that_cannot_be_written_is_one_line(tmp_path, capsys):
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
+# What a shell passes on of a word in another encoding; and a sentence has no parts.
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [(["The caf\udce9 is open."], "is not UTF-8"), (["He laughs.", "--split", "dev"], "is a sentence")],
+)
+def test_a_sentence_that_cannot_be_read_is_named_in_one_line(arguments, complaint, capsys):
+    assert main(["surprisal", *arguments]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert repr(arguments[0]) in line and complaint in line
+
+
 @pytest.mark.parametrize("count", ["0", "-3", "many"])
 def test_a_wrong_number_of_sentences_is_refused(count, capsys):
     with pytest.raises(SystemExit) as stop:

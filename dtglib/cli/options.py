@@ -142,8 +142,8 @@ def sentences_of(options: argparse.Namespace, may_be_streamed: bool = False) -> 
     from dtglib.data.treebank import Sentence
 
     if is_sentence(options.text):
-        if options.split:
-            raise UserError(f"--split chooses a part of a corpus, and {options.text!r} is a sentence; leave it out")
+        require(not options.split, f"--split chooses a part of a corpus; {options.text!r} is a sentence; leave it out")
+        require(options.text == options.text.encode(errors="ignore").decode(), f"{options.text!r} is not UTF-8")
         return [Sentence(tuple(tokenize(options.text)))]
     treebank = (stream if may_be_streamed else load)(options.text, options.split, options.sentences)
     for reason, number in treebank.excluded.items():
