@@ -1,10 +1,11 @@
 """The registry of public data: what it lists, how official files become ours, and how the right file is known."""
 
+import hashlib
 import json
 
 import pytest
 
-from dtglib.data.registry import RECIPES, DataFile, digest, read_registry, trees_digest
+from dtglib.data.registry import RECIPES, DataFile, checksum_of, digest, read_registry, trees_digest
 
 OFFICIAL = b"""\
 # newdoc id = weblog
@@ -125,3 +126,18 @@ def test_the_files_used_here_have_the_digests_of_the_registry_and_every_recipe_l
         return actual == (content, entry.digest, entry.size)
 
     assert [entry.path for entries in read_registry().values() for entry in entries if not agrees(entry)] == []
+
+
+def test_the_checksum_of_a_collection_is_that_of_its_files_as_they_are(tmp_path, monkeypatch):
+    monkeypatch.setenv("DTG_DATA", str(tmp_path))
+    (entry,) = read_registry()["reading"]
+    assert checksum_of("reading") is None
+    path = tmp_path / entry.path
+    path.parent.mkdir(parents=True)
+    found = []
+    for content in (b"There is a difference", b"There is no difference"):
+        path.write_bytes(content)
+        digest = hashlib.sha256(content).hexdigest()
+        found.append(checksum_of("reading"))
+        assert found[-1] == hashlib.sha256(f"sha256:{digest}".encode()).hexdigest()
+    assert found[0] != found[1]

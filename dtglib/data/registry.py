@@ -31,7 +31,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from dtglib.basics.files import find_repository
+from dtglib.basics.files import find_repository, sha256
 
 REGISTRY = Path(__file__).with_name("registry.json")
 BASE_URL = "https://raw.githubusercontent.com"
@@ -56,13 +56,12 @@ def data_folder() -> Path:
     return (find_repository() or Path()) / (os.environ.get("DTG_DATA") or "data")
 
 
-def checksums() -> dict[str, str]:
-    """A checksum of each collection whose files all exist, for records of runs; made from the registry's digests."""
-    return {
-        name: hashlib.sha256("\n".join(entry.digest for entry in entries).encode()).hexdigest()
-        for name, entries in read_registry().items()
-        if all((data_folder() / entry.path).is_file() for entry in entries)
-    }
+def checksum_of(collection: str) -> str | None:
+    """A checksum of a collection's files as they are, for records of runs; None unless all of them exist."""
+    paths = [data_folder() / entry.path for entry in read_registry()[collection]]
+    if not all(path.is_file() for path in paths):
+        return None
+    return hashlib.sha256("\n".join(f"sha256:{sha256(path)}" for path in paths).encode()).hexdigest()
 
 
 def read_registry(path: Path = REGISTRY, base_url: str = BASE_URL) -> dict[str, list[DataFile]]:

@@ -19,7 +19,7 @@ from dtglib.basics.config import read_config, require_positive, size_file, value
 from dtglib.basics.errors import UserError, require
 from dtglib.basics.released import cards
 from dtglib.data.corpora import CorpusConfig, corpus_checksum
-from dtglib.data.registry import checksums
+from dtglib.data.registry import checksum_of
 from dtglib.data.vocabulary import VocabularyConfig
 from dtglib.families.base import DEFAULT_MODEL, Family, compared, families, family
 from dtglib.training.schedule import TrainConfig
@@ -126,6 +126,6 @@ def embedded_corpus(settings: Settings) -> str | None:
 
 def checksums_of(settings: Settings, judged: bool = True) -> dict[str, str]:
     """A checksum of each data set that a run reads: its corpus and, if `judged`, public suites and pairs."""
-    public = checksums() if judged and embedded_corpus(settings) is None else {}
-    evaluation = {name: public[name] for name in ("sg", "blimp") if name in public}
+    public = ("sg", "blimp") if judged and embedded_corpus(settings) is None else ()
+    evaluation = {name: checksum for name in public if (checksum := checksum_of(name))}
     return {settings.corpus.corpus: corpus_checksum(settings.corpus.corpus), **evaluation}
