@@ -92,12 +92,16 @@ def shares_of(corpus):
 
 
 shares = {corpus: shares_of(corpus) for corpus in banks}
-few, many = shares["minilang"].loc[4], shares["minilang"].loc[8]
+of_words = {
+    name: np.concatenate(reach.of_all(sequences["minilang"][name], READS[name], reach.before_words))
+    for name in (TG, DTG)
+}
+few, many = ({name: reach.unreached(of, layers) for name, of in of_words.items()} for layers in (4, 8))
 Markdown(
     f"**In short:** both hide what has been composed behind one position. Arcs keep the head word readable and bury "
     f"its dependents, an arc at a time; brackets keep only a label, and compose all parts of a constituent at once. "
-    f"So with four layers {few[DTG]:.0f} % of the pairs of a prediction and an earlier word are out of DTG's reach, "
-    f"{few[TG]:.0f} % out of TG's; with eight layers {many[DTG]:.1f} and {many[TG]:.1f} % (minilang)."
+    f"So with four layers {few[DTG]:.1f} % of the pairs of a word's prediction and an earlier word are out of DTG's "
+    f"reach, {few[TG]:.1f} % out of TG's; with eight layers {many[DTG]:.1f} and {many[TG]:.1f} % (minilang)."
 )
 
 # %% [markdown]
@@ -277,10 +281,6 @@ print(
 
 # %%
 # NBVAL_CHECK_OUTPUT
-of_words = {
-    name: np.concatenate(reach.of_all(sequences["minilang"][name], READS[name], reach.before_words))
-    for name in (TG, DTG)
-}
 tg, dtg = of_words.values()
 shown = {"fewer in TG": tg < dtg, "the same": tg == dtg, "fewer in DTG": tg > dtg}
 print(f"{len(tg)} pairs of words;", *(f"layers {name}: {100 * which.mean():.1f} %;" for name, which in shown.items()))
@@ -325,7 +325,7 @@ pd.DataFrame(deepest(corpus, name) for corpus in banks for name in (TG, DTG))
 
 # %% [markdown]
 # TG is deep where clauses are embedded to the right: all of them close before the full stop, and each is several
-# brackets. DTG is deeper in lists, as in the last sentence of GUM: each item is an arc, while one flat constituent
+# brackets. DTG can be deeper in lists, as in the last row: each item is an arc, while one flat constituent
 # holds many of them.
 #
 # ## 6. Your tree

@@ -22,8 +22,7 @@
 # [GiLT](20_gilt.ipynb) · after: [translation](40_translation.ipynb)
 #
 # Some words of a sentence are hidden, and a network guesses them from the others. In UDGN each word may hear only of
-# the words that a parser joins it with. Nobody teaches this parser: it learns whatever helps to guess. Are its arcs
-# those of a treebank?
+# the words that a parser joins it with. Nobody teaches this parser. Are its arcs those of a treebank?
 #
 # 1. The parser's mask
 # 2. Heads that compete, and the loss
@@ -82,6 +81,8 @@ values = tables.measured_values()
 again = values.query("question == 'parts' and system == 'UDGN' and measure == 'UDA, tree' and corpus == 'minilang'")
 beside = {corpus: perplexity[corpus]["udgn"] - perplexity[corpus]["udgn-transformer"] for corpus in (mini, english)}
 beside = {corpus: of_seeds.dropna() for corpus, of_seeds in beside.items()}
+earlier = pd.read_json("../results/2026-11-24-udgn-mini/metrics.jsonl", lines=True)
+earlier = earlier.query("part == 'hidden words'").pivot(index="seed", columns="model", values="perplexity")
 structformer = 100 * by_structformer.query("trees == 'tree'").set_index("seed")["UDA"]
 Markdown(
     f"**In short**, with {len(uda)} seeds: {uda[mini].mean():.0f} % of the arcs of UDGN's best trees are minilang's, "
@@ -91,7 +92,8 @@ Markdown(
     f"({said(uda[english] - best_trivial[english])}). StructFormer's trees have "
     f"{', '.join(f'{value:.0f}' for value in structformer)} % on minilang, by seed. In the paper, UDGN's perplexity "
     f"of hidden words is below a Transformer's; here the difference is {said(beside[mini])} on minilang "
-    f"({len(beside[mini])} seeds) and {said(beside[english])} on UD English. No part that was taken out is missed "
+    f"({len(beside[mini])} seeds; {said(earlier['udgn'] - earlier['udgn-transformer'])} from a Transformer with UDGN's "
+    f"rate) and {said(beside[english])} on UD English. No part that was taken out is missed "
     f"significantly in these trees."
 )
 
@@ -269,7 +271,7 @@ plot.save(pictures.draw_beliefs(words, of_toys, heads, joins), "30_toy")
 # probable head (*argmax*), the best tree by Chu-Liu and Edmonds (*tree*, the paper's way), the best projective one;
 # below, trees that know nothing of words. **UDA** is the percentage of words whose arc is the treebank's in either
 # direction, **DDA** in the right one. A dot is a seed. In the table: StructFormer (Shen et al. 2021), the paper's
-# competitor, whose mask follows from a height and a distance of each word.
+# competitor.
 
 # %%
 long = pd.concat([found, trivial.assign(trees=trivial["model"])]).melt(["corpus", "trees", "seed"], ["UDA", "DDA"], "")
@@ -345,9 +347,8 @@ for corpus in CORPORA.values():
     of_models = {title: perplexity[corpus][model] for title, model in MODELS.items() if model in perplexity[corpus]}
     shown[corpus] = pd.Series({title: f"{of.mean():.1f} ± {of.std():.1f}" for title, of in of_models.items()})
 of_both = pd.Series({corpus: said(of) for corpus, of in beside.items()})
-earlier = pd.read_json("../results/2026-11-24-udgn-mini/metrics.jsonl", lines=True)
-earlier = earlier.query("part == 'hidden words' and model == 'udgn-transformer'")["perplexity"]
-faster = pd.Series({mini: f"{earlier.mean():.1f} ± {earlier.std():.1f}"})
+of_rate = earlier["udgn-transformer"]
+faster = pd.Series({mini: f"{of_rate.mean():.1f} ± {of_rate.std():.1f}"})
 shown.T.assign(**{"UDGN − Transformer, same seeds": of_both, "Transformer, UDGN's rate": faster}).fillna("")
 
 # %% [markdown]
@@ -378,9 +379,9 @@ Markdown(
 )
 
 # %% [markdown]
-# **Similarity of sentences.** One UDGN of UD English, tuned three times to say how similar two sentences are:
-# Spearman's correlation with people's scores times 100, mean of seven sets; intervals by a bootstrap that draws tunings
-# and sets anew.
+# **Similarity of sentences.** One UDGN and one Transformer of UD English, tuned three times to say how similar two
+# sentences are: Spearman's correlation with people's scores times 100, mean of seven sets; intervals by a bootstrap
+# that draws tunings and sets anew.
 
 # %% tags=["table"]
 lines = tables.newest_lines(None, lambda line: line["part"] == "scores" and line["way"].startswith("udgn"))
@@ -398,7 +399,8 @@ pd.DataFrame(rows).T
 # ## 6. What each part is worth
 #
 # One decision changed at a time. UDA of the best trees, less that of the whole model with the same seed: means with
-# 95 % intervals over four seeds; a cross is the paper's difference on the Wall Street Journal.
+# 95 % intervals over four seeds; a cross is the paper's difference on the Wall Street Journal. On the right, with [two
+# seeds](../results/2026-11-28-udgn-mini-mask): how many words are hidden in training on minilang.
 
 
 # %%
@@ -429,8 +431,8 @@ every = pd.DataFrame(row for of in BASES.items() for both in METRICS.items() for
 parts = every[every["measure"] == "UDA, tree"]
 
 # %%
-picture = plot.Picture(figsize=(7, 3.6))
-axes = picture.add_subplot()
+picture = plot.Picture(figsize=(11, 3.6))
+axes, right = picture.subplots(1, 2, width_ratios=[3, 2])
 places = {name: place for place, name in enumerate(dict.fromkeys(parts["variant"]))}
 for (corpus, some), colour, shift in zip(parts.groupby("corpus"), (plot.ORANGE, plot.BLUE), (0.12, -0.12), strict=True):
     at = some["variant"].map(places) + shift
@@ -439,16 +441,26 @@ axes.plot(parts["paper"], parts["variant"].map(places), "x", color="black", labe
 axes.axvline(0, color="#999999", linewidth=1)
 axes.set(yticks=list(places.values()), yticklabels=list(places), xlabel="UDA less that of the whole model, points")
 axes.invert_yaxis()
-axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
+axes.legend(frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.4, -0.14), ncols=3)
+rates = values.query("question == 'mask rate' and measure in @METRICS").assign(
+    rate=lambda rows: rows["system"].str[:2].astype(int)
+)
+for (measure, some), colour in zip(rates.groupby("measure"), (plot.ORANGE, plot.BLUE), strict=True):
+    right.plot(some["rate"], some["value"], "o", markersize=4, color=colour, label=measure)
+    right.plot(some.groupby("rate")["value"].mean(), color=colour, linewidth=1)
+right.axhline(best_trivial[mini], color=plot.GREY, linestyle=":")
+right.set(xlabel="hidden words in training, %", ylabel="right, %", ylim=(0, 70))
+right.legend(frameon=False, fontsize="small")
+picture.tight_layout()
 picture
 
 # %% tags=["table"]
 every.pivot(index="variant", columns=["corpus", "measure"], values="is").loc[list(places)].fillna("")
 
 # %% [markdown]
-# The paper loses most without gates, and something without competition. Neither appears here: on UD English both of its
-# losses of UDA lie outside our intervals, and of competition a trace is left in the direction of arcs (DDA), one of
-# many comparisons. The number of heads, which the paper finds to matter most, has its order here, not significantly.
+# Of these parts the paper misses gates most, and competition a little. Neither appears here: on UD English both of its
+# losses of UDA lie outside our intervals. The number of heads, which the paper finds to matter most, has its order
+# here, not significantly. Trees are best with 30 to 40 % hidden, as in the paper's Figure 6, whose range is wider.
 #
 # ## 7. This run
 #
@@ -487,6 +499,6 @@ pictures.draw_beliefs(yours.split(), {yours: mask_by(toys["trained, seed 1"][0],
 # ## Doubts
 #
 # Four seeds; trees appear late in short trainings, so *when* a seed finds them decides more than any part of the model
-# does. UD English has half a million words, where the paper has a million and fifteen times the parameters. The best of
-# five trivial trees was chosen on the test part, which favours it. In Universal Dependencies a preposition depends on
-# its noun, and in the paper's treebank it is the other way round, so directed scores are not comparable.
+# does. UD English has half a million words, where the paper has a million and fifteen times the parameters. In
+# Universal Dependencies a preposition depends on its noun, and in the paper's treebank it is the other way round, so
+# directed scores are not comparable.

@@ -25,11 +25,11 @@
 # p(\mathrm{word} \mid \mathrm{words\ before})$. A model of trees says more: which part of the surprise is structure,
 # how many readings are open, how many words stand on its stack. Does it know better how people read than a plain model
 # of the same size? The UCL corpus has 205 isolated sentences with self-paced reading, four measures of eye movements,
-# six components of the EEG, and surprisals of other people's models up to GPT-2 XL as a scale.
+# six components of the EEG, and surprisals of other people's models up to GPT-Neo 2.7B as a scale.
 #
 # 1. What a predictor is worth
 # 2. All models, all measures
-# 3. DTG and the plain models
+# 3. DTG and the two others
 # 4. What else a model of trees knows
 # 5. This run, and exercises
 #
@@ -91,7 +91,7 @@ before = before[(before["measure"] == "N400") & before["model"].isin(["dtg-ud", 
 Markdown(
     f"**In short:** surprisal predicts eye movements, that of our models (gains of "
     f"{ranging(ours, EYES, OURS.values())}) as that of GPT-2 and GPT-Neo ({ranging(of_surprisal, EYES, GPTS)}; the "
-    f"difference is not tested). But DTG's does so no better than that of plain models of its size: of "
+    f"difference is not tested). DTG's is not shown to do so better than that of the two others: of "
     f"{len(difference)} differences {better} are significantly above 0 and {worse} below, and the largest is "
     f"{largest['nats']:.1f} [{largest['low']:.1f}, {largest['high']:.1f}]. For the N400 the GPTs gain "
     f"{ranging(of_surprisal, ['N400'], GPTS)}, our models {ranging(ours, ['N400'], OURS.values())}, significant for "
@@ -161,8 +161,9 @@ plot.save(picture, "50_reading_times")
 
 # %% [markdown]
 # Words with punctuation, and the words after them, are left out above. At the end of a sentence people look back, and
-# the EEG goes elsewhere; the baseline does not know which word is the last one, but a surprisal that contains the
-# period's does. The same gains with these words: the largest are of go-past times, which is looking back.
+# the EEG changes; the baseline does not know which word is the last one, but a surprisal that contains the period's
+# does. The same gains with these words: those of PSG (a phrase-structure grammar) and GPT-2 grow most in go-past times,
+# which is looking back.
 
 # %% tags=["table"]
 chosen = ["DTG", "TXL (trans)", "TXL (tokens)", "tetragram", "PSG", "GPT-2", "GPT-2 XL"]
@@ -171,7 +172,7 @@ some = some[some["measure"].isin(["first pass", "go-past", "N400"])]
 some.pivot_table(index="model", columns=["which", "measure"], values="nats", sort=False).loc[chosen].round(1)
 
 # %% [markdown]
-# ## 3. DTG and the plain models
+# ## 3. DTG and the two others
 #
 # How much more DTG's surprisal gains than that of a model over words alone (TXL (tokens)), and than that of one that
 # writes the same arcs but sees everything (TXL (trans)). Each interval is of the difference.

@@ -74,13 +74,13 @@ Order = tuple[str, str, str, str]  # in a paper's tables: the question, the meas
 
 OF_DTG = (
     (MODELS, "SG", "DTG", "TXL (trans)"),
+    (MODELS, "SG", "DTG", "TXL (tokens)"),
     (MODELS, "SG", "TXL (trans)", "TXL (tokens)"),
     (MODELS, "BLiMP", "TXL (trans)", "DTG"),
     (MODELS, "BLiMP", "DTG", "TXL (tokens)"),
     (MODELS, "perplexity", "TXL (trans)", "TXL (tokens)"),
     (MODELS, "perplexity", "TXL (trans)", "DTG"),
-    (MODELS, "perplexity", "TXL (tokens)", "DTG"),  # by 0.1: "comparable"
-    (MODELS, "perplexity", "DTG", "DTG-swift"),
+    (MODELS, "perplexity", "DTG", "DTG-eager"),
     (MODELS, "perplexity", "DTG-swift", "DTG-eager"),
     (MODELS, "UAS", "DTG", "proposal"),
     (MODELS, "UAS", "TXL (trans)", "proposal"),

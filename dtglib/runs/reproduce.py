@@ -30,7 +30,7 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.files import only_one_process, repository, sha256, write_atomically
 from dtglib.basics.papers import Paper, papers_named
 from dtglib.basics.record import Run, read_record
-from dtglib.data.registry import checksums
+from dtglib.data.registry import checksum_of, read_registry
 from dtglib.runs.cache import digest_of
 from dtglib.runs.execute import Shown, execute
 from dtglib.runs.settings import checksums_of, read_size
@@ -140,7 +140,7 @@ def _state(size: str, *code: Any) -> str:
     folders = [*(path for path in (root / "configs").glob("*/")), root / "models", root / "results", *timed]
     files = (path for folder in folders for path in folder.rglob("*"))
     read = sorted(path for path in files if path.suffix in (".yaml", ".json", ".jsonl", ".csv"))
-    data = {**checksums(), **checksums_of(settings)}
+    data = {**{name: checksum_of(name) for name in read_registry()}, **checksums_of(settings)}
     return digest_of([code, as_dict(*settings), data, [(str(path.relative_to(root)), sha256(path)) for path in read]])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dtglib.basics.record import Row, Run
-from dtglib.data.registry import checksums
+from dtglib.data.registry import checksum_of
 from dtglib.decode.beam import Widths
 from dtglib.evaluate.surprisal import surprisals
 from dtglib.families.base import family_of, load_model
@@ -89,7 +89,7 @@ def record_reading(titled: Mapping[str, Path], widths: Widths, out: Path) -> pd.
     """
     config = {"models": {title: folder.name for title, folder in titled.items()}, **widths._asdict()}
     question = "How well do surprisals, and what else models know, predict how people read?"
-    with Run(out, question, config, seeds=[1], data={"reading": checksums()["reading"]}) as run:
+    with Run(out, question, config, seeds=[1], data={"reading": checksum_of("reading")}) as run:
         table = table_of_models(read_reading(), titled, widths)
         first, *others = (Compared(title, SURPRISAL) for title in titled)
         found = {}

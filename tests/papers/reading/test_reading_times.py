@@ -145,7 +145,7 @@ def a_corpus(tmp_path, monkeypatch):
 
     monkeypatch.setattr("dtgpapers.reading.measured.reading_rows", rows_of)
     monkeypatch.setattr("dtgpapers.reading.gains.FEATURES", ("surprisal", "hypotheses", "depth"))
-    monkeypatch.setattr("dtgpapers.reading.measured.checksums", lambda: {"reading": "1a2b"})
+    monkeypatch.setattr("dtgpapers.reading.measured.checksum_of", lambda name: "1a2b")
     return read_reading()
 
 
