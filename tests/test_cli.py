@@ -76,6 +76,14 @@ def test_a_sentence_that_cannot_be_read_is_named_in_one_line(arguments, complain
     assert repr(arguments[0]) in line and complaint in line
 
 
+def test_words_that_cannot_be_printed_are_named_in_one_line():
+    words = ["structure", "--system", "arc-standard", "--heads", "2 0", "--words", b"The caf\xe9"]
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}  # as in a terminal
+    ran = subprocess.run([sys.executable, "-m", "dtglib", *words], env=environment, capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
+    assert "is not UTF-8" in ran.stderr
+
+
 @pytest.mark.parametrize("count", ["0", "-3", "many"])
 def test_a_wrong_number_of_sentences_is_refused(count, capsys):
     with pytest.raises(SystemExit) as stop:

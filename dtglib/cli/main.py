@@ -45,6 +45,8 @@ def _run(arguments: Sequence[str] | None, complain: Callable[[str], None]) -> in
             return status
     except UserError as error:
         complaint = str(error)
+    except UnicodeEncodeError as error:  # of what a shell passed on
+        complaint = f"{error.object[max(0, error.start - 20) : error.end + 20]!r} is not UTF-8; set a UTF-8 locale"
     except ModuleNotFoundError as error:
         complaint = _way_to_install(error)
     except MemoryError:

@@ -143,8 +143,7 @@ def sentences_of(options: argparse.Namespace, may_be_streamed: bool = False) -> 
 
     if is_sentence(options.text):
         require(not options.split, f"--split chooses a part of a corpus; {options.text!r} is a sentence; leave it out")
-        require(options.text == options.text.encode(errors="ignore").decode(), f"{options.text!r} is not UTF-8")
-        return [Sentence(tuple(tokenize(options.text)))]
+        return [Sentence(tuple(tokenize(options.text.encode().decode())))]  # an error if it is not UTF-8
     treebank = (stream if may_be_streamed else load)(options.text, options.split, options.sentences)
     for reason, number in treebank.excluded.items():
         print(f"dtglib: {options.text}: {number} left out: {reason}", file=sys.stderr)

@@ -89,8 +89,9 @@ def record_reading(titled: Mapping[str, Path], widths: Widths, out: Path) -> pd.
     """
     config = {"models": {title: folder.name for title, folder in titled.items()}, **widths._asdict()}
     question = "How well do surprisals, and what else models know, predict how people read?"
-    with Run(out, question, config, seeds=[1], data={"reading": checksum_of("reading")}) as run:
-        table = table_of_models(read_reading(), titled, widths)
+    sentences = read_reading()
+    with Run(out, question, config, seeds=[1], data={"reading": str(checksum_of("reading"))}) as run:
+        table = table_of_models(sentences, titled, widths)
         first, *others = (Compared(title, SURPRISAL) for title in titled)
         found = {}
         for which, choose in WHICH.items():

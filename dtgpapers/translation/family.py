@@ -63,11 +63,9 @@ def require_languages(folder: Path, corpus: str) -> None:
         )
 
 
-# What its code decides otherwise (config.py), and its large models.
-QUESTIONS: Questions = {
-    "labels of edges": {"of all three": BASE, "between words": Variant({"labelled": "words"})},
-    "size": {"as configured": BASE, "large": Variant({"layers": 6, "width": 512, "inner": 2048})},
-}
+# What the paper's code decides otherwise (config.py), of the system that reads labels, and the paper's large models.
+LABELS: Questions = {"labels of edges": {"of all three": BASE, "between words": Variant({"labelled": "words"})}}
+SIZES: Questions = {"size": {"as configured": BASE, "large": Variant({"layers": 6, "width": 512, "inner": 2048})}}
 
 
 def _family(system: System) -> Family:
@@ -91,7 +89,7 @@ def _family(system: System) -> Family:
             symbols(config, treebank)
         ),
         training=TranslationTraining,
-        questions=QUESTIONS,
+        questions={**LABELS, **SIZES} if system.graph and system.graph.labels else SIZES,
     )
 
 

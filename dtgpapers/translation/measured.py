@@ -122,7 +122,9 @@ def own_of(settings: Settings) -> dict[str, ChallengeSet]:
 def of_variant(settings: Settings, variant: Variant) -> Row:
     """The numbers of a variant: its losses, and its scores on the test part."""
     chosen, folder = ablations.trained_variant(settings, variant)
-    return {**ablations.of_training(folder), **scores_by(chosen, folder)[TEST]}
+    references = references_of(chosen)[TEST]
+    found = translations_of(folder, list(map(source_of, references)), beam_of(chosen))
+    return {**ablations.of_training(folder), **measured(found, references)}
 
 
 def _recorded(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[str, Any]]:

@@ -20,6 +20,7 @@ from dtglib.cli.main import main
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.orders import orderings
 from dtglib.families.base import family_of, load_model, titles
+from dtglib.runs.ablations import variants_of
 from dtglib.runs.jobs import jobs_of
 from dtglib.runs.prepare import prepare, read_corpus, trained
 from dtglib.runs.recording import record_evaluation
@@ -144,6 +145,8 @@ def test_a_record_has_what_the_tables_show(repository):
 
 
 def test_a_record_of_variants_has_the_scores_of_each(repository):
+    asked = {name: {question for question, *_ in variants_of(read_size("smoke", model=name))} for name in SYSTEMS}
+    assert asked.pop("gcn") == {"labels of edges", "size"} and all(of == {"size"} for of in asked.values())
     out = repository / "results" / "labels"
     record_evaluation("smoke", [1], ["gcn"], out, ["ablations"], ["labels of edges"])
     ours, theirs = lines(out, "ablation")
