@@ -302,7 +302,8 @@ Markdown(
     f"+ transitions, PARENT {said(*by_seed(whole['PARENT']))}. In BLEU only GCN without labels has an interval above 0 "
     f"against it: {said(*by_seed(bleu['GCN - Labels'] - bleu['BiTran + transitions']))}. Of prepositions GCN keeps "
     f"{said(*by_seed(near['GCN']))} points more than Vanilla, PARENT {said(*by_seed(near['PARENT']))}; but {no_graph}, "
-    f"which reads none, keeps {said(*by_seed(near[no_graph]))}. No interval is corrected for the number of comparisons."
+    f"which reads no graph, keeps {said(*by_seed(near[no_graph]))}, too. No interval is corrected for the number of "
+    f"comparisons."
 )
 
 # %% [markdown]
@@ -440,6 +441,6 @@ plot.draw_tree(treebank.Sentence(best.words, best.heads, best.labels), yours) if
 #
 # Three seeds, and twenty comparisons; trainings of six epochs; half of the prefixes. Vanilla and Linearized are of a
 # [later record](../results/2026-11-28-mini-translation/README.md), before which a few pairs of minilang changed. In an
-# earlier record with other prefixes ([README](../results/2026-11-25-mini-translation/README.md))
+# earlier record with other prefixes ([*Doubtful*](../results/2026-11-25-mini-translation/README.md))
 # BiTran was ahead of GCN: the order of systems depends on how much is learned, too. The three seeds' test sentences are
 # the same 200, whose chance is not in the intervals of BLEU.

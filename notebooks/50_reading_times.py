@@ -91,7 +91,7 @@ before = before[(before["measure"] == "N400") & before["model"].isin(["dtg-ud", 
 Markdown(
     f"**In short:** surprisal predicts eye movements, that of our models (gains of "
     f"{ranging(ours, EYES, OURS.values())}) as that of GPT-2 and GPT-Neo ({ranging(of_surprisal, EYES, GPTS)}; the "
-    f"difference is not tested). DTG's is not shown to do so better than that of the two others: of "
+    f"difference is not tested). DTG's is not shown to do so better than those of TXL (trans) and TXL (tokens): of "
     f"{len(difference)} differences {better} are significantly above 0 and {worse} below, and the largest is "
     f"{largest['nats']:.1f} [{largest['low']:.1f}, {largest['high']:.1f}]. For the N400 the GPTs gain "
     f"{ranging(of_surprisal, ['N400'], GPTS)}, our models {ranging(ours, ['N400'], OURS.values())}, significant for "
