@@ -274,7 +274,7 @@ picture = Picture(figsize=(8, 0.42 * sizes.sum() + 3))
 panels = picture.subplots(len(sizes), 1, height_ratios=sizes + 0.5)
 for axes, measure in zip(panels, UNITS, strict=True):
     draw_claims(axes, tested[tested["measure"] == measure])
-panels[0].legend(frameon=False, loc="lower center", bbox_to_anchor=(0.4, 1.0), ncols=4)
+panels[0].legend(frameon=False, loc="lower center", bbox_to_anchor=(0.4, 1.0), ncols=5)
 picture.tight_layout()
 picture
 
@@ -332,9 +332,9 @@ def short(name):
 short("table2")
 
 # %% [markdown]
-# A beam search finds more of $p$ than 300 trees of a parser do, so its bounds are nearer to $p$. So the bound
-# alone reverses the order of both TXLs on GUM. By how many percent a perplexity is below that of TXL (tokens), which
-# is exact:
+# A beam search finds more of $p$ than 300 trees of a parser do, so its bounds are nearer to $p$. The order that section
+# 2 calls reversed on GUM depends on the bound. By how many percent a perplexity is below that of TXL (tokens), which is
+# exact:
 
 # %% tags=["table"]
 # NBVAL_CHECK_OUTPUT
