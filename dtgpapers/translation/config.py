@@ -35,6 +35,8 @@ class TranslationConfig:
     labelled: Literal["all", "words"] = "all"  # the edges that the graph network reads labels of
     # Of the prefixes of each target, this share is drawn in a step; a system learns from the symbols that follow them.
     prefixes: float = 1.0
+    # This share of the pairs of training, the same in all epochs, are wrong: each is learned with another one's source.
+    noise: float = 0.0
 
     def __post_init__(self) -> None:
         require_positive(self, "layers", "width", "heads", "inner", "graph_layers")
@@ -42,7 +44,7 @@ class TranslationConfig:
             raise UserError(f"width must be an even number per head, but {self.width} is shared by {self.heads} heads")
         if not 0 < self.prefixes <= 1:
             raise UserError(f"prefixes is a share, more than 0 and at most 1, not {self.prefixes}; 1.0 means all")
-        for name in ("dropout", "smoothing"):
+        for name in ("dropout", "smoothing", "noise"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(f"{name} must be at least 0 and less than 1, not {getattr(self, name)}")
 

@@ -17,7 +17,7 @@ from dtgpapers.translation.config import TranslationConfig
 from dtgpapers.translation.examples import Target, TranslationBatch, TranslationExamples
 from dtgpapers.translation.graph import GraphLayer, parents_of
 from dtgpapers.translation.naive import log_probs_by_definition
-from dtgpapers.translation.network import Translator
+from dtgpapers.translation.network import Translator, exchanged
 from dtgpapers.translation.prefixes import Cut, PrefixGraph, all_prefixes, rows_of, some_prefixes
 from dtgpapers.translation.systems import SYSTEMS, Layers
 from dtgpapers.translation.target import edges_of
@@ -165,6 +165,26 @@ def test_smoothing_counts_in_training_alone():
     every = -sum(row.mean().item() for row in log_probs(plain, given).values())
     assert trained.item() == pytest.approx(0.8 * plain.loss(given)[0].item() + 0.2 * every, rel=1e-4)
     assert parts["piece"].nats.item() == pytest.approx(plain.loss(given)[0].item(), rel=1e-5)
+
+
+def test_wrong_pairs_are_the_same_in_every_batch_and_have_the_next_source():
+    number = torch.arange(2000)
+    rows = (number[:, None] + 3) * (torch.arange(6) < number[:, None] % 6 + 1)  # of 1 to 6 words, padded, no two alike
+    is_wrong = (exchanged(rows, 0.2) != rows).any(1)
+    assert exchanged(rows, 0.2)[is_wrong].equal(rows.roll(-1, 0)[is_wrong])
+    assert 0.17 < is_wrong.float().mean() < 0.23
+    order = torch.randperm(2000, generator=torch.Generator().manual_seed(2))
+    wider = torch.cat([rows, torch.zeros_like(rows)], 1)[order]
+    assert (exchanged(wider, 0.2) != wider).any(1).equal(is_wrong[order])
+
+
+def test_noise_is_in_training_alone():
+    noisy, plain = (network("vanilla", noise=noise, smoothing=0.0, dropout=0.0) for noise in (0.5, 0.0))
+    given = batch(noisy)
+    assert noisy.loss(given)[0] == plain.loss(given)[0]
+    other = given._replace(source=exchanged(given.source, 0.5))
+    assert not other.source.equal(given.source)
+    assert noisy.train().loss(given)[0] == plain.loss(other)[0] != plain.loss(given)[0]
 
 
 # ---- BiTran and Vanilla

@@ -146,7 +146,8 @@ def test_a_record_has_what_the_tables_show(repository):
 
 def test_a_record_of_variants_has_the_scores_of_each(repository):
     asked = {name: {question for question, *_ in variants_of(read_size("smoke", model=name))} for name in SYSTEMS}
-    assert asked.pop("gcn") == {"labels of edges", "size"} and all(of == {"size"} for of in asked.values())
+    others = {"size", "wrong pairs"}
+    assert asked.pop("gcn") == {"labels of edges", *others} and all(of == others for of in asked.values())
     out = repository / "results" / "labels"
     record_evaluation("smoke", [1], ["gcn"], out, ["ablations"], ["labels of edges"])
     ours, theirs = lines(out, "ablation")
