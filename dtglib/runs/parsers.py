@@ -78,10 +78,7 @@ def prepare_parser(settings: ParserSettings) -> TrainingData:
         try:
             examples.append(settings.kind.examples(entries, sentences, settings.train.longest))
         except UserError as error:
-            raise UserError(
-                f"{settings.corpus.corpus}, {part}: {error}; where there are no trees, name a parser that is trained "
-                f"already: a folder, or one that supar publishes"
-            ) from error
+            raise UserError(f"{settings.corpus.corpus}, {part}: {error}") from error
     return TrainingData(entries, *examples)
 
 
