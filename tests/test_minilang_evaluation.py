@@ -8,12 +8,16 @@ import pytest
 from recogniser import english
 
 from dtglib.basics.progress import quiet
-from dtglib.data import minilang
-from dtglib.data.minilang.templates import GeneratedParadigm, GeneratedSuite, evaluation_sentences
+from dtglib.data.minilang.corpus import split
+from dtglib.data.minilang.grammar import read_source
+from dtglib.data.minilang.templates import (
+    GeneratedParadigm,
+    GeneratedSuite,
+    evaluation_sentences,
+    minimal_pairs,
+    suites,
+)
 from dtglib.data.tokenize import detokenize, tokenize
-
-PARADIGMS = minilang.minimal_pairs()
-SUITES = minilang.suites()
 
 # The twelve phenomena of BLiMP by the names in its files, where s-selection is a part of argument structure.
 PHENOMENA = {
@@ -40,8 +44,20 @@ CIRCUITS = {
     "Long-Distance Dependencies",
 }
 
-each_paradigm = pytest.mark.parametrize("paradigm", PARADIGMS, ids=lambda paradigm: paradigm.uid)
-each_suite = pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
+# By name, so that processes that run other tests need not generate them.
+NAMES = {name: [spec[key] for spec in read_source(name)[name]] for name, key in (("pairs", "uid"), ("suites", "suite"))}
+each_paradigm = pytest.mark.parametrize("paradigm", NAMES["pairs"], indirect=True)
+each_suite = pytest.mark.parametrize("suite", NAMES["suites"], indirect=True)
+
+
+@pytest.fixture
+def paradigm(request) -> GeneratedParadigm:
+    return next(paradigm for paradigm in minimal_pairs() if paradigm.uid == request.param)
+
+
+@pytest.fixture
+def suite(request) -> GeneratedSuite:
+    return next(suite for suite in suites() if suite.name == request.param)
 
 
 def lower(words: tuple[str, ...]) -> Counter[str]:
@@ -52,8 +68,8 @@ def lower(words: tuple[str, ...]) -> Counter[str]:
 
 
 def test_there_are_enough_paradigms_over_enough_phenomena():
-    terms = {"argument_structure" if paradigm.term == "s-selection" else paradigm.term for paradigm in PARADIGMS}
-    assert len({paradigm.uid for paradigm in PARADIGMS}) == len(PARADIGMS) >= 24
+    terms = {"argument_structure" if paradigm.term == "s-selection" else paradigm.term for paradigm in minimal_pairs()}
+    assert len({paradigm.uid for paradigm in minimal_pairs()}) == len(minimal_pairs()) >= 24
     assert terms <= PHENOMENA
     assert len(terms) >= 10
 
@@ -80,7 +96,7 @@ def test_the_sentences_of_a_pair_differ_in_two_words_at_most_or_in_order_alone(p
 
 def test_pairs_have_the_keys_of_blimp(data):
     theirs = json.loads((data / "blimp" / "wh_island.jsonl").read_text("utf-8").splitlines()[0])
-    for paradigm in PARADIGMS:
+    for paradigm in minimal_pairs():
         for number, line in enumerate(paradigm.as_json_lines().splitlines()):
             ours = json.loads(line)
             assert list(ours) == list(theirs)
@@ -91,15 +107,15 @@ def test_pairs_have_the_keys_of_blimp(data):
 def test_fields_and_terms_are_those_of_blimp(data):
     lines = [path.read_text("utf-8").splitlines()[0] for path in sorted((data / "blimp").glob("*.jsonl"))]
     theirs = {(pair["field"], pair["linguistics_term"]) for pair in map(json.loads, lines)}
-    assert {(paradigm.field, paradigm.term) for paradigm in PARADIGMS} <= theirs
+    assert {(paradigm.field, paradigm.term) for paradigm in minimal_pairs()} <= theirs
 
 
 # ---- test suites
 
 
 def test_there_are_enough_suites_and_they_cover_the_six_circuits(all_data):
-    assert len({suite.name for suite in SUITES}) == len(SUITES) >= 14
-    assert {suite.circuit for suite in SUITES} == CIRCUITS
+    assert len({suite.name for suite in suites()}) == len(suites()) >= 14
+    assert {suite.circuit for suite in suites()} == CIRCUITS
     theirs = (all_data / "sg" / "circuits.csv").read_text("utf-8")
     assert all(circuit in theirs for circuit in CIRCUITS)
 
@@ -177,7 +193,7 @@ def test_a_suite_has_the_keys_of_syntaxgym(suite: GeneratedSuite, data):
 
 def test_the_meta_of_a_suite_has_the_keys_of_syntaxgym(data):
     theirs = json.loads((data / "sg" / "json" / "number_prep.json").read_text("utf-8"))["meta"]
-    assert set(theirs) <= set(json.loads(SUITES[0].as_json())["meta"])
+    assert set(theirs) <= set(json.loads(suites()[0].as_json())["meta"])
 
 
 @each_suite
@@ -204,16 +220,16 @@ def test_every_word_of_the_evaluation_is_known_from_train():
     for count in (5_000, 10_000, 20_000):  # rare words come late, and drawing takes its time
         if unknown:
             with quiet():
-                unknown -= {word.lower() for sentence in minilang.split("train", count) for word in sentence.words}
+                unknown -= {word.lower() for sentence in split("train", count) for word in sentence.words}
     assert unknown == set()
 
 
 def test_no_sentence_is_good_in_one_place_and_bad_in_another():
-    good = {pair.good for p in PARADIGMS for pair in p.pairs} | {
-        condition.words for suite in SUITES for item in suite.items for condition in item if condition.grammatical
+    good = {pair.good for p in minimal_pairs() for pair in p.pairs} | {
+        condition.words for suite in suites() for item in suite.items for condition in item if condition.grammatical
     }
-    bad = {pair.bad for p in PARADIGMS for pair in p.pairs} | {
-        condition.words for suite in SUITES for item in suite.items for condition in item if not condition.grammatical
+    bad = {pair.bad for p in minimal_pairs() for pair in p.pairs} | {
+        condition.words for suite in suites() for item in suite.items for condition in item if not condition.grammatical
     }
     assert good & bad == set()
     assert good | bad == evaluation_sentences()

@@ -28,6 +28,8 @@ import yaml
 from dtglib.basics.errors import UserError, require
 from dtglib.basics.files import repository
 
+LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader  # ten times as fast, where it is there
+
 
 def require_positive(config: Any, *names: str) -> None:
     """Raise a UserError unless each of the named fields is at least 1 or None; for `__post_init__`."""
@@ -110,14 +112,14 @@ def _settings_of_file(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}; a config is a YAML file such as configs/smoke.yaml") from error
     require(isinstance(settings, dict), f"{path}: a config is lines of the form 'key: value'; here there are none")
-    keys = [key.value for key, _ in yaml.compose(text).value]
+    keys = [key.value for key, _ in yaml.compose(text, LOADER).value]
     require(len(keys) == len({*keys}), f"{path}: a key stands there twice: {max(keys, key=keys.count, default='')}")
     return settings
 
 
 def _parsed(text: str | bytes, where: object) -> Any:
     try:
-        return yaml.load(text, Loader=yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader)
+        return yaml.load(text, LOADER)
     except (yaml.YAMLError, ValueError) as error:
         raise UserError(f"{where}: not valid YAML: {' '.join(str(error).split())}") from error
 

@@ -38,6 +38,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from dtglib.basics.config import LOADER
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import write_atomically
 
@@ -155,7 +156,7 @@ def read_record(folder: str | Path) -> Record:
     if about["status"] == "finished" and len(lines) != about["metrics"]:
         raise UserError(f"{metrics}: has {len(lines)} lines, but the run wrote {about['metrics']}; the copy is damaged")
     try:
-        settings = yaml.safe_load(config.read_text(encoding="utf-8")) if config.exists() else {}
+        settings = yaml.load(config.read_text(encoding="utf-8"), LOADER) if config.exists() else {}
         return Record(about, dict(settings), [json.loads(line) for line in lines])
     except (ValueError, TypeError, yaml.YAMLError) as error:
         raise UserError(
