@@ -328,9 +328,7 @@ def test_a_treebank_of_too_long_sentences_is_an_error():
 
 @pytest.mark.parametrize("longest", [None, 2])
 def test_a_treebank_without_trees_is_an_error(longest):
-    with pytest.raises(
-        UserError, match=r"^no sentence has a tree that a parser could learn from; name a trained parser"
-    ):
+    with pytest.raises(UserError, match=r"^no sentence has a tree that a parser could learn from; name"):
         TreebankExamples(entries_of(minilang(), 1), treebank(Sentence(WORDS)), longest)
 
 

@@ -188,9 +188,7 @@ def test_sentences_with_labels_of_no_training_tree_are_left_out_and_named():
     examples = ConstituentExamples({"words": ["a"], "chars": ["a"], "labels": ["", "NP"]}, some)
     assert examples.names == ["known"]
     assert examples.summary == "1 sentences, 1 words; left out for unknown labels: 1 (chain)"
-    with pytest.raises(
-        UserError, match=r"^no sentence has a tree that a parser could learn from; name a trained parser"
-    ):
+    with pytest.raises(UserError, match=r"^no sentence has a tree that a parser could learn from; name"):
         ConstituentExamples({"words": ["a"], "chars": ["a"], "labels": ["", "VP"]}, some)
 
 
