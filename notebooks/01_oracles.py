@@ -52,8 +52,9 @@ from dtglib.transitions import START, SYSTEMS, Kind, legal, oracle, replay, take
 from dtglib.transitions.protocol import OPEN, why_no_tree
 
 pd.set_option("display.max_colwidth", None)
-corpus, sentences = (getattr(settings.read_size(size).corpus, name) for name in ("corpus", "train_sentences"))
-some = settings.read_size(size, train_sentences=str(min(sentences or 20_000, 20_000)))
+of_size = settings.read_size(size).corpus
+corpus = of_size.corpus
+some = settings.read_size(size, train_sentences=str(min(of_size.train_sentences or 20_000, 20_000)))
 at_hand = {corpus: streamed.in_memory(prepare.read_corpus(some).train)}
 at_hand |= {name: corpora.load(name, "train", 2000) for name in corpora.UD_ENGLISH if name in corpora.ud_treebanks()}
 trees = {name: treebank.trees_only(bank) for name, bank in at_hand.items()}
@@ -62,10 +63,8 @@ trees = {name: treebank.trees_only(bank) for name, bank in at_hand.items()}
 # %%
 def compiled(sentences):
     """The sequences of some sentences in every system, a piece per word; arcs are doubled."""
-    pairs, entries = (
-        [(s.words, s.heads) for s in sentences],
-        vocabulary.Vocabulary.of_words([s.words for s in sentences]),
-    )
+    pairs = [(s.words, s.heads) for s in sentences]
+    entries = vocabulary.Vocabulary.of_words([s.words for s in sentences])
     return {name: compile_trees(SYSTEMS[name], entries, pairs) for name in SYSTEMS}
 
 
@@ -89,9 +88,9 @@ Markdown(
 # one or the left one, and stays; the dependent goes. So a word needs all its dependents before it becomes a dependent
 # itself.
 #
-# A transition is **legal** if the stack allows it, whatever the tree: an arc needs two words (ROOT counts as one, but
-# is never a dependent), GEN is legal until ROOT has its dependent, and END only then. Often several are legal. The
-# **oracle** knows the tree, and chooses:
+# A transition is **legal** if the stack allows it, whatever the tree. The paper (section 3.5) asks that an arc has two
+# words on the stack, of which ROOT may be one. We add that ROOT is never a dependent, and has one dependent: GEN is
+# legal before that arc, and END after it. Often several are legal. The **oracle** knows the tree, and chooses:
 #
 # 1. If the word below the topmost is a dependent of the topmost: LEFTARC. (The lower word has all its own
 #    dependents already, because they stand before the topmost.)
@@ -166,10 +165,10 @@ show_steps("arc-standard", words, heads)
 # dependent of the word in the buffer.
 #
 # **arc-hybrid**: a RIGHTARC, too, moves a waiting word onto the stack; then it joins the two topmost words, as in
-# arc-standard.
+# arc-standard. (In the paper only GEN moves it; then no RIGHTARC could attach the last word.)
 #
 # **arc-eager**: a RIGHTARC joins the top of the stack to the word in the buffer, as soon as both are there. The
-# dependent moves onto the stack and may still take dependents; it leaves by a POP.
+# dependent moves onto the stack and may still take dependents; it leaves by a POP, for which it needs a head.
 #
 # **arc-swift**: an arc may reach further down the stack. RIGHTARC[2] joins the word in the buffer to the second word of
 # the stack; what lies above it goes, so nothing need be popped.
@@ -189,7 +188,8 @@ show_steps("arc-eager", longer, longer_heads)
 show_steps("arc-swift", longer, longer_heads)
 
 # %% [markdown]
-# In arc-eager and arc-swift ROOT's arc comes in row 3, long before *is* has all its dependents. arc-eager pops
+# In arc-eager and arc-swift ROOT's arc comes in row 3, long before *is* has all its dependents, and more words may
+# follow; END is legal when each word has its head (in arc-eager, when all are popped). arc-eager pops
 # *difference* and then draws the arc of the full stop; arc-swift does both by RIGHTARC[2]; arc-standard waits with *is*
 # → *difference* only until *difference* is complete.
 #
@@ -304,7 +304,7 @@ of_all = (
 display(
     Markdown(
         f"On {corpus} {shares.loc[2, corpus]:.0f} % of the arcs reach further, {shares.loc[4, corpus]:.0f} % four "
-        f"words or more{of_all * (len(curves) > 1)}. So a model sees few examples of a long reach."
+        f"words or more{of_all if len(curves) > 1 else ''}. So a model sees few examples of a long reach."
     )
 )
 plot.draw_curves(curves, "k", "% of arcs that reach k words or more")
@@ -329,6 +329,6 @@ plot.draw_curves(curves, "k", "% of arcs that reach k words or more")
 #
 # The systems agree on what can be written, and disagree on *when* an arc is drawn: arc-standard and arc-hybrid connect
 # a right dependent when it is complete, arc-eager and arc-swift at once. The time of an arc decides what a model
-# *sees*, which is the next notebook's question. The oracle picks one of several sequences in arc-standard, by the
-# paper's order of preference: arcs, then GEN, then POP (section 2). That the fifth word of the paper's Figure 5 is a
-# full stop is our reconstruction.
+# *sees*, which is the next notebook's question. In arc-standard and arc-eager several sequences can write one tree; the
+# oracle picks one by the paper's order of preference: arcs, then GEN, then POP (section 2). That the fifth word of the
+# paper's Figure 5 is a full stop is our reconstruction.

@@ -27,7 +27,7 @@
 #
 # 1. A sentence, and why arcs are read twice
 # 2. Algorithm 1, and the rules
-# 3. The same as lifetimes, in two lines
+# 3. The same as lifetimes, in two formulas
 # 4. arc-eager and arc-swift
 # 5. How much is left to see
 # 6. What the mask hides
@@ -55,10 +55,8 @@ READINGS = {name: readings.on_a_stack(name) for name in ("arc-standard", "arc-ea
 # %%
 def seen_by_one(sentences):
     """For each sentence, how many positions one position sees on average: in each system, and in a causal mask."""
-    pairs, entries = (
-        [(s.words, s.heads) for s in sentences],
-        vocabulary.Vocabulary.of_words([s.words for s in sentences]),
-    )
+    pairs = [(s.words, s.heads) for s in sentences]
+    entries = vocabulary.Vocabulary.of_words([s.words for s in sentences])
     rows = []
     for name, reading in READINGS.items():
         sequences = reading.compile(entries, pairs)
@@ -81,7 +79,7 @@ Markdown(
 # %% [markdown]
 # ## 1. A sentence, and why arcs are read twice
 #
-# The masks of the paper's Figure 2, computed from the rules (we lack the picture). A row looks, a column is
+# The masks of the paper's Figure 2, computed from the rules. A row looks, a column is
 # seen; the number is the relative position. A STACK position (blue) predicts the next transition; a COMPOSE position
 # (orange) joins two words.
 
@@ -143,8 +141,8 @@ assert same(standard, A, R)
 
 # %% [markdown]
 # Algorithm 1 lets words see themselves, but not the two copies of an arc. Here all do (`np.eye`), as in the authors'
-# program. Section 3.2 has the other sign for STACK, so its -1 stands for two things ([notebook
-# 06](06_ablations.ipynb) measures both).
+# program. Section 3.2 counts 0, -1, -2 downwards, so its -1 is the second word of the stack *and* a dependent; the
+# program, and we, count 0, 1, 2. ([Notebook 06](06_ablations.ipynb) measures both.)
 #
 # **How a relative position enters attention.** A softmax over the visible $j$ turns these scores into weights:
 #
@@ -153,7 +151,7 @@ assert same(standard, A, R)
 # $r_n$ is a projected sinusoid of the number $n$; $u$ and $w$ are learned. The first product asks what $j$ is, the
 # second only where it stands. [Notebook 03](03_training.ipynb) computes it.
 #
-# ## 3. The same as lifetimes, in two lines
+# ## 3. The same as lifetimes, in two formulas
 #
 # On a stack, a position comes once and goes once. So nine integers per position say everything:
 #
@@ -162,7 +160,7 @@ assert same(standard, A, R)
 # | `kind` | STACK or COMPOSE |
 # | `last` | the last position that sees it: there it is popped |
 # | `height` | how many words stand below it on the stack; the pieces of a word share it |
-# | `level` | what distances are counted from; for dependencies, the height |
+# | `level` | `top` minus it is the relative position; here the height |
 # | `settled` | from where on it stands at that height (a word may wait in a buffer) |
 # | `top` | the height of the topmost word (that in the buffer, if any) when it looks |
 # | `floor` | the lowest height that it looks down to: 0, or for COMPOSE the lower word's |
@@ -170,7 +168,7 @@ assert same(standard, A, R)
 
 # %%
 # NBVAL_CHECK_OUTPUT
-COLUMNS = ["last", "height", "settled", "top", "floor", "head_first", "head_last"]
+COLUMNS = ["last", "height", "level", "settled", "top", "floor", "head_first", "head_last"]
 of_sentence = {name: getattr(standard.vectors, name) for name in COLUMNS}
 pd.DataFrame({"input": standard.inputs, "kind": standard.kinds} | of_sentence)
 
@@ -197,7 +195,7 @@ for sentence in corpora.load("minilang", "train", 100).sentences:
     assert hybrid.inputs == seen.inputs and same(hybrid, *algorithm_1(seen.inputs))
 
 # %% [markdown]
-# The loop over a stack, the two formulas and the package agree in 100 sentences, and arc-hybrid has the inputs and
+# The loop, the formulas and the package agree in 100 sentences, and arc-hybrid has the inputs and
 # masks of arc-standard, as the paper says.
 
 # %%
@@ -221,7 +219,7 @@ pd.DataFrame(describe.as_rows(pieces)).set_index("i").loc[5:9]
 #
 # Here a right dependent stays on the stack after its arc, above its head, because it may still take dependents. In
 # arc-eager a POP takes it away. In arc-swift an arc may reach further down: RIGHTARC[2] joins the full stop to *is*
-# across *difference*, sees all three words, and *difference* goes.
+# across *difference*, sees all three words (we put *difference* at -1, too), and *difference* goes.
 
 # %%
 longer, longer_heads = [*words, "."], (*heads, 2)
@@ -235,9 +233,9 @@ plot.save(plot.draw_masks(numbered), "02_figures_4_and_5")
 
 # %% [markdown]
 # In arc-eager, *RIGHTARC + is* (11) stands in its head's place, *below* its dependent *difference* (9): in row 12, 9 is
-# at 0, 11 at 1 and ROOT (5) at 2. A POP looks after it has taken the top away. Dependents of
-# RIGHTARC in arc-swift are in doubt: "we mask all these k+1 tokens" (section 3.4) would hide 3 from row 6, 9 from row
-# 12 and 13 from row 15 on. By Table 1 they stay on the stack; here they are seen.
+# at 0, 11 at 1 and ROOT (5) at 2. A POP (the paper's POPSTACK) takes the top away, then looks; no later position sees
+# it. Dependents of RIGHTARC in arc-swift are in doubt: "we mask all these k+1 tokens" (section 3.4) would hide 3 from
+# row 6, 9 from row 12 and 13 from row 15 on. By Table 1 they stay on the stack; here they are seen.
 #
 # ## 5. How much is left to see
 #
@@ -251,7 +249,8 @@ if "UD_English-EWT" in corpora.ud_treebanks():
         treebank.trees_only(corpora.load("UD_English-EWT", "train", 700)).sentences[:600]
     )
 seen = pd.concat(tables, names=["corpus", ""]).reset_index("corpus")
-seen = seen[seen["words"] <= 50].assign(words=lambda rows: rows["words"] // 3 * 3 + 1)
+seen = seen[seen["words"] <= 50].assign(words=lambda rows: rows["words"] // 3 * 3 + 1)  # three lengths together
+seen = seen.groupby(["corpus", "system", "words"]).filter(lambda sentences: len(sentences) >= 10)
 picture, axes = plot.single(7, 3.6)
 seaborn.lineplot(seen, x="words", y="seen", hue="system", style="corpus", errorbar=None, palette="colorblind", ax=axes)
 lengths = np.arange(1, 51)
@@ -301,7 +300,7 @@ for name, of in seen.items():
 # %% [markdown]
 # ## 7. Your sentence
 #
-# Change the words (blanks between all tokens) or the system. The released parser gives the tree.
+# Change the words (with blanks between tokens) or the system. The released parser gives the tree.
 
 # %%
 yours = "She saw the car ."
@@ -326,8 +325,7 @@ plot.with_field(draw_yours, yours, system=["arc-eager", "arc-swift", "arc-standa
 # <details><summary>Answers</summary>
 #
 # 1. ROOT, *The*, *keys*, LEFTARC + keys, LEFTARC2 + keys, *are*, ... Position 4 predicts *are*; it sees ROOT at 1,
-#    position 3 (*keys* with *The*) at 0, itself at 0. All rows: `describe.as_rows(describe.show("arc-standard", "The
-#    keys are here".split(), (2, 3, 0, 3)))`.
+#    position 3 (*keys* with *The*) at 0, itself at 0.
 # 2. Chains to the right: a word becomes a dependent only when it has all its own, so all wait.
 #    `describe.show("arc-standard", list("abcde"), (0, 1, 2, 3, 4)).visible.sum(1).max()` is 6; of the other chain it is
 #    3.
@@ -336,5 +334,5 @@ plot.with_field(draw_yours, yours, system=["arc-eager", "arc-swift", "arc-standa
 #
 # ## Doubts
 #
-# Our copy of the paper lacks the pictures of its masks: all cells are derived from the rules. [Notebook
+# The masks are computed from the rules, and were not compared with the paper's pictures. [Notebook
 # 05](05_syntactic_evaluation.ipynb) measures what the mask costs or gains a model.

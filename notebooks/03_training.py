@@ -65,11 +65,13 @@ def interval(values):
     return values.mean() - half, values.mean() + half
 
 
-recorded = tables.newest_lines(None, lambda line: line["part"] == "training" and line["model"] in NAMES)
-recorded = recorded.query("size == 'mini' and corpus == 'minilang'").replace({"model": NAMES})
+of_all = tables.newest_lines(None, lambda line: line["part"] == "training" and line["model"] in NAMES)
+recorded = of_all.query("size == 'mini' and corpus == 'minilang'").replace({"model": NAMES})
+wide = of_all.query("size == 'mini-wide'")  # TXL (tokens) with more parameters
 nats = recorded.pivot_table(index="seed", columns="model", values="nats_per_sentence")[list(NAMES.values())]
 words_alone, with_trees = nats["TXL (tokens)"], nats.drop(columns="TXL (tokens)")
 fewer = with_trees.lt(words_alone, axis=0).all()
+than_wide = with_trees.lt(wide.set_index("seed")["nats_per_sentence"], axis=0).all()
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -80,7 +82,9 @@ Markdown(
     f"{nats['TXL (trans)'].mean():.1f} (difference "
     f"{(nats['TXL (trans)'] - nats['DTG']).mean():.2f}, 95 % interval {low:.2f} to {high:.2f}). In every seed, "
     f"{fewer.sum()} of the {len(fewer)} models with trees need fewer nats for words *and* tree than TXL (tokens) needs "
-    f"for the words alone, {words_alone.mean():.1f}."
+    f"for the words alone, {words_alone.mean():.1f}. But one of {wide['parameters'].mean() / 1e6:.1f} million "
+    f"parameters, three times as many, needs {wide['nats_per_sentence'].mean():.1f}, and in every seed only "
+    f"{' and '.join(than_wide.index[than_wide])} need fewer."
 )
 
 # %% [markdown]
@@ -102,8 +106,8 @@ for name, title in NAMES.items():
     print(f"{title:13}{len(read[name]):2}", *read[name], sep=" | ")
 
 # %% [markdown]
-# The first copy (COMPOSE) composes head and dependent and predicts nothing; the second (STACK) sees the stack, with the
-# first copy on top, and predicts. [Notebook 02](02_masks.ipynb) says why one position cannot do both.
+# The first copy (COMPOSE) composes head and dependent and predicts nothing; the second (STACK) sees the stack and
+# predicts. [Notebook 02](02_masks.ipynb) says why one position cannot do both.
 
 # %% [markdown]
 # ## 2. From a position to attention
@@ -117,7 +121,7 @@ batch = examples["dtg"].batch([0], 100, cpu)
 E = dtg.embedding.weight.detach()
 token, arc = batch.token[0].long(), batch.arc[0].long()
 is_arc = (arc >= 0)[:, None]
-x = E[token] + torch.where(is_arc, E[arc], 0.0)  # T d
+x = E[token] + torch.where(is_arc, E[arc], 0.0)  # T d; of a word, arc is -1
 print("the same as the package's input:", torch.allclose(x, dtg.embed(batch.token, batch.arc)[0]))
 
 # %% [markdown]
@@ -127,9 +131,9 @@ print("the same as the package's input:", torch.allclose(x, dtg.embed(batch.toke
 # $$s_{ij} = \frac{(q_i + u) \cdot k_j + (q_i + w) \cdot r_{n(i, j)}}{\sqrt{D}}, \qquad
 # a_{ij} = \frac{\exp s_{ij}}{\sum_{j' \text{ visible to } i} \exp s_{ij'}}.$$
 #
-# $u$ and $w$ are learned, and all layers share them: what an attention head prefers whatever the query is. In a plain
-# TXL, $n$ is the distance in the sequence; in a DTG it counts words of the stack, from 0 for the topmost. For a COMPOSE
-# position the head is at 0 and the dependent at -1. The first attention head of the first layer:
+# $u$ and $w$, learned and shared by all layers, say what an attention head prefers whatever the query is. In a plain
+# TXL, $n$ is the distance in the sequence; in a DTG it counts words of the stack from the top; for a COMPOSE
+# position the head is at 0, the dependent at -1. The first attention head of the first layer:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -149,8 +153,18 @@ print("the same as the package's attention:", torch.allclose(weights, of_package
 # %%
 labels = [f"{name}  {i}" for i, name in enumerate(read["dtg"])]
 shown = pd.DataFrame(weights.numpy(), index=labels)
-axes = seaborn.heatmap(shown, mask=~visible.numpy(), cmap="Blues", vmin=0, vmax=1, linewidths=0.5, square=True)
-_ = axes.set(title="Attention of each position (row), first attention head; white is not visible")
+axes = seaborn.heatmap(
+    shown,
+    mask=~visible.numpy(),
+    cmap="Blues",
+    vmin=0,
+    vmax=1,
+    linewidths=0.5,
+    square=True,
+    cbar_kws={"label": "weight"},
+)
+axes.set_facecolor("#eeeeee")
+_ = axes.set(title="First attention head of the first layer; grey: not visible", ylabel="looks", xlabel="is seen")
 
 # %% [markdown]
 # The values are averaged with these weights and mapped linearly; then come two linear maps with a ReLU between them.
@@ -158,13 +172,13 @@ _ = axes.set(title="Attention of each position (row), first attention head; whit
 # ## 3. The loss of a sequence
 #
 # The output vector of each position that predicts is compared with all embeddings, and a softmax over the symbols that
-# the stack allows ([notebook 01](01_oracles.ipynb)) gives $p(a_t \mid a_{<t})$. With $x$ for the words and $y$ for the
-# tree, the loss is
+# the stack allows ([notebook 01](01_oracles.ipynb); in the paper, only when it searches) gives $p(a_t \mid a_{<t})$.
+# The loss is that of the oracle's transitions $a$, which write the words $x$ and the tree $y$:
 #
-# $$-\log p(x, y) = -\sum_t \log p(a_t \mid a_{<t}).$$
+# $$-\log p(a) = -\sum_t \log p(a_t \mid a_{<t}).$$
 #
-# COMPOSE positions, which predict nothing, are missing. `batch.legal` has the classes of symbols that the stack
-# allows ([`output.py`](../dtglib/network/output.py)).
+# In arc-standard and arc-eager other transitions may write the same tree, so $p(x, y) \ge p(a)$. COMPOSE positions,
+# which predict nothing, are missing. `batch.legal` has the classes of allowed symbols.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -179,14 +193,16 @@ rows = {"position": [labels[i] for i in places], "predicts": targets, "nats": lo
 pd.DataFrame(rows)
 
 # %% [markdown]
-# A step of training minimises $\frac{1}{n} \sum_{(x, y)} -\log p(x, y)$ over the sentences of its batch, where $n$ is
+# RIGHTARC at 10 is dear: in minilang every sentence ends in a full stop, which the paper's example lacks.
+#
+# A step of training minimises $\frac{1}{n} \sum_{a} -\log p(a)$ over the sentences of its batch, where $n$ is
 # the mean number of **sentences** per batch of the epoch. So every sentence has the same weight, whatever its batch.
 # Two means are reported: **nats per sentence**, and **nats per transition**, divided by all symbols that are predicted.
 
 # %% [markdown]
 # ## 4. A training loop
 #
-# A toy: a DTG of two thin layers, and a few sentences that it reads again and again.
+# A toy: a DTG of two thin layers that reads a few sentences again and again.
 
 # %%
 thin = family("dtg").config(layers=2, width=32, heads=2, inner=64)
@@ -218,14 +234,14 @@ axes = seaborn.lineplot(curve, x="epoch", y="nats per sentence", hue="sentences"
 _ = axes.set(xticks=range(0, 21, 5))
 
 # %% [markdown]
-# The toy learns its few sentences by heart, so the held-out curve turns. `training/loop.py` takes the same steps, and
-# adds what a long training needs: a rate that rises and then falls, bfloat16 where it is faster, checkpoints from which
-# a stopped run goes on, a record, and the weights of the best evaluation.
+# The toy learns its few sentences by heart, so the held-out curve turns. (It is measured after an epoch, the other
+# during it.) `training/loop.py` takes the same steps, and adds a rate that rises and then falls, bfloat16, checkpoints,
+# a record, and the weights of the best evaluation.
 
 # %% [markdown]
 # ## 5. Five models, three seeds
 #
-# A *size* names a file of settings in `configs`. The record is of `mini`; minilang is a generated corpus. At `smoke`
+# A *size* names a file of settings in `configs`. The record is of `mini`. At `smoke`
 # the notebooks use released models, which were trained at `mini`.
 
 # %%
@@ -241,7 +257,7 @@ for name in ("smoke", "short", "mini", "open-small", "open"):
         "width": chosen.model.width,
     }
     if chosen.evaluation.released:
-        sizes[name] |= {"epochs": "released", "layers": "released", "width": "released"}
+        sizes[name] |= dict.fromkeys(("training sentences", "epochs", "layers", "width"), "released")
 pd.DataFrame(sizes).T
 
 # %% [markdown]
@@ -274,8 +290,8 @@ table.assign(**{"nats per sentence below TXL (trans)": pd.Series(below)}).fillna
 # **What may be compared.** The nats per sentence of the models with trees: each gives $p(x, y)$ of the same words and
 # trees, by the derivation of its oracle. TXL (tokens) gives $p(x)$. Since $p(x) \ge p(x, y)$, a model with trees needs
 # *at most* its own number for the words alone. **What may not:** nats per transition. Each model divides by its own
-# number of symbols, and arcs and POPs are easier to guess than words. Nor is any of these a perplexity: [notebook
-# 04](04_marginalization.ipynb) sums over trees.
+# number of symbols, and arcs and POPs are easier to guess than words. Nor do the models with trees give perplexities
+# here: [notebook 04](04_marginalization.ipynb) sums over trees.
 #
 # The released models, one seed each, after each epoch:
 
@@ -297,7 +313,7 @@ _ = axes.set(xticks=sorted(rows["epoch"].unique()))
 #
 # A COMPOSE position sees three: the head (or what stands for it since its last arc), the dependent, and itself. The
 # released DTG reads the held-out sentences of section 4; its attention is averaged over attention heads and positions.
-# (The dotted line is a third: no preference.)
+# (Dotted: no preference.)
 
 # %%
 many = held_out.batch(range(len(held_out)), 1024, cpu)
@@ -339,8 +355,8 @@ Markdown(
 )
 
 # %% [markdown]
-# A possible reason: the position has the head in its own input (`LEFTARC + is`), and lacks what the dependent brings.
-# That is a guess, not tested here.
+# A possible reason, not tested here: the position has the head in its own input (`LEFTARC + is`), and lacks what the
+# dependent brings.
 #
 # And a STACK position, how deep does it look? Depth 0 is the topmost word, with the position itself.
 
@@ -365,7 +381,7 @@ Markdown(
 # %% [markdown]
 # ## 7. This run
 #
-# The models at this `size`: trained now, found, or released. Nothing above depends on them.
+# The models at this `size`: trained now, found, or released. All above is the same at every size.
 
 # %% tags=["table"]
 rows = []
@@ -382,10 +398,9 @@ columns = ["model", "parameters", "trained on", "positions per second", "minutes
 pd.DataFrame(rows, columns=columns).set_index("model").round({"minutes": 1, "nats per sentence": 1}).assign(size=size)
 
 # %% [markdown]
-# Positions per second, without padding, are the median over the steps. All models do the same work at a position, apart
-# from the number of positions to look at. But a sequence of TXL (tokens) is about a third as long as DTG's (*trained
-# on*), so its training takes less time. And several trainings may have shared the cores, each for some of its time, so
-# these speeds are no benchmark; [the page about speed](../book/speed.md) has some.
+# Positions per second, without padding, are the median over the steps; several trainings may have shared the cores, so
+# [the page about speed](../book/speed.md) has better numbers. A sequence of TXL (tokens) is about a third as long as
+# DTG's (*trained on*), so its training takes less time.
 #
 # ### Exercises
 #
@@ -402,5 +417,6 @@ pd.DataFrame(rows, columns=columns).set_index("model").round({"minutes": 1, "nat
 #
 # ## Doubts
 #
-# Three seeds, and one corpus whose trees follow from its words; on real text a tree may not pay for itself. The
-# attention is that of one model, averaged over attention heads, and a large weight need not have a large effect.
+# Three seeds, and one corpus whose words nearly settle the tree; on real text a tree may not pay for itself. All curves
+# still fall at epoch 4, and TXL (tokens) has read a third of DTG's positions. The attention is that of one model, and a
+# large weight need not have a large effect.

@@ -23,8 +23,8 @@
 #
 # A language model gives probabilities, not judgements of grammar. So linguists ask in pairs: is *The keys are here*
 # more probable than *The keys is here*? Does *is* cost more there than *are*? Results are recorded: on [UD
-# English](../results/2026-11-26-open-small) of the public suites (the paper's Figure 3) and BLiMP (its Table 2), on
-# [minilang](../results/2026-11-21-mini) of its own.
+# English](../results/2026-11-26-open-small) of the public suites (the paper's Figure 3) and BLiMP (its Table 2), and on
+# [minilang](../results/2026-11-21-mini), a generated fragment of English, of its own suites and pairs.
 #
 # 1. The state that predicts the verb
 # 2. A test of the cause: the same model, another mask
@@ -52,7 +52,7 @@ from dtglib.decode import beam
 from dtglib.evaluate import blimp, bootstrap, likelihood, suites, surprisal
 from dtglib.families.base import load_model, titles
 from dtglib.pictures import plot
-from dtglib.runs import prepare, syntax_scores, tables
+from dtglib.runs import prepare, settings, syntax_scores, tables
 from dtglib.sequences import describe, structure
 
 NAMES, SIZES = titles("dtg"), {"minilang": "mini", "ud-english": "open-small"}
@@ -68,10 +68,10 @@ def recorded(part, value, columns):
     return lines.pivot(index=["corpus", "model", "seed"], columns=columns, values="percent")
 
 
-def spread(table):
-    """The mean over the topics of a table of seeds by suites, with its interval."""
+def spread(table, by_topic=True):
+    """The mean over the topics (or over the columns) of a table of seeds by suites, with its interval."""
     topics = table.columns.get_level_values(0)
-    weights = 1 / topics.value_counts().loc[topics].to_numpy()
+    weights = 1 / topics.value_counts().loc[topics].to_numpy() if by_topic else np.ones(len(topics))
     low, high = bootstrap.crossed_interval(table.to_numpy(), np.random.default_rng(1), weights)
     return pd.Series({"percent": np.average(table.mean(), weights=weights), "low": low, "high": high})
 
@@ -80,21 +80,16 @@ def spread(table):
 scores = recorded("suites", "score", ["circuit", "suite"])
 pairs = recorded("pairs", "accuracy", ["phenomenon", "paradigm"])
 mini, english, pairs_mini, pairs_english = (t.loc[corpus].dropna(axis=1) for t in (scores, pairs) for corpus in SIZES)
-lead, lead_of_trees = mini.loc["DTG"] - mini.loc["TXL (trans)"], mini.loc["DTG"] - mini.loc["TXL (tokens)"]
-reflexives = mini[[suite for suite in mini if suite[1].startswith("reflexive")]].groupby("model").mean()
+lead, lead_on_english = (table.loc["DTG"] - table.loc["TXL (trans)"] for table in (mini, english))
+of_seeds = mini[[suite for suite in mini if suite[1].startswith("reflexive")]]
+reflexives = of_seeds.groupby("model").mean()
 
 
-def said(table):
+def said(table, by_topic=True):
     """A mean with its interval, and a word where the interval covers 0."""
-    mean, low, high = spread(table)
+    mean, low, high = spread(table, by_topic)
     shown = f"{round(mean)} [{round(low)}, {round(high)}]"
     return shown + (", not significant" if low <= 0 <= high else "")
-
-
-def agreement_in(difference):
-    """The percentage of a difference between two means over circuits that Agreement accounts for."""
-    circuits = difference.columns.get_level_values(0).nunique()
-    return 100 * spread(difference[["Agreement"]])["percent"] / circuits / spread(difference)["percent"]
 
 
 # %%
@@ -102,13 +97,13 @@ def agreement_in(difference):
 Markdown(
     f"**In short:** on minilang DTG is right in {said(mini.loc['DTG'])} % of the items of the test suites, TXL (trans) "
     f"in {said(mini.loc['TXL (trans)'])}, TXL (tokens) in {said(mini.loc['TXL (tokens)'])} (means over circuits; in "
-    f"brackets 95 % intervals). DTG's lead over TXL (trans) is {said(lead)}; {agreement_in(lead):.0f} % of it is "
-    f"agreement over a distance, as are {agreement_in(lead_of_trees):.0f} % of its lead over TXL (tokens). In "
-    f"agreement alone DTG leads TXL (trans) by {said(lead[['Agreement']])}. In these "
-    f"sentences DTG does not see the noun that misleads when it predicts the verb. No model has learned reflexives: in "
-    f"a suite {reflexives.min(axis=None):.0f} to {reflexives.max(axis=None):.0f} % of the items are right; "
-    f"guessing gets a quarter (section 5). On UD English DTG leads TXL (trans) by "
-    f"{said(english.loc['DTG'] - english.loc['TXL (trans)'])}."
+    f"brackets 95 % intervals). DTG's lead over TXL (trans) is {said(lead)}; in agreement over a distance alone it is "
+    f"{said(lead[['Agreement']])}, in the other circuits {said(lead.drop(columns='Agreement', level=0))}. In sentences "
+    f"with agreement DTG does not see the noun that misleads when it predicts the verb. No model has learned "
+    f"reflexives: in a suite {reflexives.min(axis=None):.0f} to {reflexives.max(axis=None):.0f} % of the items are "
+    f"right, means over seeds (at most {of_seeds.max(axis=None):.0f} with one seed); guessing gets a quarter (section "
+    f"5). On UD English DTG leads TXL (trans) by {said(lead_on_english)}; with each of the {english.shape[1]} suites "
+    f"counted once, by {said(lead_on_english, by_topic=False)}. (The paper does not say which mean it takes.)"
 )
 
 # %% [markdown]
@@ -117,7 +112,8 @@ Markdown(
 # *The judge that praised the heroes ...* must go on with *is*. The nearer noun, *heroes*, misleads; in training no noun
 # of the other number stands there ([notebook 00](00_data.ipynb)). Before the verb is predicted, arcs have been drawn,
 # and most dependents are hidden. Which ones depends on the transition system. Beside each model: the recorded
-# percentage of items in which the agreeing verb costs less, for both the singular and the plural subject.
+# percentage of items in which the agreeing verb costs less, for both the singular and the plural subject, and the
+# lowest and highest seed.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -145,12 +141,12 @@ for axes, (suite, (words, heads)) in zip(picture.subplots(1, 3), EXAMPLES.items(
     shown = ["<ROOT>", *words[: words.index("is")]]
     rows = {name: seen_at("is", system, words, heads) for name, system in SYSTEMS.items()}
     rows = {"TXL (tokens)": shown, "TXL (trans)": shown} | rows
-    right = mini.xs(suite, axis=1, level="suite").groupby("model").mean().squeeze()
+    right = mini.xs(suite, axis=1, level="suite").squeeze().groupby("model").agg(["mean", "min", "max"]).round()
     grid = np.array([[word in seen for word in shown] for seen in rows.values()], float)
     colours = seaborn.light_palette(plot.BLUE, as_cmap=True)
     axes.pcolormesh(grid, cmap=colours, vmin=0, vmax=1, edgecolors="white", linewidth=2)
     axes.set(xticks=np.arange(len(shown)) + 0.5, yticks=np.arange(len(rows)) + 0.5, xticklabels=shown)
-    axes.set_yticklabels([f"{name}: {right[name]:.0f} %" for name in rows])
+    axes.set_yticklabels(["{}: {:.0f} % ({:.0f}–{:.0f})".format(name, *right.loc[name]) for name in rows])
     axes.set_title(suite, fontsize=10)
     axes.tick_params(length=0, labelsize=8)
     axes.invert_yaxis()
@@ -283,8 +279,7 @@ Markdown(
 # `Widths(30, 30, within=8.0)`, used below, is a beam of 30 places, a word beam of 30, and a limit: each step drops
 # hypotheses, with or without the word, that are 8 nats behind the best that has taken it. How much of log p do narrow
 # beams lack? And how does DTG read *The judge that praised the heroes are ...*? (Dashed: *is* instead. Boxes show the
-# stack just after each word; before the verb, arcs remove *heroes*.) A [stepper](../dtglib/decode/stepper.py) advances
-# derivations.
+# stack just after each word; before the verb, arcs remove *heroes*.)
 
 
 # %%
@@ -335,15 +330,21 @@ assert np.allclose(by_cell, surprisal.UNITS["bits"] * np.array([*by_package.of_w
 pd.DataFrame([by_cell], ["bits"], [*short, "end"]).round(2)
 
 # %%
+of_size = {corpus: settings.read_size(size_of) for corpus, size_of in SIZES.items()}
 text = "As the brother bit the clerk rested near the kitchen ."
-WIDTHS = [beam.Widths(width, width, fast_track=1) for width in (1, 3, 10, 300)] + [beam.Widths(30, 30, within=8.0)]
+WIDTHS = [beam.Widths(width, width) for width in (1, 3, 10, 300)] + [beam.Widths(30, 30, within=8.0)]
 log_p = [beam.search(dtg.stepper(), dtg.vocabulary, [text.split()], widths)[0].log_prob for widths in WIDTHS]
 lacks, limits = max(log_p) - np.array(log_p), [widths.within or "none" for widths in WIDTHS]
-of_widths = pd.DataFrame(WIDTHS)[["beam_width", "fast_track"]]
-display(of_widths.assign(**{"limit, nats": limits, "log p": log_p, "lacks, nats": lacks}).round(5))
+display(
+    pd.DataFrame({"beam": [widths.beam_width for widths in WIDTHS]})
+    .assign(**{"limit, nats": limits, "log p": log_p, "lacks, nats": lacks})
+    .round(5)
+)
 Markdown(
     f"The narrowest beam lacks {lacks[0]:.2f} nats of the widest one here; that of {WIDTHS[-1].beam_width} places with "
-    f"the limit, which is used below, lacks {lacks[-1]:.4f}. (The widest gives a lower bound, too.)"
+    f"the limit, which is used below, lacks {lacks[-1]:.4f}. (The widest gives a lower bound, too.) The records have "
+    f"{' and '.join(f'{of.evaluation.beam} places on {name}' for name, of in of_size.items())}, with the same limit. "
+    f"The paper's beam is 300."
 )
 
 # %%
@@ -392,6 +393,7 @@ print("garden path:", *garden_path, "\nwith a comma:", *with_comma, "\ncontrol:"
 rows = []
 for name, model in models.items():
     for row in suites.item_rows([npz._replace(items=npz.items[:8])], surprisal.of_beginnings(model, NARROW)):
+        # The fifth region is the second verb.
         verb = {condition: surprisal.UNITS["bits"] * regions[4] for condition, regions in row["surprisals"].items()}
         for first, of in (("no-obj", "garden path"), ("obj", "control: with an object")):
             rows.append({"model": name, "sentence": of, "bits": verb[f"{first}_no-comma"] - verb[f"{first}_comma"]})
@@ -434,7 +436,12 @@ def analyses(model, words, noun, verb):
 
 shares, trees = analyses(dtg, garden_path, 6, 4)
 shares_with_comma, _ = analyses(dtg, with_comma, 7, 4)
-pd.DataFrame({"no comma": shares, "comma": shares_with_comma}).T.round(4)
+display(pd.DataFrame({"no comma": shares, "comma": shares_with_comma}).T.round(4))
+(*_, at_end), after = shares.values(), shares[garden_path[6]]
+Markdown(
+    f"After *{garden_path[6]}* DTG gives the wrong analysis {after:.2f}, at the end still {at_end:.2f}; with the comma "
+    f"at most {max(shares_with_comma.values()):.2f}."
+)
 
 
 # %%
@@ -527,7 +534,7 @@ agreement.join(reflexives.droplevel(0, axis=1)).T.round(0).astype(int)[list(NAME
 # ## 6. Minimal pairs, and what the mask hides
 #
 # Which sentence of a pair is the more probable one? Here guessing has 50 %. Models with trees are scored by the beam's
-# bound; the paper sums over 300 proposed trees. (*s-selection* counts as argument structure.)
+# bound; the paper sums over 300 proposed trees.
 
 # %%
 topics = by_topic(pairs_mini).pivot(index="topic", columns="model", values="percent")
@@ -540,7 +547,7 @@ display(
         f"intervals are wide."
     )
 )
-draw_topics({"minilang (mini)": pairs_mini, "BLiMP by models of UD English (open-small)": pairs_english}, 9)
+draw_topics({"minilang (mini), every tenth pair": pairs_mini, "BLiMP, every tenth; UD English": pairs_english}, 9)
 
 # %% [markdown]
 # In the paper TXL (trans) outperforms DTG on BLiMP, and Appendix C suggests a reason. *No actor arrived at at most six
@@ -565,16 +572,19 @@ for name, model in models.items():
     costs[name] = np.mean([(bad - good)[place : place + 2].sum() for good, bad, place in more])
 display(pd.Series(costs, name=f"at most, after No: bits more ({len(clashes)} pairs)").round(2).to_frame().T)
 of_dtgs = [costs[name] for name in SYSTEMS]
+of_pairs = pairs_mini.xs(paradigm.uid, axis=1, level="paradigm").squeeze()  # by model and seed
 Markdown(
     f"*No* adds {costs['TXL (tokens)']:.1f} bits to *at most* in TXL (tokens), {costs['TXL (trans)']:.1f} in TXL "
-    f"(trans), {min(of_dtgs):.2f} to {max(of_dtgs):.2f} in the DTGs. The paper supposes that these miss *No*."
+    f"(trans), {min(of_dtgs):.2f} to {max(of_dtgs):.2f} in the DTGs. The paper supposes that these miss *No*. Yet in "
+    f"the record of minilang DTG is right in {of_pairs['DTG'].min():.0f} to {of_pairs['DTG'].max():.0f} % of these, "
+    f"TXL (tokens) in {of_pairs['TXL (tokens)'].min():.0f} to {of_pairs['TXL (tokens)'].max():.0f} %, so other words "
+    f"decide them."
 )
 
 # %% [markdown]
 # ## 7. This run
 #
-# The suites by models trained at this run's size or, at size `smoke`, by released ones on few items. Nothing above
-# depends on them.
+# The suites by models trained at this run's size or, at size `smoke`, by released ones on few items.
 
 # %% tags=["table"]
 reports = {

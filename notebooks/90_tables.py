@@ -386,7 +386,7 @@ pd.concat({"Table 4: an arc is": short("table4"), "Table 5: trees of": short("ta
 #
 # ## Doubts
 #
-# None of this is the paper's corpus or size of model. minilang's trees follow from its words, which may be why DTG has
+# None of this is the paper's corpus or size of model. minilang's words nearly settle the tree, which may be why DTG has
 # a lower perplexity than TXL there; on UD English and GUM the bound decides which perplexity is lower. All claims are
 # tested one by one: among the intervals of section 2, about one in twenty excludes 0 by chance. Perplexities have
 # intervals over seeds only, not over sentences. On UD English and books the suites and pairs are public ones, which are
