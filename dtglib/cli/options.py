@@ -67,9 +67,8 @@ def add_sentences(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--sentences", type=count, metavar="N", help="only the first N sentences (default: all)")
 
 
-def add_model(sub: argparse.ArgumentParser) -> None:
+def add_model(sub: argparse.ArgumentParser, default: str = "dtg-books, or dtg-minilang for what is minilang's") -> None:
     """The option that names a model; see `model_folder`."""
-    default = "dtg-books, or dtg-minilang for what is minilang's"
     what = f"a model's name (`dtglib models`), or the folder of a trained one (default: {default})"
     sub.add_argument("--model", metavar="NAME", help=what)
 

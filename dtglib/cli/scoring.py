@@ -211,7 +211,7 @@ def _as_json(read: "Surprisal", unit: str) -> dict[str, Any]:
 
 
 def _sample_options(sub: argparse.ArgumentParser) -> None:
-    add_model(sub)
+    add_model(sub, "dtg-books")
     sub.add_argument("-n", type=count, default=10, dest="number", metavar="N", help="sentences (default: 10)")
     sub.add_argument("--seed", type=seed, default=1, metavar="N", help="of what is drawn (default: 1)")
     sub.add_argument("--words", type=count, default=40, metavar="N", help="the most in a sentence (default: 40)")

@@ -254,8 +254,8 @@ def splits_of_folder(folder: Path) -> dict[str, Reader]:
         if readers:
             return readers
     raise UserError(
-        f"{folder}: this folder holds no *-ud-train.conllu, *-ud-dev.conllu or *-ud-test.conllu, and no trees of "
-        f"another known format in files named so or in sections 00 to 24"
+        f"{folder}: this folder holds no train.conllu, dev.conllu or test.conllu (or UD's names), and no trees of "
+        f"another known format in files named so or in sections 00 to 24; `dtglib parse` makes one of a text"
     )
 
 

@@ -23,7 +23,7 @@ def files_of(path: str | Path | None, public: str, pattern: str, what: str) -> I
         try:
             yield str(file), file.read_text("utf-8")
         except (OSError, ValueError) as error:
-            raise UserError(f"{file}: cannot be read ({error})") from error
+            raise UserError(f"{file}: cannot be read as text in UTF-8 ({error})") from error
 
 
 def require_different(names: Sequence[str], where: object) -> None:

@@ -35,7 +35,8 @@ def tape(options: argparse.Namespace) -> None:
 
 def _graphs_options(sub: argparse.ArgumentParser) -> None:
     add_sentences(sub)
-    add_model(sub)
+    add_model(sub, "gilt-minilang")
+    sub.set_defaults(model="gilt-minilang")
     add_json(sub)
 
 
