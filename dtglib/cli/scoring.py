@@ -145,6 +145,7 @@ def surprisal(options: argparse.Namespace) -> None:
     read = list(progress(read, "scoring", "sentence", total=len(sentences)))
     _warn_of_deaths(read)
     about = conventions(options, folder, options.text, f"{options.unit} per word, with its end")
+    about["surprisal"] = "a difference of two log p"
     if options.json:
         rows = [_as_json(of_sentence, options.unit) for of_sentence in read]
         print(json.dumps({"conventions": about, "unit": options.unit, "sentences": rows}, allow_nan=False))
