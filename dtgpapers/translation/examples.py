@@ -29,7 +29,7 @@ import torch
 from torch import Tensor
 
 from dtglib.basics.errors import UserError, require
-from dtglib.basics.shapes import Int
+from dtglib.basics.shapes import Bool, Int
 from dtglib.data.symbols import Symbols
 from dtglib.data.treebank import Sentence, Treebank, trees_only
 from dtglib.data.vocabulary import END, PAD, Vocabulary
@@ -144,6 +144,7 @@ class TranslationBatch(NamedTuple):
 
     source: Int[Tensor, "B M"]
     targets: list[Target]
+    is_wrong: Bool[Tensor, " B"] | None = None  # which pairs are learned with the source of the next one
 
     @property
     def positions(self) -> int:
@@ -160,6 +161,7 @@ class TranslationExamples:
     targets: list[Target]
     excluded: Counter[str]
     too_long: list[str]
+    noise: float = 0.0
 
     @classmethod
     def of(
@@ -185,7 +187,7 @@ class TranslationExamples:
         reasons = ", ".join(f"{count} {reason}" for reason, count in excluded.items()) or "it is empty"
         require(kept, f"no pair is left for model {config.model}: {reasons}")
         names, sources, targets = map(list, zip(*kept, strict=True))
-        return cls(names, sources, targets, excluded, too_long)
+        return cls(names, sources, targets, excluded, too_long, config.noise)
 
     @cached_property
     def lengths(self) -> np.ndarray:
@@ -220,8 +222,13 @@ class TranslationExamples:
 
     def batch(self, numbers: Sequence[int] | np.ndarray, positions: int, device: torch.device) -> TranslationBatch:
         """A batch of the plan, its sources on a device."""
-        sources = padded([self.sources[number] for number in numbers])
-        return TranslationBatch(sources.to(device), [self.targets[number] for number in numbers])
+        sources, targets = padded([self.sources[number] for number in numbers]), [self.targets[n] for n in numbers]
+        if not self.noise:
+            return TranslationBatch(sources.to(device), targets)
+        # By their names, so that the same pairs are wrong in all epochs, and for all systems.
+        digests = [hashlib.sha256(self.names[number].encode()).digest() for number in numbers]
+        is_wrong = [int.from_bytes(digest[:4]) < self.noise * 2**32 for digest in digests]
+        return TranslationBatch(sources.to(device), targets, torch.tensor(is_wrong).to(device))
 
 
 def why_not(meanings: Meanings, sentence: Sentence) -> str | None:

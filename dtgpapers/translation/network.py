@@ -14,7 +14,6 @@ is that of all, on average.
 
 import math
 from typing import NamedTuple
-from zlib import crc32
 
 import numpy as np
 import torch
@@ -132,8 +131,9 @@ class Translator(Saved):
 
     def loss(self, batch: TranslationBatch) -> tuple[Float[Tensor, ""], dict[str, LossPart]]:
         """The nats of all targets."""
-        if self.training and self.config.noise:
-            batch = batch._replace(source=exchanged(batch.source, self.config.noise))
+        if self.training and batch.is_wrong is not None:
+            exchanged = torch.where(batch.is_wrong[:, None], batch.source.roll(-1, 0), batch.source)
+            batch = batch._replace(source=exchanged)
         predictions = self.predict(batch)
         nats = predictions.nats
         is_arc = self.is_transition(predictions.symbol)
@@ -153,13 +153,3 @@ class Translator(Saved):
 
 
 SIDES = ("source", "target")
-
-
-def exchanged(source: Int[Tensor, "B M"], share: float) -> Int[Tensor, "B M"]:
-    """Sources of which this share, chosen by their content, are replaced by the next one of the batch.
-
-    So a pair is wrong in all epochs and for all systems, or in none; which source it has instead varies.
-    """
-    contents = [row[row != PAD].tobytes() for row in source.cpu().numpy()]
-    is_wrong = torch.tensor([crc32(content) < share * 2**32 for content in contents], device=source.device)
-    return torch.where(is_wrong[:, None], source.roll(-1, 0), source)

@@ -1,6 +1,7 @@
 """Encoder-decoders: the definition against the network, what changes what, the whole prefix, parents, the graph."""
 
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from math import ceil
 from random import Random
@@ -17,7 +18,7 @@ from dtgpapers.translation.config import TranslationConfig
 from dtgpapers.translation.examples import Target, TranslationBatch, TranslationExamples
 from dtgpapers.translation.graph import GraphLayer, parents_of
 from dtgpapers.translation.naive import log_probs_by_definition
-from dtgpapers.translation.network import Translator, exchanged
+from dtgpapers.translation.network import Translator
 from dtgpapers.translation.prefixes import Cut, PrefixGraph, all_prefixes, rows_of, some_prefixes
 from dtgpapers.translation.systems import SYSTEMS, Layers
 from dtgpapers.translation.target import edges_of
@@ -167,24 +168,29 @@ def test_smoothing_counts_in_training_alone():
     assert parts["piece"].nats.item() == pytest.approx(plain.loss(given)[0].item(), rel=1e-5)
 
 
-def test_wrong_pairs_are_the_same_in_every_batch_and_have_the_next_source():
-    number = torch.arange(2000)
-    rows = (number[:, None] + 3) * (torch.arange(6) < number[:, None] % 6 + 1)  # of 1 to 6 words, padded, no two alike
-    is_wrong = (exchanged(rows, 0.2) != rows).any(1)
-    assert exchanged(rows, 0.2)[is_wrong].equal(rows.roll(-1, 0)[is_wrong])
-    assert 0.17 < is_wrong.float().mean() < 0.23
-    order = torch.randperm(2000, generator=torch.Generator().manual_seed(2))
-    wider = torch.cat([rows, torch.zeros_like(rows)], 1)[order]
-    assert (exchanged(wider, 0.2) != wider).any(1).equal(is_wrong[order])
+def test_wrong_pairs_are_the_same_for_all_systems_in_every_batch_and_have_the_next_source_in_training():
+    wrong = {}
+    for name in ("vanilla", "gcn"):
+        noisy, plain = (network(name, noise=noise, smoothing=0.0, dropout=0.0) for noise in (0.5, 0.0))
+        given, clean = batch(noisy), batch(plain)
+        assert clean.is_wrong is None and noisy.loss(given)[0] == plain.loss(given)[0] == plain.loss(clean)[0]
+        wrong[name] = given.is_wrong.tolist()
+        backwards = examples(noisy).batch(np.arange(7)[::-1], 0, CPU).is_wrong
+        assert backwards.flip(0).equal(given.is_wrong)
+        sources = [given.source[(row + 1) % 7 if is_wrong else row] for row, is_wrong in enumerate(given.is_wrong)]
+        learned = clean._replace(source=torch.stack(sources))
+        assert noisy.train().loss(given)[0] == plain.loss(learned)[0] != plain.loss(clean)[0]
+    assert wrong["vanilla"] == wrong["gcn"] and 0 < sum(wrong["gcn"]) < 7
 
 
-def test_noise_is_in_training_alone():
-    noisy, plain = (network("vanilla", noise=noise, smoothing=0.0, dropout=0.0) for noise in (0.5, 0.0))
-    given = batch(noisy)
-    assert noisy.loss(given)[0] == plain.loss(given)[0]
-    other = given._replace(source=exchanged(given.source, 0.5))
-    assert not other.source.equal(given.source)
-    assert noisy.train().loss(given)[0] == plain.loss(other)[0] != plain.loss(given)[0]
+def test_noise_is_the_share_of_the_pairs_that_are_wrong():
+    shares = []
+    for noise in (0.2, 0.7):
+        data = examples(network("vanilla", noise=noise))
+        many = replace(data, names=[f"train-{number}" for number in range(2000)], sources=[data.sources[0]] * 2000)
+        many = replace(many, targets=[data.targets[0]] * 2000)
+        shares.append(many.batch(np.arange(2000), 0, CPU).is_wrong.float().mean().item())
+    assert shares == pytest.approx([0.2, 0.7], abs=0.03)
 
 
 # ---- BiTran and Vanilla
