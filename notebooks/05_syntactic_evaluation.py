@@ -575,10 +575,10 @@ of_dtgs = [costs[name] for name in SYSTEMS]
 of_pairs = pairs_mini.xs(paradigm.uid, axis=1, level="paradigm").squeeze()  # by model and seed
 Markdown(
     f"*No* adds {costs['TXL (tokens)']:.1f} bits to *at most* in TXL (tokens), {costs['TXL (trans)']:.1f} in TXL "
-    f"(trans), {min(of_dtgs):.2f} to {max(of_dtgs):.2f} in the DTGs. The paper supposes that these miss *No*. Yet in "
-    f"the record of minilang DTG is right in {of_pairs['DTG'].min():.0f} to {of_pairs['DTG'].max():.0f} % of these, "
-    f"TXL (tokens) in {of_pairs['TXL (tokens)'].min():.0f} to {of_pairs['TXL (tokens)'].max():.0f} %, so other words "
-    f"decide them."
+    f"(trans), {min(of_dtgs):.2f} to {max(of_dtgs):.2f} in the DTGs. The paper supposes that the DTGs miss *No*. Yet "
+    f"in the record DTG is right in {of_pairs['DTG'].min():.0f} to {of_pairs['DTG'].max():.0f} % of these pairs, TXL "
+    f"(tokens) in {of_pairs['TXL (tokens)'].min():.0f} to {of_pairs['TXL (tokens)'].max():.0f} %, so other words "
+    f"decide such pairs."
 )
 
 # %% [markdown]

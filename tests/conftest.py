@@ -35,7 +35,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ["OMP_NUM_THREADS"] = "1"
     torch.set_num_threads(1)
 
-# Without a GPU this only formats the stack of each call, which a training makes in each step: to remember who called.
+# Without a GPU, seeding those of all GPUs only stores a formatted stack, and a training does it in each step. `int`
+# takes the same argument and does nothing.
 if not torch.cuda.is_available():
     torch.cuda.manual_seed_all = int
 

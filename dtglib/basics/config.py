@@ -28,7 +28,7 @@ import yaml
 from dtglib.basics.errors import UserError, require
 from dtglib.basics.files import repository
 
-LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader  # ten times as fast, where it is there
+LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader  # ten times as fast, where libyaml is
 
 
 def require_positive(config: Any, *names: str) -> None:

@@ -132,7 +132,7 @@ def _reader(name: str | Path, split: str | None, sentences: int | None) -> Reade
         (split,) = readers
     if split not in readers:
         wrong = "say which split" if split is None else f"there is no split {split!r}"
-        way_out = "; for more, name a folder with *-ud-train.conllu and the like" if ALL in readers else ""
+        way_out = "; for more, name a folder with train.conllu and the like" if ALL in readers else ""
         raise UserError(f"{name}: {wrong}; it has {', '.join(readers)}{way_out}")
     return readers[split]
 
@@ -255,7 +255,7 @@ def splits_of_folder(folder: Path) -> dict[str, Reader]:
             return readers
     raise UserError(
         f"{folder}: this folder holds no train.conllu, dev.conllu or test.conllu (or UD's names), and no trees of "
-        f"another known format in files named so or in sections 00 to 24; `dtglib parse` makes one of a text"
+        f"another known format in files named so or in sections 00 to 24; `dtglib parse` writes one for a text"
     )
 
 

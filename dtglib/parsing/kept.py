@@ -117,7 +117,7 @@ class ParserExamples(ABC):
         self.number_of = {label: number for number, label in enumerate(entries["labels"])}
         with_trees = [sentence for sentence in treebank.sentences if self.has_tree(sentence)]
         sentences = [sentence for sentence in with_trees if len(sentence.words) <= (longest or np.inf)]
-        require(with_trees, "no sentence has a tree that a parser could learn from; name a trained parser")
+        require(with_trees, "no sentence has a tree that a parser could learn from; name another corpus or parser")
         require(sentences, f"all {len(with_trees)} sentences have more than {longest} words; set longest higher")
         self.too_long = [sentence.id for sentence in with_trees if len(sentence.words) > (longest or np.inf)]
         self.names = [sentence.id for sentence in sentences]
