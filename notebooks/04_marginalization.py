@@ -246,8 +246,8 @@ Markdown(
     f"{ratio['minilang', 'weak']:.1f} times less on minilang. The perplexity by the best trees is lower than that by "
     f"draws, by {gain['minilang', 'weak']:.0f} % on minilang and {gain['ud-english', 'weak']:.0f} % on UD English with "
     f"the weak parsers, by {gain['minilang', 'strong']:.1f} and {gain['ud-english', 'strong']:.1f} % with the strong "
-    f"ones. So a bound above an exact perplexity decides nothing unless its slack is known (one below decides), and two "
-    f"bounds may be compared only if their trees come from the same parser in the same way."
+    f"ones. So a bound above an exact perplexity decides nothing unless its slack is known (one below decides), and "
+    f"two bounds may be compared only if their trees come from the same parser in the same way."
 )
 
 # %% [markdown]
