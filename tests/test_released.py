@@ -83,7 +83,7 @@ def test_every_released_model_can_be_loaded(name):
 
 
 def test_released_models_have_the_name_of_a_corpus():
-    with pytest.raises(UserError, match="released must be null or one of books, minilang, ud, not 'mini'"):
+    with pytest.raises(UserError, match="released must be null or one of books, minilang, public, ud, not 'mini'"):
         read_size("smoke", released="mini")
 
 
