@@ -57,7 +57,7 @@ def built(tmp_path_factory) -> Built:
 
 
 def of_first_paper() -> set[str]:
-    """The released models of the DTG paper, but for those that have read the treebanks, or public-domain text, alone."""
+    """The released models of the DTG paper, but for those of the treebanks, or of public-domain text, alone."""
     released = {name for name, card in cards("model").items() if card.title in titles("dtg").values()}
     return {name for name in released if not name.endswith(("-ud", "-public"))}
 
