@@ -365,8 +365,8 @@ tests = pd.concat({on: tables.sign_tests(of, claims) for on, of in cells.items()
 tests.assign(p=tests["p"].map("{:.2g}".format))
 
 # %% [markdown]
-# On challenge sets two of the three are not. Its BLEU (mean of three test sets, medium models; WMT) beside ours, in both
-# directions. The paper trains on all prefixes, we on half of them (on multi30k, Vanilla and Linearized on all):
+# On challenge sets two of the three are not. Its BLEU (mean of three test sets, medium models; WMT) beside ours, in
+# both directions. The paper trains on all prefixes, we on half of them (on multi30k, Vanilla and Linearized on all):
 
 # %% tags=["table"]
 of_tests = tables.theirs("nmt_table9").filter(regex="newstest.*/BLEU", axis=0)
