@@ -313,9 +313,9 @@ Markdown(
 # %% [markdown]
 # **Captions.** On multi30k there is one seed, so there is no interval: the mean BLEU of 250 sentences of each of four
 # test parts, and of the paper's 99 sentences with the object first how many keep (or reverse) who does what, by a proxy
-# that finds two nouns. Here Vanilla and Linearized learned from all symbols, PARENT and GCN from half of them, so that
-# only those two pairs can be compared. The [record](../results/2026-11-26-open-small-translation/README.md) has them
-# read by eye: PARENT's number is too high.
+# that finds two nouns. All learned from half of the symbols; [a record](../results/2026-11-28-open-small-translation)
+# says what all of them give. [Another](../results/2026-11-26-open-small-translation/README.md) has translations read by
+# eye: PARENT's number is too high.
 
 # %% tags=["table"]
 multi30k = {"corpus": "multi30k:de-en", "size": "open-small"}
@@ -366,7 +366,7 @@ tests.assign(p=tests["p"].map("{:.2g}".format))
 
 # %% [markdown]
 # On challenge sets two of the three are not. Its BLEU (mean of three test sets, medium models; WMT) beside ours, in
-# both directions. The paper trains on all prefixes, we on half of them (on multi30k, Vanilla and Linearized on all):
+# both directions. The paper trains on all prefixes, we on half of them:
 
 # %% tags=["table"]
 of_tests = tables.theirs("nmt_table9").filter(regex="newstest.*/BLEU", axis=0)
