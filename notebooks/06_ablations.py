@@ -97,7 +97,7 @@ weak, arc = of.loc["parser", "weak parser"], of.loc["arc representation", "arc"]
 whole = of.loc["output layer", "one softmax, whole vocabulary"]
 eager, swift = of.loc["transition system", "arc-eager"], of.loc["transition system", "arc-swift"]
 Markdown(
-    f"**In short**, on [minilang](../book/minilang.md) with three seeds (in brackets 95 % intervals): the trees matter "
+    f"**In short**, on minilang with three seeds (in brackets 95 % intervals): the trees matter "
     f"most; those of a weak parser cost {said(weak.loc['SG'])} points of the test suites, and the bound of perplexity "
     f"is {said(weak.loc['perplexity'], 1)} higher. An arc without its head's embedding costs "
     f"{said(arc.loc['perplexity'], 1)} of perplexity. arc-eager and arc-swift cost {said(eager.loc['SG'])} and "
