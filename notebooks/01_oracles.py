@@ -54,7 +54,7 @@ from dtglib.transitions.protocol import OPEN, why_no_tree
 pd.set_option("display.max_colwidth", None)
 of_size = settings.read_size(size).corpus
 corpus = of_size.corpus
-some = settings.read_size(size, train_sentences=str(min(of_size.train_sentences or 20_000, 20_000)))
+some = settings.read_size(size, train_sentences=min(of_size.train_sentences or 20_000, 20_000))
 at_hand = {corpus: streamed.in_memory(prepare.read_corpus(some).train)}
 at_hand |= {name: corpora.load(name, "train", 2000) for name in corpora.UD_ENGLISH if name in corpora.ud_treebanks()}
 trees = {name: treebank.trees_only(bank) for name, bank in at_hand.items()}

@@ -49,7 +49,7 @@ def test_a_broken_treebank_is_one_line_and_status_2(treebank, capsys):
 
 def test_an_unknown_corpus_names_the_known_ones(capsys):
     assert main(["stats", "minlang"]) == 2
-    assert "minilang" in capsys.readouterr().err
+    assert "did you mean minilang?" in capsys.readouterr().err
 
 
 def test_corpora_lists_the_embedded_one(capsys):
@@ -168,7 +168,7 @@ MISTAKES = {
     "--set clip=-1": ["clip must be a finite number greater than 0"],
     "--set model=gpt": ["there is no model 'gpt'; models are ", "txl-tokens, txl-trans, "],
     "--model gpt": ["there is no model 'gpt'; models are ", "txl-tokens, txl-trans, "],
-    "--set corpus=minilangue": ["minilangue", "known are minilang"],
+    "--set corpus=minilangue": ["minilangue", "`dtglib corpora` lists them"],
     "--set longest=2": ["all 40 sentences have more than 2 positions; set longest higher"],
     "--set width=9": ["width must be an even number per head"],
 }

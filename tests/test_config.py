@@ -128,7 +128,7 @@ def test_an_unknown_key_is_named_with_the_closest_and_all_known_ones(config):
     with pytest.raises(UserError) as error:
         read_config(config("corpus: minilang\ntrian_sentences: 5"), *KINDS)
     assert str(error.value).endswith(
-        "run.yaml: unknown key trian_sentences; did you mean train_sentences? The known keys are seed, corpus, "
+        "run.yaml: unknown key trian_sentences; did you mean train_sentences? the known keys are seed, corpus, "
         "train_sentences, dev_sentences, test_sentences, vocabulary, pieces"
     )
 
@@ -183,7 +183,7 @@ def test_two_dataclasses_may_not_share_a_field(config):
 
 
 def test_an_override_replaces_the_value_of_the_file(config):
-    overrides = {"layers": "4", "rate": "2e-5", "limit": "null", "name": "a b"}
+    overrides = dict(map(parse_override, ["layers=4", "rate=2e-5", "limit=null", "name=a b"]))
     (example,) = read_config(config("name: x\nlayers: 1\nlimit: 3"), Example, overrides=overrides)
     assert example == Example("a b", layers=4, rate=2e-5, limit=None)
 
@@ -194,18 +194,29 @@ def test_an_override_may_be_a_value_already(config):
 
 
 @pytest.mark.parametrize(
-    ("overrides", "complaint"),
+    ("override", "complaint"),
     [
-        ({"layers": "x"}, "layers must be a whole number, not 'x'"),
-        ({"layer": "1"}, "unknown key layer; did you mean layers?"),
-        ({"layers": "[1]"}, "layers must be a whole number, not [1]"),
-        ({"layers": "["}, "--set layers=[: not valid YAML"),
+        ("layers=x", "--set: layers must be a whole number, not 'x'"),
+        ("layer=1", "--set: unknown key layer; did you mean layers?"),
+        ("layers=[1]", "--set: layers must be a whole number, not [1]"),
+        ("layers=[", "--set layers=[: not valid YAML"),
     ],
 )
-def test_a_wrong_override_is_named(config, overrides, complaint):
+def test_a_wrong_override_is_named(config, override, complaint):
     with pytest.raises(UserError) as error:
-        read_config(config("name: x"), Example, overrides=overrides)
-    assert complaint in str(error.value)
+        read_config(config("name: x"), Example, overrides=dict([parse_override(override)]))
+    assert str(error.value).startswith(complaint)
+
+
+def test_a_text_of_a_file_stays_as_it_is_if_it_overrides_another(config):
+    (first,) = read_config(config("name: 'minilang #2'"), Example)
+    (second,) = read_config(config("name: x"), Example, overrides=as_dict(first))
+    assert second.name == first.name == "minilang #2"
+
+
+def test_a_config_of_another_command_is_said_to_be_one(config):
+    with pytest.raises(UserError, match=r"run.yaml: seems to be the config of another command; not known: a, b, c$"):
+        read_config(config("a: 1\nb: 2\nname: x\nc: 3"), Example)
 
 
 def test_an_override_of_the_command_line_is_taken_apart_at_the_first_equals_sign():

@@ -130,7 +130,7 @@ TRAINING_MISTAKES = {
     "--set lstm_width=many": ["lstm_width must be a whole number, not 'many'"],
     "--set lstm_width=0": ["lstm_width must be at least 1, not 0"],
     "--set parser_dropout=1": ["parser_dropout must be from 0 on, below 1, not 1"],
-    "--set corpus=minilangue": ["minilangue", "known are minilang"],
+    "--set corpus=minilangue": ["minilangue", "`dtglib corpora` lists them"],
     "--set longest=2": [", train: all 16 sentences have more than 2 words; set longest higher"],
 }
 
@@ -393,7 +393,7 @@ def test_a_file_that_is_no_parser_is_one_line(asked, text, tmp_path, capsys):
 
 
 FILES = {
-    "nowhere.txt": (None, ["nowhere.txt", "is neither a file nor a folder nor the name of a corpus"]),
+    "nowhere.txt": (None, ["nowhere.txt", "is neither a file, a folder nor a corpus"]),
     "empty.txt": ("", ["empty.txt is empty"]),
     "blank.txt": ("\n \n\t\n\n", ["blank.txt is empty"]),
     "no-words.txt": ("\u200b\n\u00ad\n", ["no-words.txt: holds no sentence"]),

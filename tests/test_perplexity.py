@@ -343,7 +343,7 @@ def test_every_size_says_how_closely_a_model_is_looked_at(size):
     evaluation = read_size(size).evaluation
     assert evaluation.trees >= 2
     assert set(as_dict(evaluation)) == OF_EVALUATION
-    assert read_size(size, trees="7").evaluation == dataclasses.replace(evaluation, trees=7)
+    assert read_size(size, trees=7).evaluation == dataclasses.replace(evaluation, trees=7)
 
 
 @pytest.mark.parametrize("line", ["trees: 0", "trees: -1", "scored_sentences: 0"])

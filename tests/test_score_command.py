@@ -340,7 +340,7 @@ def test_a_model_in_the_place_of_the_parser_and_the_other_way_round_is_one_line(
 
 def test_a_file_that_is_not_there_is_named(folder, tmp_path, capsys):
     assert score(folder, "txl-tokens", tmp_path / "nowhere.txt") == 2
-    assert_one_line(capsys, "nowhere.txt", "neither a file nor a folder nor the name of a corpus")
+    assert_one_line(capsys, "nowhere.txt", "neither a file, a folder nor a corpus")
 
 
 def test_a_file_that_is_no_text_is_named_with_its_line(folder, file, capsys):

@@ -578,6 +578,7 @@ def test_a_full_disk_leaves_the_old_checkpoint_whole_and_the_run_goes_on_when_th
 def test_what_a_killed_run_was_writing_does_not_stay_for_ever(tmp_path):
     # At the paper's size it has three gigabytes.
     (tmp_path / f"{CHECKPOINT_FILE}.999999999.part").write_bytes(b"half a checkpoint")
+    (tmp_path / f"{CHECKPOINT_FILE}.7.part").write_bytes(b"of the only process of a container")
     (tmp_path / "film.1080p.part").write_bytes(b"somebody's")
     run(tmp_path)
     assert [path.name for path in tmp_path.glob("*.part")] == ["film.1080p.part"]

@@ -15,7 +15,6 @@ the code that uses it, and is passed to `read_config`.
 
 import contextlib
 import dataclasses
-import difflib
 import hashlib
 import json
 import types
@@ -25,7 +24,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import yaml
 
-from dtglib.basics.errors import UserError, require
+from dtglib.basics.errors import UserError, did_you_mean, require, shortened
 from dtglib.basics.files import repository
 
 LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader  # ten times as fast, where libyaml is
@@ -45,7 +44,7 @@ def read_config(
     unused: Iterable[str] = (),
     laid_over: Iterable[Path] = (),
 ) -> tuple[Any, ...]:
-    """One instance per dataclass in `kinds`; `overrides` replace values of the file, and texts are read as YAML.
+    """One instance per dataclass in `kinds`; `overrides` replace values of the file.
 
     Keys among `unused` may be in the file, although no dataclass has them. The values of the files in
     `laid_over` replace those of the first one.
@@ -54,25 +53,25 @@ def read_config(
     known = [field.name for kind in kinds for field in dataclasses.fields(kind)]
     if len(set(known)) < len(known):
         raise ValueError(f"a field has the same name in two of {[kind.__name__ for kind in kinds]}")
-    for key in settings:
-        if key not in {*known, *unused}:
-            places = [file for file in (path, *laid_over) if key in _settings_of_file(Path(file))] or ["--set"]
-            closest = difflib.get_close_matches(str(key), known, n=1)
-            hint = f"did you mean {closest[0]}? " if closest else ""
-            raise UserError(f"{places[-1]}: unknown key {key}; {hint}The known keys are {', '.join(known)}")
+    if unknown := [key for key in settings if key not in {*known, *unused}]:
+        _, place = settings[unknown[0]]
+        if len(unknown) > 2:
+            raise UserError(f"{place}: seems to be the config of another command; not known: {shortened(unknown)}")
+        hint = did_you_mean(unknown[0], known)
+        raise UserError(f"{place}: unknown key {unknown[0]}; {hint}the known keys are {', '.join(known)}")
     return tuple(_build(kind, settings, path) for kind in kinds)
 
 
 def value_of(path: str | Path, key: str, default: str, overrides: Mapping[str, Any] | None = None) -> str:
     """The text of one key, for which the other keys need not be known."""
-    return _convert(key, _settings(path, overrides or {}).get(key, default), str)
+    return _convert(key, _settings(path, overrides or {}).get(key, (default, path)), str)
 
 
 def _settings(path: str | Path, overrides: Mapping[str, Any], laid_over: Iterable[Path] = ()) -> dict[str, Any]:
-    settings = {key: value for file in (Path(path), *laid_over) for key, value in _settings_of_file(file).items()}
-    for key, value in overrides.items():
-        settings[key] = _parsed(value, f"--set {key}={value}") if isinstance(value, str) else value
-    return settings
+    """The value of each key, and the file or option that says so."""
+    files = Path(path), *laid_over
+    settings = {key: (value, str(file)) for file in files for key, value in _settings_of_file(file).items()}
+    return settings | {key: (value, "--set") for key, value in overrides.items()}
 
 
 def size_file(size: str) -> Path:
@@ -83,11 +82,11 @@ def size_file(size: str) -> Path:
     return folder / f"{size}.yaml"
 
 
-def parse_override(text: str) -> tuple[str, str]:
-    """Split `--set key=value` of the command line into key and value."""
+def parse_override(text: str) -> tuple[str, Any]:
+    """Split `--set key=value` of the command line into key and value, which is read as YAML."""
     key, equals, value = text.partition("=")
     require(key and equals, f"--set {text}: write it as key=value, for example --set seed=2")
-    return key, value
+    return key, _parsed(value, f"--set {text}")
 
 
 def as_dict(*configs: Any) -> dict[str, Any]:
@@ -126,9 +125,9 @@ def _parsed(text: str | bytes, where: object) -> Any:
 
 def _build(kind: type, settings: Mapping[str, Any], path: str | Path) -> Any:
     expected = get_type_hints(kind)
+    values = {name: _convert(name, settings[name], expected[name]) for name in expected if name in settings}
+    required = [field.name for field in dataclasses.fields(kind) if field.default is dataclasses.MISSING]
     try:
-        values = {name: _convert(name, settings[name], expected[name]) for name in expected if name in settings}
-        required = [field.name for field in dataclasses.fields(kind) if field.default is dataclasses.MISSING]
         if missing := [name for name in required if name not in settings]:
             raise UserError(f"{', '.join(missing)} must be set: there is no default")
         return kind(**values)
@@ -136,8 +135,9 @@ def _build(kind: type, settings: Mapping[str, Any], path: str | Path) -> Any:
         raise UserError(f"{path}: {error}") from error
 
 
-def _convert(key: str, value: Any, expected: Any) -> Any:
+def _convert(key: str, setting: tuple[Any, str | Path], expected: Any) -> Any:
     """The value, if it has the type of the field; a whole number, or a text such as 1e-4, may become a float."""
+    value, place = setting
     choices = get_args(expected) if get_origin(expected) in (types.UnionType, Union) else (expected,)
     for choice in choices:
         if get_origin(choice) is Literal and value in get_args(choice):
@@ -148,7 +148,7 @@ def _convert(key: str, value: Any, expected: Any) -> Any:
         # bool is a subclass of int, but a number of sentences is not "true".
         if type(value) is choice:
             return value
-    raise UserError(f"{key} must be {_describe(choices)}, not {value!r}")
+    raise UserError(f"{place}: {key} must be {_describe(choices)}, not {value!r}")
 
 
 _NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", types.NoneType: "null"}
@@ -156,7 +156,4 @@ _NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true o
 
 def _describe(choices: tuple[Any, ...]) -> str:
     """The expected types in words, such as "a whole number or null" or "words or pieces"."""
-    names = []
-    for choice in choices:
-        names += [str(literal) for literal in get_args(choice)] if get_origin(choice) is Literal else [_NAMES[choice]]
-    return " or ".join(names)
+    return " or ".join(str(name) for choice in choices for name in get_args(choice) or [_NAMES[choice]])

@@ -9,7 +9,8 @@ Every other exception is a bug in dtglib and keeps its traceback.
     dtglib.basics.errors.UserError: mine.conllu:7: 4 words, but 3 heads; one is wanted for each word
 """
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 
@@ -28,10 +29,11 @@ def require_probabilities(log_probs: Any) -> None:
     require(not (log_probs != log_probs).any(), "the model's probabilities are no numbers; train it anew")
 
 
-def shortened(names: Sequence[str], most: int = 5) -> str:
-    """The first few of many names, for a message.
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """The question for a message about an unknown name, if a known one is like it."""
+    return "".join(f"did you mean {similar}? " for similar in difflib.get_close_matches(str(name), list(known), n=1))
 
-    >>> shortened(["There", "is", "a", "difference"], most=2)
-    'There, is, ...'
-    """
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+
+def shortened(names: Sequence[object]) -> str:
+    """The first five of many names, for a message."""
+    return ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "")

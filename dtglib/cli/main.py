@@ -36,7 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None, complain: Callable[[str], None]) -> int:
-    options = _parser().parse_args(arguments)
+    options, unknown = _parser().parse_known_args(arguments)
+    if unknown:
+        options.complain(f"unrecognized arguments: {' '.join(unknown)}")
     silence = quiet() if getattr(options, "json", False) else contextlib.nullcontext()
     try:
         with silence:
@@ -91,6 +93,6 @@ def _parser() -> argparse.ArgumentParser:
         description = str(command.run.__doc__).partition("\n")[0]
         summary = description[0].lower() + description[1:].removesuffix(".")
         sub = subparsers.add_parser(command.name, help=summary, description=description)
-        sub.set_defaults(command=command.run)
+        sub.set_defaults(command=command.run, complain=sub.error)
         command.options(sub)
     return parser

@@ -66,10 +66,8 @@ def suites(options: argparse.Namespace) -> None:
     print()
     for average, value in report["averages"].items():
         print(f"{average}: {100 * value:.1f}")
-    print(
-        "In percent. The first average is our primary one; no two of them can be compared. Unknown words are "
-        "those that the vocabulary does not have, or can only spell byte by byte."
-    )
+    primary = "The first average is our primary one; no two of them can be compared. " if report["circuits"] else ""
+    print(f"In percent. {primary}Unknown words are not in the vocabulary, or can only be spelled byte by byte.")
     print_conventions(stated)
 
 

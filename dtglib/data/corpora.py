@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dtglib.basics.config import require_positive
-from dtglib.basics.errors import UserError, require, shortened
+from dtglib.basics.errors import UserError, did_you_mean, require, shortened
 from dtglib.basics.files import sha256
 from dtglib.basics.papers import papers
 from dtglib.basics.progress import progress
@@ -168,10 +168,10 @@ def find(name: str | Path, sentences: int | None = None) -> dict[str, Reader]:
         return splits_of_folder(path)
     if str(name) and path.exists():
         return {ALL: partial(file_blocks, path)}
-    known = ", ".join(corpus.name for corpus in corpora())
+    hint = did_you_mean(name, (corpus.name for corpus in corpora()))
     raise UserError(
-        f"{str(name)!r} is neither a file nor a folder nor the name of a corpus; known are {known}; "
-        f"for UD treebanks {how_to_get_data()}"
+        f"{str(name)!r} is neither a file, a folder nor a corpus ({hint}`dtglib corpora` lists them), nor a sentence, "
+        f"which has several words or ends like one; for UD treebanks {how_to_get_data()}"
     )
 
 

@@ -43,7 +43,6 @@ class NoConnection(UserError):
 class Result(NamedTuple):
     """The outcome for one file: THERE, BY_HAND, FETCHED or FAILED; `why` explains a failure."""
 
-    entry: DataFile
     outcome: str
     why: str = ""
 
@@ -138,9 +137,9 @@ def fetch(
     results, entries = [], [entry for name in names for entry in known.get(name, ())]
     for entry in progress(entries, f"data in {folder}", "file") if entries else ():
         try:
-            results.append(Result(entry, obtain(entry, folder, timeout)))
+            results.append(Result(obtain(entry, folder, timeout)))
         except FileProblem as problem:
-            results.append(Result(entry, FAILED, str(problem)))
+            results.append(Result(FAILED, str(problem)))
     return results + [result for name in names if name in of_papers for result in of_papers[name]()]
 
 

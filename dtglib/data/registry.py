@@ -5,7 +5,7 @@
     >>> {collection: len(entries) for collection, entries in read_registry().items()}
     {'ud-english': 24, 'blimp': 67, 'sg': 35, 'sts': 65, 'reading': 1, 'nltk': 2}
 
-The books are not in it: books/works.tsv lists them by repository and commit. Two of its columns need an explanation.
+A paper may list files of its own. Two fields of the registry need an explanation.
 
 The *recipe* converts the official file to our form. Test suites are kept unchanged, BLiMP keeps seven fields of each
 pair, treebanks lose the comments that this package does not read. A recipe leaves its own result unchanged.

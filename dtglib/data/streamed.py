@@ -2,7 +2,7 @@
 
     treebank = stream("bllip", "train")                   corpora.py
     for sentence in treebank.sentences: ...               some thousands of them are in memory at a time
-    by_blocks(treebank, load_parser, {"parser": "strong"})  blocks are changed as they are read
+    by_blocks(treebank, begin, {"parser": "strong"})      blocks are changed as they are read (runs/trees.py)
 
 The number of sentences alone decides: up to `MOST_IN_MEMORY` of them are a list. Vocabularies and the compiled
 sequences of training (training/examples.py) are made of either. Code that needs all sentences at once calls

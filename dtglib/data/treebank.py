@@ -285,20 +285,17 @@ def with_tree(sentence: Sentence, heads: Sequence[int], labels: Sequence[str] | 
 # ---- sentences with a tree that the transition systems can build
 
 
-def why_no_single_root(sentence: Sentence) -> str | None:
-    """The reason if a sentence does not have exactly one tree, or None."""
-    if sentence.heads is None:
-        return "no tree"
-    return "multi-root" if sentence.heads.count(0) > 1 else None
-
-
 def why_no_projective_tree(sentence: Sentence) -> str | None:
     """The reason if a sentence does not have exactly one projective tree, or None."""
-    return why_no_single_root(sentence) or (None if is_projective(sentence.heads or ()) else "non-projective")
+    if sentence.heads is None:
+        return "no tree"
+    if sentence.heads.count(0) > 1:
+        return "multi-root"
+    return None if is_projective(sentence.heads) else "non-projective"
 
 
-def trees_only(treebank: Treebank, why_not: Callable[[Sentence], str | None] = why_no_projective_tree) -> Treebank:
-    """Leave out the sentences for which `why_not` gives a reason, and add them to the counts of excluded sentences."""
-    reasons = [why_not(sentence) for sentence in treebank.sentences]
+def trees_only(treebank: Treebank) -> Treebank:
+    """Leave out sentences without exactly one projective tree, and add them to the counts of excluded sentences."""
+    reasons = [why_no_projective_tree(sentence) for sentence in treebank.sentences]
     kept = [sentence for sentence, reason in zip(treebank.sentences, reasons, strict=True) if reason is None]
     return Treebank(kept, treebank.excluded + Counter(reason for reason in reasons if reason is not None))

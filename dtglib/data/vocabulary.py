@@ -16,7 +16,7 @@ word into several pieces: ▁differ|ence. Three things hold by construction, bec
   (`continues_word`).
 - Every word is a word-starting piece, followed by continuing ones. Each word is encoded by itself and with the mark
   before it; the bare mark is an entry, too, for words whose first character is not an entry.
-- `decode(encode(words)) == words` for all words: text is not normalised, and a character that was not in the
+- `decode(encode(words).ids) == words` for all words: text is not normalised, and a character that was not in the
   training words is spelled in UTF-8 bytes, for which there are 256 continuing pieces (SentencePiece's byte fallback).
   So a piece-level vocabulary has no unknown words; <unknown> is used by word-level ones alone, and starts a word there.
 

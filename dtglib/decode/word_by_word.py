@@ -175,8 +175,7 @@ def entropy_of_trees(stepper: Stepper, beam: Beam) -> float:
         return np.nan
     of_trees: dict[bytes, float] = {}
     for row, share in enumerate(shares(beam.log_p)):
-        tree = stepper.tree(beam.state, row)
-        key = b"" if tree is None else tree.tobytes()
+        key = stepper.tree(beam.state, row).tobytes()
         of_trees[key] = of_trees.get(key, 0.0) + share
     return entropy_of(np.array(list(of_trees.values())))
 

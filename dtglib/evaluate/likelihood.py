@@ -30,6 +30,7 @@ from torch import nn
 from dtglib.basics.errors import require, require_probabilities
 from dtglib.basics.shapes import Float
 from dtglib.decode.trie import Planned, computed, planned
+from dtglib.decode.word_by_word import entropy_of
 from dtglib.network.transformer import Transformer, batch_of
 from dtglib.parsing.projective import best_trees, how_many
 from dtglib.sequences.batches import by_length, pad
@@ -65,8 +66,7 @@ class Scored(NamedTuple):
     @property
     def entropy(self) -> float:
         """The entropy of the posterior, in nats."""
-        likely = self.posterior[self.posterior > 0]
-        return float(-(likely * np.log(likely)).sum())
+        return entropy_of(self.posterior)
 
     @property
     def best(self) -> np.ndarray:

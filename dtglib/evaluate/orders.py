@@ -36,7 +36,7 @@ def orderings(values: pd.DataFrame, said: Sequence[Order] = OF_DTG) -> pd.DataFr
     return pd.DataFrame(
         {
             "measure": row["measure"],
-            "the paper says": f"{row['first']} before {row['second']}",
+            "the paper says": f"{row['first']} outperforms {row['second']}",
             "corpus": row["corpus"],
             "holds": row["by"] > 0,
             **{key: row[key] for key in ("by", "sd", "seeds", "p")},

@@ -87,7 +87,7 @@ def pairs_report(paradigms: Sequence[blimp.Paradigm], rows: Sequence[Row], vocab
 
 
 def suites_report(tested: Sequence[suites.Suite], rows: Sequence[Row], vocabulary: Vocabulary) -> Report:
-    """Scores by suite and circuit, and the three averages, ours first."""
+    """Scores by suite and circuit, and the averages, ours first."""
     scores = suites.scores_by_suite(tested, rows, partial(is_known, vocabulary))
     return {
         "suites": scores,

@@ -266,7 +266,7 @@ def circuits(scores: Sequence[Row]) -> list[Row]:
 
 
 def averages(scores: Sequence[Row]) -> dict[str, float]:
-    """The three averages that papers print, which must not be compared with one another; the first is ours."""
+    """Up to three averages that papers print, which must not be compared with one another; those of circuits first."""
     kept = [row for row in scores if row["reported by Hu et al."] is not False]
     means = {}
     for suites in (scores, kept):

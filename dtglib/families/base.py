@@ -9,9 +9,9 @@
 A paper lists its families (basics/papers.py), baselines first. A family of a user's own can do without a paper:
 `my_module:MY_FAMILY` can be used wherever the name of a model can, such as `model: my_module:MY_FAMILY` in a config.
 
-A network of a family has the methods `loss` and `save` (training/loop.py) and the attributes `vocabulary` and `config`,
-whose field `model` is the name of its family. If its likelihood `is_searched`, it has a method `stepper`
-(decode/stepper.py).
+A network of a family has the methods `loss` (training/loop.py), `save` and `restore` (network/saved.py), and the
+attributes `vocabulary` and `config`, whose field `model` is the name of its family. If its likelihood `is_searched`, it
+has a method `stepper` (decode/stepper.py).
 """
 
 import importlib
@@ -108,7 +108,7 @@ class Variant(NamedTuple):
 
 OWN = "own"
 BASE = Variant({})  # nothing is changed
-# The named variants that answer each question; in the first nothing is changed.
+# The named variants that answer each question; BASE among them is the unchanged model.
 Questions = Mapping[str, Mapping[str, Variant]]
 
 # The vocabulary of a network, given its config, the vocabulary that the models of a corpus share, and the treebank.

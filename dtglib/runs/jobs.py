@@ -16,7 +16,7 @@ from typing import NamedTuple
 from dtglib.basics.papers import papers_named
 from dtglib.families.base import family
 from dtglib.runs.parsers import is_ours, trained_parser
-from dtglib.runs.prepare import is_released, prepare, read_corpus, trained
+from dtglib.runs.prepare import is_released, read_corpus, trained
 from dtglib.runs.sentence_scores import test_sentences
 from dtglib.runs.settings import Settings, compared_at, read_size
 from dtglib.runs.syntax_scores import beam_scores, pairs_of, parsing_of, perplexity_at, suites_of, widths_of
@@ -83,7 +83,8 @@ def _suites(settings: Settings, folder: Path) -> str:
 
 
 def _parses(settings: Settings, folder: Path) -> str:
-    return f"UAS {parsing_of(settings, folder)['UAS']:.1%}"
+    uas = parsing_of(settings, folder).get("UAS")
+    return "no trees to compare with" if uas is None else f"UAS {uas:.1%}"
 
 
 # A measurement by its name: the function, and the families to whose models it applies.
@@ -118,8 +119,7 @@ _corpus = lru_cache(maxsize=1)(read_corpus)
 
 @lru_cache(maxsize=16)
 def _model(size: str, model: str, seed: int) -> Path:
-    settings = read_size(size, model=model, seed=seed)
-    return trained(settings, None if is_released(settings) else prepare(settings, _corpus(settings.of_corpus)))
+    return trained(read_size(size, model=model, seed=seed), read=_corpus)
 
 
 def _trained(size: str, model: str, seed: int) -> str:

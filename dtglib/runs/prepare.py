@@ -14,7 +14,7 @@ So its vocabulary and its compiled sequences (sequences/stored.py) are made once
     runs/sequences/dtg-train-4d5e6f1a2b3c
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -150,11 +150,11 @@ def _released_name(settings: Settings) -> str:
     return f"{settings.family.name}-{settings.evaluation.released}"
 
 
-def trained(settings: Settings, prepared: TrainingData | None = None) -> Path:
+def trained(settings: Settings, prepared: TrainingData | None = None, read: Callable = read_corpus) -> Path:
     """The folder of the trained model: the released one if that is asked for, or else trained now unless cached."""
     if is_released(settings):
         return folder_named(_released_name(settings))
-    prepared = prepared or prepare(settings)
+    prepared = prepared or prepare(settings, read(settings.of_corpus))
     folder = folder_for(settings, prepared)
     train_into(settings, prepared, folder)
     return folder
@@ -163,7 +163,7 @@ def trained(settings: Settings, prepared: TrainingData | None = None) -> Path:
 def trained_together(settings: Iterable[Settings]) -> Iterator[Path]:
     """The folder of each trained model; neighbours that read the same words and trees share them."""
     read = lru_cache(maxsize=1)(read_corpus)
-    return (trained(one, None if is_released(one) else prepare(one, read(one.of_corpus))) for one in settings)
+    return (trained(one, read=read) for one in settings)
 
 
 def trained_at(size: str, paper: str) -> dict[str, tuple[Settings, Path]]:

@@ -96,7 +96,7 @@ def by_length(
 
 
 def rows_of(positions: int, row: int = ROW) -> tuple[int, int]:
-    """Return the number of packed rows of a batch of so many positions, and their width, which is at least `row`."""
+    """Return the number of packed rows of a batch of so many positions, and their width: `row` or more, if possible."""
     rows = max(1, positions // row)
     return rows, positions // rows
 

@@ -19,7 +19,6 @@ from dtglib.sequences.compile import Arcs, compile_arrays
 from dtglib.sequences.labelled import with_labels
 from dtglib.sequences.visibility import distance, sees
 from dtglib.transitions import SYSTEMS, oracle
-from dtglib.transitions.protocol import as_tree
 
 KINDS = ("STACK", "COMPOSE")
 VECTORS = ("last", "height", "level", "settled", "top", "floor", "head_first", "head_last")
@@ -50,14 +49,14 @@ def show(
     require(len(heads) == len(words), f"{len(words)} words, but {len(heads)} heads; each word needs one")
     require(labels is None or len(labels) == len(words), "each word needs a label")
     pieces = pieces_for(words, pieces)
-    as_tree(heads)  # raises an error if this is no tree
+    actions = oracle(SYSTEMS[system], heads, labels)  # an error if this is no tree
     vocabulary = Vocabulary.of_words([words], arcs(max(2, len(words)), sorted(set(labels or ()))))
     tree = with_labels(vocabulary.symbols, heads, labels or ())
     names = dict(enumerate(vocabulary.entries))
     ids = np.arange(len(vocabulary), len(vocabulary) + sum(pieces), dtype=np.int32)
     names |= dict(zip(ids.tolist(), piece_names(words, pieces), strict=True))
     sequences = compile_arrays(SYSTEMS[system], Arcs.of(vocabulary), [tree], ids, np.array(pieces, np.int32))
-    return described(oracle(SYSTEMS[system], heads, labels), sequences.sentence(0), names)
+    return described(actions, sequences.sentence(0), names)
 
 
 def pieces_for(words: Sequence[str], given: Sequence[int] | None) -> Sequence[int]:

@@ -81,9 +81,9 @@ class Vectors(NamedTuple):
     head_last: Int[Tensor, "B T"]
 
 
-def vectors_of(batch: Compiled, device: torch.device | str = "cpu") -> Vectors:
+def vectors_of(batch: Compiled) -> Vectors:
     """Return as tensors the columns of a batch that attention reads."""
-    return Vectors(*(torch.as_tensor(getattr(batch, name), device=device) for name in Vectors._fields))
+    return Vectors(*(torch.as_tensor(getattr(batch, name)) for name in Vectors._fields))
 
 
 def dense(v: Vectors) -> Structure:

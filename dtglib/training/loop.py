@@ -184,8 +184,9 @@ def _held_by_first(ours: Processes, folder: Path) -> Iterator[None]:
     """Lock the folder during training, and remove what a killed run left half-written in it."""
     with only_one_process(folder, "trains in this folder") if ours.is_first else contextlib.nullcontext():
         if ours.is_first:
-            for part in folder.glob("*.[0-9]*[0-9].part"):  # files.py names them so
-                part.unlink()
+            for part in folder.glob("*.part"):
+                if part.stem.rpartition(".")[2].isdecimal():  # files.py names them so
+                    part.unlink()
         ours.wait()  # until the first process has the lock
         yield
 

@@ -7,6 +7,7 @@
 The rules are `legal_row` and `step_row` of the system, the same ones that compile training sequences.
 """
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import NamedTuple, TypeVar
 
@@ -50,9 +51,7 @@ def legal(system: ModuleType, states: States) -> tuple[np.ndarray, np.ndarray, n
     A full row allows no GEN. In arc-eager and arc-swift such a row may be stuck, because one of its words can only be
     attached to a later word: leave more room than the sentences need.
     """
-    bits = np.zeros((3, len(states.depth)), np.int64)
-    _legal(number_of(system), states, bits)
-    return bits[0], bits[1], bits[2]
+    return _bits_by(_legal, system, states)
 
 
 def closing(system: ModuleType, states: States) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -60,8 +59,12 @@ def closing(system: ModuleType, states: States) -> tuple[np.ndarray, np.ndarray,
 
     In arc-standard this is the arc from ROOT, in arc-eager the POP that leaves ROOT alone with its dependent gone.
     """
+    return _bits_by(_closing, system, states)
+
+
+def _bits_by(kernel: Callable, system: ModuleType, states: States) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     bits = np.zeros((3, len(states.depth)), np.int64)
-    _closing(number_of(system), states, bits)
+    kernel(number_of(system), states, bits)
     return bits[0], bits[1], bits[2]
 
 

@@ -91,9 +91,9 @@ def fetch_works(
     for work in progress(list(all_works() if works is None else works), f"books in {folder}", "work"):
         entry = DataFile(work.archive, f"{base_url}/{work.repository}", "tar", 0, work.digest, work.licence)
         try:
-            results.append(Result(entry, _obtain(work, folder, entry.url)))
+            results.append(Result(_obtain(work, folder, entry.url)))
         except FileProblem as problem:
-            results.append(Result(entry, FAILED, str(problem)))
+            results.append(Result(FAILED, str(problem)))
     return results
 
 

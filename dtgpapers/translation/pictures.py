@@ -56,13 +56,13 @@ def draw_parents(symbols: Sequence[str], keys: Sequence[Collection[int]], transi
             colour = GREY if column == row else ORANGE if column in transitions else BLUE
             axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=colour, edgecolor="white"))
     axes.set(xlim=(-0.5, size - 0.5), ylim=(size - 0.5, -0.5), aspect="equal", facecolor="#f2f2f2")
-    axes.set(xticks=range(size), xticklabels=symbols, xlabel="is seen")
+    axes.set(xticks=range(size), xticklabels=symbols, xlabel="key")
     axes.set(yticks=range(size), yticklabels=[f"{symbol}  {place}" for place, symbol in enumerate(symbols)])
-    axes.set_ylabel("looks")
+    axes.set_ylabel("query")
     axes.xaxis.tick_top()
     axes.tick_params(length=0, labelsize=8)
     axes.tick_params(axis="x", labelrotation=90)
-    named = {"itself": GREY, "a parent": BLUE, "a transition": ORANGE}
+    named = {"itself": GREY, "head": BLUE, "transition": ORANGE}
     handles = [Patch(color=colour, label=name) for name, colour in named.items()]
     axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
     return picture

@@ -243,7 +243,7 @@ def test_a_record_has_what_the_tables_show(repository):
     mean = np.mean([line["perplexity"] for line in hidden if line["model"] == "udgn"])
     assert table["hidden words"].iloc[:, 1]["UDGN"].startswith(f"{mean:.1f} ± ")
     before = orderings(values, ORDERS)
-    assert set(before["the paper says"]) == {"UDGN before Transformer (masked words)"}
+    assert set(before["the paper says"]) == {"UDGN outperforms Transformer (masked words)"}
     (chain,) = {line["UDA"] for line in lines(out, "trivial trees") if line["model"] == "right-branching chain"}
     assert shown["UDA, tree"].iloc[:, 1]["right-branching chain"].startswith(f"{100 * chain:.1f} (the same")
 
