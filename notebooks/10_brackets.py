@@ -109,7 +109,7 @@ Markdown(
 #
 # TG reads an opening bracket with its label, the words, and a closing bracket. DTG (here in arc-standard) reads the
 # words and the arcs. What composes is read **twice**: the first copy (COMPOSE) sees only what it joins, and stands for
-# it from then on; the second one (STACK) sees the stack and predicts what comes next.
+# it from then on; the second one (STACK; `LEFTARC2` is an arc's) sees the stack and predicts what comes next.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -342,7 +342,7 @@ pd.DataFrame(distances(shown, len(yours) - 1), list(READS), yours[:-1])
 # %% [markdown]
 # ### Exercises
 #
-# 1. Let TG know its heads: both closing brackets of the subject read *keys* (word 2). How many layers is *keys* away
+# 1. Let TG know its heads: all brackets `NP)` read *keys* (word 2). How many layers is *keys* away
 #    when *are* is predicted? `reach.generated(v)` returns what each position reads.
 # 2. Why are *pears* and *figs* not equally deep with arcs? And with heads 2 0 2 5 3 7 5 9 7 2?
 #
