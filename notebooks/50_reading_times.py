@@ -24,8 +24,10 @@
 # People read a word more slowly if it surprises them, and a language model says how surprising a word is: $-\log
 # p(\mathrm{word} \mid \mathrm{words\ before})$. A model of trees says more: which part of the surprise is structure,
 # how many readings are open, how many words stand on its stack. Does it know better how people read than a plain model
-# of the same size? The UCL corpus has 205 isolated sentences with self-paced reading, four measures of eye movements,
-# six components of the EEG, and surprisals of other people's models up to GPT-Neo 2.7B as a scale.
+# of the same size? The UCL corpus has 205 isolated sentences with self-paced reading, four measures of eye movements
+# (*first fixation*; *first pass*: until the eyes leave the word; *right-bounded*: with returns to it before they move
+# on; *go-past*: with all rereading before that), six components of the EEG (ELAN, LAN, N400, EPNP, P600, PNP), and
+# surprisals of other people's models up to GPT-Neo 2.7B as a scale.
 #
 # 1. What a predictor is worth
 # 2. All models, all measures
@@ -89,7 +91,7 @@ of_treebanks = pd.DataFrame(read_record(repository() / "results" / "2026-11-23-r
 before = of_treebanks.query("part == 'gain' and which == 'inner words' and predictor == @gains.SURPRISAL")
 before = before[(before["measure"] == "N400") & before["model"].isin(["dtg-ud", "txl-trans-ud", "txl-tokens-ud"])]
 Markdown(
-    f"**In short:** surprisal predicts eye movements, that of our models (gains of "
+    f"**In short** ({ours['words'].max():.0f} words): surprisal predicts eye movements, that of our models (gains of "
     f"{ranging(ours, EYES, OURS.values())}) as that of GPT-2 and GPT-Neo ({ranging(of_surprisal, EYES, GPTS)}; the "
     f"difference is not tested). DTG's is not shown to do so better than those of TXL (trans) and TXL (tokens): of "
     f"{len(difference)} differences {better} are significantly above 0 and {worse} below, and the largest is "
@@ -106,8 +108,8 @@ Markdown(
 # the word before, too, because the cost of a word shows on the next one as well. Both are fitted to nine tenths of the
 # sentences and judged on the last tenth, ten times. With a normal density around each prediction, the **gain** is
 #
-# $$\frac{1}{N} \sum_{n=1}^N \log \mathcal{N}(t_n; \hat{t}_n^{\,\mathrm{with}}, \sigma_{\mathrm{with}}^2) - \log
-# \mathcal{N}(t_n; \hat{t}_n^{\,\mathrm{without}}, \sigma_{\mathrm{without}}^2).$$
+# $$\frac{1}{N} \sum_{n=1}^N \Big( \log \mathcal{N}(t_n; \hat{t}_n^{\,\mathrm{with}}, \sigma_{\mathrm{with}}^2) - \log
+# \mathcal{N}(t_n; \hat{t}_n^{\,\mathrm{without}}, \sigma_{\mathrm{without}}^2) \Big).$$
 #
 # A predictor that says nothing loses a little, because it adds noise. Made-up words, read in 200 ms, 10 ms more per
 # letter, and 4 ms more per bit of surprisal:
@@ -208,6 +210,7 @@ picture
 above, below = excluding_0(beyond)
 of_hypotheses = beyond[beyond["predictor"] == "hypotheses"]
 strong = of_hypotheses[of_hypotheses["low"] > 0]
+of_structure = beyond[(beyond["predictor"] == "structure") & (beyond["model"] == "DTG")]
 means = recorded[(recorded["part"] == "predictor") & (recorded["which"] == "inner words")]
 means = means[means["model"] == "DTG"].set_index("predictor")["mean"]
 Markdown(
@@ -215,9 +218,10 @@ Markdown(
     f"on each side would by chance, and a useless predictor loses more often than it gains. {len(strong)} of the "
     f"{above} are of the number of hypotheses, which gains {strong['nats'].min():.0f} to {strong['nats'].max():.0f} in "
     f"{', '.join(dict.fromkeys(strong['measure']))}, of {' and '.join(dict.fromkeys(strong['model']))} alike. It is a "
-    f"number of the search, and whether it stands for effort or for the class of the word was not examined. Structure "
-    f"gains nothing; for DTG there is little of it, {means['structure']:.2f} of {means['surprisal']:.1f} nats per "
-    f"word: without word classes, any word can follow nearly any arcs."
+    f"number of the search, and whether it stands for effort or for the class of the word was not examined. DTG's "
+    f"structure gains significantly in {excluding_0(of_structure)[0]} of {len(of_structure)} measures, and loses in "
+    f"{excluding_0(of_structure)[1]}; there is little of it, {means['structure']:.2f} of {means['surprisal']:.1f} nats "
+    f"per word, perhaps because without word classes nearly any arcs fit any word."
 )
 
 # %% [markdown]
