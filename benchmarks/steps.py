@@ -24,7 +24,7 @@ from dtglib.decode import beam, sequence_stepper, stack_stepper
 from dtglib.decode.beam import Widths, search
 from dtglib.decode.sequence_stepper import SequenceStepper
 from dtglib.families.base import build
-from dtglib.network.prepared import PreparedOutput
+from dtglib.network.search_output import SearchOutput
 from dtglib.network.transformer import Transformer, TransformerConfig
 
 SIZE, WORDS = {"layers": 6, "width": 256, "heads": 8, "inner": 1024}, 10
@@ -52,7 +52,7 @@ REACH = SequenceStepper._reach
 UNDONE: dict[str, Callable[[], AbstractContextManager]] = {
     "attention reads keys where they stand": lambda: uncompiled(math.inf),
     "relative positions are projected once": lambda: patch.object(SequenceStepper, "_reach", anew),
-    "no distributions over the vocabulary": lambda: patch.object(stack_stepper, "prepared", PreparedOutput),
+    "no distributions over the vocabulary": lambda: patch.object(stack_stepper, "prepared", SearchOutput),
     "what comes too late is not followed": lambda: patch.object(beam, "too_little", nowhere),
 }
 

@@ -49,7 +49,7 @@ from dtglib.evaluate.reports import parsing_row
 from dtglib.evaluate.surprisal import moments
 from dtglib.families.base import build, family, family_of, load_model
 from dtglib.network.output import Factored, Single, Whole, classes_of
-from dtglib.network.prepared import prepared
+from dtglib.network.search_output import for_search
 from dtglib.network.transformer import Transformer, TransformerConfig, batch_of
 from dtglib.parsing.projective import OverTrees
 from dtglib.sequences.batches import pad
@@ -215,7 +215,7 @@ def test_all_labels_of_a_legal_arc_are_legal_and_share_in_what_sums_to_1(name, o
     with torch.no_grad():
         found = module(x, embeddings, batch.legal)
         asked = torch.arange(len(LABELLED)).expand(len(x), -1)
-        some, _ = prepared(module, embeddings).some(x, batch.legal, asked)
+        some, _ = for_search(module, embeddings).some(x, batch.legal, asked)
     if output is not Whole:
         assert found.exp().sum(1).tolist() == pytest.approx([1] * len(x), abs=1e-5)
     torch.testing.assert_close(some, found, atol=1e-5, rtol=1e-5)

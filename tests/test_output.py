@@ -28,7 +28,7 @@ from dtglib.network.output import (
     classes_of,
     legal_log_softmax,
 )
-from dtglib.network.prepared import prepared, some_of
+from dtglib.network.search_output import for_search, some_of
 from dtglib.sequences.columns import NOTHING, Sequences
 from dtglib.sequences.compile import compile_trees
 from dtglib.transitions import START, SYSTEMS, Action, Kind, State
@@ -316,7 +316,7 @@ def test_a_search_gets_the_log_probabilities_of_a_few_symbols_from_the_distribut
     assert len(asked.unique()) == len(v)
     with torch.no_grad():
         distributions = module(x, embeddings, legal).double()
-        found, of_kinds = prepared(module, embeddings).some(x, legal, asked)
+        found, of_kinds = for_search(module, embeddings).some(x, legal, asked)
     expected = distributions.gather(1, asked)
     torch.testing.assert_close(found.double(), expected, atol=1e-5, rtol=1e-5)
     assert (expected > -torch.inf).any() and (expected == -torch.inf).any()

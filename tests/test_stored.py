@@ -21,7 +21,7 @@ from dtglib.data import corpora, streamed, treebank
 from dtglib.data.corpora import load, stream
 from dtglib.data.minilang import corpus as minilang
 from dtglib.data.streamed import Streamed
-from dtglib.data.treebank import Block, Sentence, Treebank, TreebankError, read_conllu, write_conllu
+from dtglib.data.treebank import ReadsBlock, Sentence, Treebank, TreebankError, read_conllu, write_conllu
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.parsing.parser import load_parser
 from dtglib.runs.prepare import prepare, read_corpus, trained
@@ -404,7 +404,7 @@ CROSSING = Sentence(("on", "it", "worked", "we"), (3, 4, 0, 3), id="crossing")
 
 
 def examples_of(folder: Path, *blocks: list[Sentence], reading=WORDS) -> Examples:
-    def read() -> Iterable[Block]:
+    def read() -> Iterable[ReadsBlock]:
         return (partial(Treebank, block, Counter()) for block in blocks)
 
     speaks = Vocabulary.of_words([("There", "is")])

@@ -25,7 +25,7 @@ from dtglib.data.vocabulary import END, MARK, PAD, ROOT, Vocabulary
 from dtglib.evaluate.perplexity import SentenceScore
 from dtglib.families.base import Family, Likelihood
 from dtglib.network.output import Legal
-from dtglib.network.prepared import some_of
+from dtglib.network.search_output import some_of
 from dtglib.network.transformer import (
     Batch,
     LayerInputs,

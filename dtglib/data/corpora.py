@@ -45,7 +45,7 @@ from dtglib.data.registry import data_folder, read_registry
 from dtglib.data.sections import BRACKET_SUFFIXES, WSJ_SECTIONS, files_of_parts
 from dtglib.data.streamed import MOST_IN_MEMORY, Streamed, as_many_as_fit, first
 from dtglib.data.tokenize import tokenize
-from dtglib.data.treebank import Block, Sentence, Treebank, TreebankError, conllu_blocks, decode, joined, pieces
+from dtglib.data.treebank import ReadsBlock, Sentence, Treebank, TreebankError, conllu_blocks, decode, joined, pieces
 
 SPLITS = ("train", "dev", "test")
 ALL = "all"
@@ -61,7 +61,7 @@ UD_CORPORA = {
 }
 
 # Returns the blocks of one split.
-Reader = Callable[[], Iterator[Block]]
+Reader = Callable[[], Iterator[ReadsBlock]]
 
 
 class ListedCorpus(NamedTuple):
@@ -111,7 +111,7 @@ def load(name: str | Path, split: str | None = None, sentences: int | None = Non
     return joined(read if sentences is None else first(sentences, read))
 
 
-def blocks(name: str | Path, split: str | None = None) -> Iterator[Block]:
+def blocks(name: str | Path, split: str | None = None) -> Iterator[ReadsBlock]:
     """The sentences of a split in blocks, to be read one after the other."""
     return _reader(name, split, None)()
 
@@ -179,7 +179,7 @@ def minilang_splits(sentences: int | None) -> dict[str, Reader]:
     """The splits and hold-outs of the embedded corpus."""
     from dtglib.data import minilang  # imported here, because it reads a grammar, which takes time
 
-    def blocks(split: str) -> Iterator[Block]:
+    def blocks(split: str) -> Iterator[ReadsBlock]:
         drawn = minilang.split(split, sentences)
         firsts = range(0, len(drawn), SENTENCES_PER_BLOCK)
         return (partial(Treebank, drawn[first : first + SENTENCES_PER_BLOCK], Counter()) for first in firsts)
@@ -205,7 +205,7 @@ def ud_treebanks() -> list[str]:
     return sorted(path.name for path in ud_folder().glob("UD_*") if path.is_dir())
 
 
-def ud_english_blocks(corpus: str, split: str) -> Iterator[Block]:
+def ud_english_blocks(corpus: str, split: str) -> Iterator[ReadsBlock]:
     """A split of the treebanks of a corpus, one after the other."""
     parts = {name: files_of_split(ud_folder(name), split) for name in UD_CORPORA[corpus]}
     for name, paths in parts.items():
@@ -213,7 +213,7 @@ def ud_english_blocks(corpus: str, split: str) -> Iterator[Block]:
     return files_blocks(path for paths in parts.values() for path in paths)
 
 
-def ud_english_train_blocks(corpus: str) -> Iterator[Block]:
+def ud_english_train_blocks(corpus: str) -> Iterator[ReadsBlock]:
     """The training parts without sentences of any treebank's dev or test part, such as "Thank you ."."""
     others = (joined(ud_english_blocks(corpus, split)) for split in ("dev", "test"))
     held_out = {sentence.words for other in others for sentence in other.sentences}
@@ -221,7 +221,7 @@ def ud_english_train_blocks(corpus: str) -> Iterator[Block]:
         yield partial(without, held_out, block, "also in dev or test")
 
 
-def without(held_out: Collection[tuple[str, ...]], block: Block, reason: str) -> Treebank:
+def without(held_out: Collection[tuple[str, ...]], block: ReadsBlock, reason: str) -> Treebank:
     """Leave out, and count, the sentences whose words are in `held_out` in the same order and spelling."""
     treebank = block()
     kept = [sentence for sentence in treebank.sentences if sentence.words not in held_out]
@@ -259,12 +259,12 @@ def splits_of_folder(folder: Path) -> dict[str, Reader]:
     )
 
 
-def files_blocks(paths: Iterable[Path]) -> Iterator[Block]:
+def files_blocks(paths: Iterable[Path]) -> Iterator[ReadsBlock]:
     """The blocks of several files, one after the other."""
     return (block for path in paths for block in file_blocks(path))
 
 
-def file_blocks(path: Path) -> Iterator[Block]:
+def file_blocks(path: Path) -> Iterator[ReadsBlock]:
     """The blocks of a file in the format that its suffix names; a file of some formats is one block."""
     suffix = path.suffix.lower()
     for readers in readers_of_papers():
@@ -318,7 +318,7 @@ def bllip_folder() -> Path:
     return Path(folder)
 
 
-def bllip_blocks(folder: Path, split: str, parts: Mapping = BLLIP_LG) -> Iterator[Block]:
+def bllip_blocks(folder: Path, split: str, parts: Mapping = BLLIP_LG) -> Iterator[ReadsBlock]:
     """The sections of a split of BLLIP-LG, or of other parts, in LDC2000T43: bracketed trees, heads None."""
     files, (sections, limit) = bllip_files(folder), parts[split]
     if missing := [section for section in sections if section not in files]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from dtglib.data.conllu import DEPS, ID, edges
 from dtglib.data.projectivity import is_projective
-from dtglib.data.treebank import Block, Sentence, Treebank, trees_only
+from dtglib.data.treebank import ReadsBlock, Sentence, Treebank, trees_only
 
 SHARES = {"min": 0.0, "25%": 0.25, "median": 0.5, "75%": 0.75, "95%": 0.95, "max": 1.0}
 
@@ -39,7 +39,7 @@ def stats_of(treebank: Treebank) -> Stats:
     return stats_of_blocks([lambda: treebank])
 
 
-def stats_of_blocks(blocks: Iterable[Block]) -> Stats:
+def stats_of_blocks(blocks: Iterable[ReadsBlock]) -> Stats:
     """The numbers of a treebank that is read block by block, so that it need not fit into memory."""
     counts: Counter[str] = Counter()
     left_out, without_tree = Counter(), Counter()

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dtglib.basics.errors import UserError
-from dtglib.data.treebank import Block, Sentence, Treebank, joined
+from dtglib.data.treebank import ReadsBlock, Sentence, Treebank, joined
 
 MOST_IN_MEMORY = 100_000  # sentences; with all columns of a CoNLL-U file they take some 0.8 GB
 
@@ -37,7 +37,7 @@ class Streamed(Sequence[Sentence]):
     """Sentences in blocks; a block is read when it is called."""
 
     name: str  # of the corpus and its split
-    blocks: Callable[[], Iterator[Block]]
+    blocks: Callable[[], Iterator[ReadsBlock]]
     # The folder for what is made of the sentences and does not fit into memory either, and what all that depends on.
     folder: Path | None = None
     identity: Mapping[str, Any] = field(default_factory=dict)
@@ -67,7 +67,7 @@ def by_blocks(treebank: Treebank, begin: Beginning, how: Mapping[str, Any]) -> T
     return treebank._replace(sentences=changed)
 
 
-def _changed(begin: Beginning, blocks: Callable[[], Iterator[Block]]) -> Iterator[Block]:
+def _changed(begin: Beginning, blocks: Callable[[], Iterator[ReadsBlock]]) -> Iterator[ReadsBlock]:
     change = begin()
     return (lambda block=block: change(block()) for block in blocks())  # type: ignore[misc]
 
@@ -77,7 +77,7 @@ def in_memory(treebank: Treebank) -> Treebank:
     return joined(treebank.sentences.blocks()) if isinstance(treebank.sentences, Streamed) else treebank
 
 
-def as_many_as_fit(blocks: Iterable[Block]) -> Treebank | None:
+def as_many_as_fit(blocks: Iterable[ReadsBlock]) -> Treebank | None:
     """The sentences of all blocks; None if they are more than fit into memory. Then the rest is not read."""
     read, count = [], 0
     for block in blocks:
@@ -88,7 +88,7 @@ def as_many_as_fit(blocks: Iterable[Block]) -> Treebank | None:
     return joined(partial(Treebank, *treebank) for treebank in read)
 
 
-def first(count: int, blocks: Iterable[Block]) -> Iterator[Block]:
+def first(count: int, blocks: Iterable[ReadsBlock]) -> Iterator[ReadsBlock]:
     """The blocks of the first sentences; to count them, all blocks but those after them are read."""
     for block in blocks:
         sentences, excluded = block()

@@ -40,15 +40,12 @@ class Symbols(NamedTuple):
         return tuple(f"{symbol}:{label}" for label in self.labels) or (symbol,)
 
 
-# The largest k of arc-swift's LEFTARC[k] and RIGHTARC[k], which reach k words deep. The deepest arc in the
-# 85,012 projective trees of the UD treebanks in the project's data (English and German) has k = 15; twice that is safe.
-REACH = 31
-
-
 def arcs(reach: int, labels: Sequence[str] = ()) -> Symbols:
     """The symbols of the transition systems; with the same labels an entry has the same id, whatever the reach."""
     left, right = ([arc, *(f"{arc}[{k}]" for k in range(2, reach + 1))] for arc in ("LEFTARC", "RIGHTARC"))
     return Symbols("\t".join([str(reach), *labels]), tuple(left), tuple(right), ("POP",), tuple(labels))
 
 
-ARCS = arcs(REACH)
+# The largest k of arc-swift's LEFTARC[k] and RIGHTARC[k], which reach k words deep, is as large as it may be. The
+# deepest arc in the 85,012 projective trees of the UD treebanks in the project's data (English and German) has k = 15.
+ARCS = arcs(MOST_PAIRS)

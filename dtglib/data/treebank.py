@@ -80,10 +80,10 @@ class Treebank(NamedTuple):
 
 
 # Reads consecutive sentences of a corpus.
-Block = Callable[[], Treebank]
+ReadsBlock = Callable[[], Treebank]
 
 
-def joined(blocks: Iterable[Block]) -> Treebank:
+def joined(blocks: Iterable[ReadsBlock]) -> Treebank:
     """The sentences of all blocks as one treebank in memory."""
     sentences: list[Sentence] = []
     excluded: Counter[str] = Counter()
@@ -99,7 +99,7 @@ def read_conllu(path: str | Path) -> Treebank:
     return joined(conllu_blocks(Path(path)))
 
 
-def conllu_blocks(path: Path) -> Iterator[Block]:
+def conllu_blocks(path: Path) -> Iterator[ReadsBlock]:
     """The sentences of a file in blocks, so that it need not fit into memory."""
     return (partial(_read, path, *piece) for piece in pieces(path, b"\n\n"))
 

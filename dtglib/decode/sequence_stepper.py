@@ -23,7 +23,7 @@ from dtglib.decode.stack_rows import Cache, Looks, first_cache, joined, mark, wi
 from dtglib.decode.stepper import Stepper
 from dtglib.network.attention import NEAREST, sinusoids
 from dtglib.network.output import Legal
-from dtglib.network.prepared import some_of
+from dtglib.network.search_output import some_of
 from dtglib.network.transformer import LayerInputs, Transformer, rounded_up, sent
 from dtglib.sequences.columns import NOTHING
 from dtglib.sequences.structure import Pooled
@@ -106,7 +106,7 @@ class SequenceStepper(Stepper):
     def some_log_probs(
         self, hypotheses: Hypotheses, symbols: Int[Tensor, "rows A"]
     ) -> tuple[Float[Tensor, "rows A"], Float[Tensor, "rows 3"]]:
-        """See decode/stepper.py; a stepper whose `log_probs` are those of the output layer can call prepared.py."""
+        """See decode/stepper.py. If `log_probs` are those of the output layer, network/search_output.py is faster."""
         return some_of(self.log_probs(hypotheses), symbols, self.model.output.classes)
 
     @torch.no_grad()

@@ -28,7 +28,7 @@ from dtglib.data.vocabulary import ROOT, Vocabulary
 from dtglib.decode.sequence_stepper import Hypotheses, SequenceStepper
 from dtglib.decode.stack_rows import CONTINUE, Cache, Looks, StackDerivations, advance_growing, advance_stack
 from dtglib.network.output import Legal
-from dtglib.network.prepared import prepared
+from dtglib.network.search_output import for_search
 from dtglib.network.transformer import Transformer
 from dtglib.sequences.compile import Arcs
 from dtglib.sequences.readings import StackReading
@@ -52,7 +52,7 @@ class StackStepper(SequenceStepper):
 
     def __init__(self, model: Transformer) -> None:
         super().__init__(model)
-        self.output = prepared(model.output, model.embedding.weight)
+        self.output = for_search(model.output, model.embedding.weight)
         self.reading: StackReading = model.reading
         self.arcs = Arcs.of(model.vocabulary)
         self.moves = moves_of(model.vocabulary, self.arcs)

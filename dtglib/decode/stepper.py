@@ -19,7 +19,7 @@ import torch
 
 from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.network.prepared import KINDS
+from dtglib.network.search_output import KINDS
 
 DISTRIBUTIONS_AT_ONCE = {"cpu": 512, "cuda": 2**12}  # rows whose whole distributions are held in memory
 

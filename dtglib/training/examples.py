@@ -30,7 +30,7 @@ import torch
 from dtglib.basics.errors import UserError, shortened
 from dtglib.basics.progress import quiet
 from dtglib.data.streamed import Streamed
-from dtglib.data.treebank import Block, Treebank, TreebankError, trees_only
+from dtglib.data.treebank import ReadsBlock, Treebank, TreebankError, trees_only
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.network.transformer import Batch, batch_of, farthest_in
 from dtglib.sequences.batches import by_length, in_rows, pack, pad, rows_of
@@ -185,7 +185,7 @@ def _stored(compiled: Callable[[Treebank], CompiledPart], streamed: Streamed) ->
     def have_heads() -> bool:
         return any(sentence.heads is not None for sentence in next(streamed.blocks())().sentences)
 
-    def part(block: Block) -> CompiledPart:
+    def part(block: ReadsBlock) -> CompiledPart:
         treebank = block()
         if have_heads():
             return compiled(trees_only(treebank))

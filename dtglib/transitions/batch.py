@@ -18,7 +18,7 @@ from dtglib.transitions.protocol import OPEN, Kind
 from dtglib.transitions.rows import MAY_GENERATE, MAY_POP, MOST_REACH, row_after, row_of
 from dtglib.transitions.rules import legal_row, number_of, step_row
 
-Record = TypeVar("Record", bound=tuple)  # a NamedTuple of arrays with a row for each derivation, such as States
+Arrays = TypeVar("Arrays", bound=tuple)  # a NamedTuple of arrays with a row for each derivation, such as States
 
 
 class States(NamedTuple):
@@ -40,7 +40,7 @@ def start(batch: int, most_words: int) -> States:
     return States(np.zeros(rows, np.int32), depth, zeros, np.full(rows, OPEN, np.int32), zeros.copy(), zeros != 0)
 
 
-def choose(states: Record, rows: np.ndarray) -> Record:
+def choose(states: Arrays, rows: np.ndarray) -> Arrays:
     """Copy these rows of a record of arrays; a row may come several times, as when a beam forks."""
     return type(states)(*(column[rows] for column in states))
 

@@ -24,7 +24,7 @@ from dtglib.basics.progress import progress
 from dtglib.data import corpora, tokenize
 from dtglib.data.corpora import SPLITS, ListedCorpus, Reader, Readers
 from dtglib.data.registry import data_folder, read_registry
-from dtglib.data.treebank import Block, Sentence, Treebank
+from dtglib.data.treebank import ReadsBlock, Sentence, Treebank
 from dtgpapers.books import ebooks, textbooks, with_trees
 from dtgpapers.books.sentences import sentences
 from dtgpapers.books.tagged import TAGGED, Tagged, tagged_sentences
@@ -80,7 +80,7 @@ def works_of(name: str) -> list[Work]:
     return [work for work in works if source in (None, work.source)]
 
 
-def blocks(name: str, split: str) -> Iterator[Block]:
+def blocks(name: str, split: str) -> Iterator[ReadsBlock]:
     """The sentences of a split in blocks, of which each is in memory alone."""
     if name in TAGGED:
         yield partial(_tagged, TAGGED[name], split)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from dtglib.basics.released import folder_named
 from dtglib.data import corpora
 from dtglib.data.streamed import first
-from dtglib.data.treebank import Block, Treebank
+from dtglib.data.treebank import ReadsBlock, Treebank
 
 PARSER = "parser-ud"
 
@@ -51,13 +51,13 @@ def files_of_corpus(name: str) -> list[Path]:
     return [path for part in (*parts, str(folder_named(PARSER))) for path in corpora.corpus_files(part)]
 
 
-def blocks(name: str, split: str, sentences: int | None) -> Iterator[Block]:
+def blocks(name: str, split: str, sentences: int | None) -> Iterator[ReadsBlock]:
     """The sentences of a split, or the first of them, in blocks; a work gets its trees when its block is read."""
     made = _blocks(WITH_TREES[name], split)
     return made if sentences is None else first(sentences, made)
 
 
-def _blocks(corpus: WithTrees, split: str) -> Iterator[Block]:
+def _blocks(corpus: WithTrees, split: str) -> Iterator[ReadsBlock]:
     if corpus.treebank is not None:
         for _ in range(corpus.copies if split == "train" else 1):
             yield from corpora.blocks(corpus.treebank, split)
@@ -72,5 +72,5 @@ def _blocks(corpus: WithTrees, split: str) -> Iterator[Block]:
             yield partial(_changed, with_trees, block)
 
 
-def _changed(with_trees: Callable[[Treebank], Treebank], block: Block) -> Treebank:
+def _changed(with_trees: Callable[[Treebank], Treebank], block: ReadsBlock) -> Treebank:
     return with_trees(block())

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import only_one_process, write_atomically
 from dtglib.basics.progress import progress
-from dtglib.data.downloads import FAILED, FETCHED, THERE, FileProblem, NoConnection, Result
+from dtglib.data.downloads import FAILED, FETCHED, THERE, Fetched, FileProblem, NoConnection
 from dtglib.data.registry import DataFile, data_folder
 
 BASE_URL = "https://github.com"
@@ -85,15 +85,15 @@ def digest(files: Mapping[str, bytes]) -> str:
 
 def fetch_works(
     works: Iterable[Work] | None = None, folder: Path | None = None, base_url: str = BASE_URL
-) -> list[Result]:
+) -> list[Fetched]:
     """Fetch the archives that are missing; one that is wrong or cannot be fetched is reported, and stops no other."""
     folder, results = folder or data_folder(), []
     for work in progress(list(all_works() if works is None else works), f"books in {folder}", "work"):
         entry = DataFile(work.archive, f"{base_url}/{work.repository}", "tar", 0, work.digest, work.licence)
         try:
-            results.append(Result(_obtain(work, folder, entry.url)))
+            results.append(Fetched(_obtain(work, folder, entry.url)))
         except FileProblem as problem:
-            results.append(Result(FAILED, str(problem)))
+            results.append(Fetched(FAILED, str(problem)))
     return results
 
 

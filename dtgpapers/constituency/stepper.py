@@ -11,7 +11,7 @@ from dtglib.basics.shapes import Float, Int
 from dtglib.decode.sequence_stepper import Hypotheses, SequenceStepper
 from dtglib.decode.stack_rows import Cache, Looks
 from dtglib.network.output import Legal
-from dtglib.network.prepared import prepared
+from dtglib.network.search_output import for_search
 from dtglib.network.transformer import Transformer
 from dtglib.transitions.rows import MAY_CONTINUE
 from dtgpapers.constituency.compile import brackets_of, rules_of
@@ -32,7 +32,7 @@ class BracketStepper(SequenceStepper):
 
     def __init__(self, model: Transformer) -> None:
         super().__init__(model)
-        self.output = prepared(model.output, model.embedding.weight)
+        self.output = for_search(model.output, model.embedding.weight)
         self.composes = model.reading.composes
         self.opening, self.closing = brackets_of(model.vocabulary)
         self.rules = rules_of(model.vocabulary, model.reading.most_in_a_row)

@@ -24,7 +24,7 @@ from dtglib.data.corpora import (
     files_blocks,
     sections,
 )
-from dtglib.data.treebank import Block
+from dtglib.data.treebank import ReadsBlock
 from dtgpapers.udgn import conllx
 
 PARSED = "section-23"  # the part whose trees are compared
@@ -59,7 +59,7 @@ def ptb_folder() -> Path:
     return Path(str(named))
 
 
-def section_23() -> Iterator[Block]:
+def section_23() -> Iterator[ReadsBlock]:
     """The sentences of section 23 of the Penn Treebank."""
     folder = ptb_folder()
     paths = conllx.conllx_files(folder).get(PARSED)

@@ -14,7 +14,7 @@ entries are sorted by class once, so that each class is a block of columns.
     >>> vocabulary = Vocabulary.of_words([["There", "is", "a", "difference"]])
     >>> legal = Legal(*torch.tensor([[MAY_GENERATE], [1], [1]]))        # a word, LEFTARC[1] and RIGHTARC[1]
     >>> symbols = torch.tensor([[vocabulary.transition("LEFTARC")]])
-    >>> output = prepared(Single(8, vocabulary), torch.zeros(len(vocabulary), 8))
+    >>> output = for_search(Single(8, vocabulary), torch.zeros(len(vocabulary), 8))
     >>> of_arc, of_classes = (log_p.exp() for log_p in output.some(torch.zeros(1, 8), legal, symbols))
     >>> [round(p, 4) for p in (*of_arc[0].tolist(), *of_classes[0].tolist())]                     # 1/7, 0, 5/7 and 0
     [0.1429, 0.0, 0.7143, 0.0]
@@ -39,8 +39,8 @@ def some_of(
     return log_probs.gather(1, symbols), torch.stack([log_probs[:, each].logsumexp(1) for each in entries], dim=1)
 
 
-class PreparedOutput:
-    """An output layer with its weights."""
+class SearchOutput:
+    """An output layer and the embeddings, which stay the same during a search."""
 
     def __init__(self, output: nn.Module, embeddings: Float[Tensor, "V d"]) -> None:
         self.output, self.embeddings = output, embeddings
@@ -52,7 +52,7 @@ class PreparedOutput:
         return some_of(self.output(x, self.embeddings, legal), symbols, self.output.classes)
 
 
-class PreparedSingleOutput(PreparedOutput):
+class SingleSearchOutput(SearchOutput):
     """The same for one softmax over all legal entries; the entries that are no words come first, then by KINDS."""
 
     def __init__(self, output: Single, embeddings: Float[Tensor, "V d"]) -> None:
@@ -95,6 +95,6 @@ class PreparedSingleOutput(PreparedOutput):
         return chosen - total, torch.stack([*of_words, others[:, self.end]], dim=1) - total
 
 
-def prepared(output: nn.Module, embeddings: Float[Tensor, "V d"]) -> PreparedOutput:
+def for_search(output: nn.Module, embeddings: Float[Tensor, "V d"]) -> SearchOutput:
     """An output layer for a search."""
-    return (PreparedSingleOutput if type(output) is Single else PreparedOutput)(output, embeddings)
+    return (SingleSearchOutput if type(output) is Single else SearchOutput)(output, embeddings)
