@@ -181,7 +181,7 @@ class BooksParser(Trained):
             self.steps += 1
             share = max(1 / self.config.averaged_steps, 1 / int(self.steps))
             parameters = dict(self.named_parameters())
-            torch._foreach_lerp_([self._averages()[name] for name in parameters], list(parameters.values()), share)
+            torch._foreach_lerp_(list(self._averages().values()), list(parameters.values()), share)
         return self(batch)
 
     def _averages(self) -> dict[str, Tensor]:

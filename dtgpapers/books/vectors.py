@@ -39,7 +39,9 @@ class Vectors(NamedTuple):
 @functools.cache
 def vectors_of(corpus: str, words: int = 30_000, width: int = 100) -> Vectors:
     """The vectors of the most frequent words of a corpus of books, learnt now unless they are in the cache."""
-    path = cache_folder() / f"vectors-{corpus}-{words}-{width}-{sha256(Path(__file__))[:8]}.npz"
+    depends_on = ("vectors.py", "corpus.py", "works.py", "works.tsv")
+    made_from = "".join(sha256(Path(__file__).with_name(name))[:4] for name in depends_on)
+    path = cache_folder() / f"vectors-{corpus}-{words}-{width}-{made_from}.npz"
     if not path.is_file():
         sentences = (sentence.words for block in blocks(corpus, "train") for sentence in block().sentences)
         learnt = learn(sentences, words, width)

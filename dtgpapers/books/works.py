@@ -23,7 +23,7 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.files import only_one_process, write_atomically
 from dtglib.basics.progress import progress
 from dtglib.data.downloads import FAILED, FETCHED, THERE, Fetched, FileProblem, NoConnection
-from dtglib.data.registry import DataFile, data_folder
+from dtglib.data.registry import data_folder
 
 BASE_URL = "https://github.com"
 PATTERNS = {
@@ -89,9 +89,8 @@ def fetch_works(
     """Fetch the archives that are missing; one that is wrong or cannot be fetched is reported, and stops no other."""
     folder, results = folder or data_folder(), []
     for work in progress(list(all_works() if works is None else works), f"books in {folder}", "work"):
-        entry = DataFile(work.archive, f"{base_url}/{work.repository}", "tar", 0, work.digest, work.licence)
         try:
-            results.append(Fetched(_obtain(work, folder, entry.url)))
+            results.append(Fetched(_obtain(work, folder, f"{base_url}/{work.repository}")))
         except FileProblem as problem:
             results.append(Fetched(FAILED, str(problem)))
     return results

@@ -38,8 +38,8 @@ def steps_of(tree: str, has_tags: bool = True) -> list[tuple[str, str]]:
         if label is not None:
             steps.append((OPEN, label))
         elif word is not None:
-            if has_tags:
-                steps.pop()  # the word takes the place of its tag
+            if has_tags and (not steps or steps.pop()[0] != OPEN):  # the word takes the place of its tag
+                raise TreebankError(f"the word {word!r} has no tag", "a word without a tag")
             steps.append((WORD, word))
             in_tag = has_tags
         elif in_tag:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from dtglib.data.symbols import Symbols
 from dtglib.data.treebank import Treebank
@@ -22,12 +21,6 @@ WORDS, FEATURE = "representation of words", "feature"  # questions
 
 def _symbols(config: GiltConfig, treebank: Treebank) -> Symbols:
     return counts(config.most_arcs)
-
-
-def _examples(
-    read: Reader, config: Any, vocabulary: Vocabulary, treebank: Treebank, longest: int | None
-) -> GraphExamples:
-    return GraphExamples.of(read, config, vocabulary, treebank, longest)
 
 
 def _shown(vocabulary: Vocabulary, words: Sequence[str], tree: Sequence[int]) -> str:
@@ -60,7 +53,7 @@ def graph_family(name: str, title: str, read: Reader) -> Family:
         paper=PAPER,
         config=GiltConfig,
         build=Gilt,
-        examples=partial(_examples, read),
+        examples=partial(GraphExamples.of, read),
         likelihood=BY_BEAM,
         vocabulary=with_symbols(_symbols),
         trees=Trees("arcs", shown=_shown),

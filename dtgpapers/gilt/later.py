@@ -67,7 +67,7 @@ class WholeWordStepper(FirstPieceStepper):
 
     @torch.no_grad()
     def log_probs(self, hypotheses: Hypotheses) -> Float[Tensor, "rows V"]:
-        """As above."""
+        """Those of the table at the top of this file."""
         log_probs = SequenceStepper.log_probs(self, hypotheses).float()
         states = hypotheses.states
         pending = self._there(states.pending)[:, None]

@@ -106,8 +106,7 @@ class Gilt(Transformer):
     def compute(self, given: GraphBatch) -> GiltOutput:
         """The probabilities of tokens, arcs and numbers of arcs, given everything before them."""
         batch, states = given.batch, self.states(given.batch)
-        x = states[-1].flatten(0, 1)[batch.predicts]
-        log_probs = self.output(x, self.embedding.weight, batch.legal).gather(1, batch.target[:, None])[:, 0]
+        log_probs = self.read_off(states[-1], batch)
         words = self.represented(states, batch, given.words)
         arcs, counts = self.scorer(words, given.cells, len(words), given.farthest)
         return GiltOutput(log_probs, arcs, counts)

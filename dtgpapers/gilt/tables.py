@@ -20,7 +20,7 @@ def _arcs(line: Line) -> float | None:
 MEASURES = (
     Measure("F1 of arcs", ("dependency/F1",), "", _graphs, _graphs),
     Measure("log joint", ("avg_log_joint_prob",), "", _log_joint, _log_joint, digits=2),
-    Measure("arcs a sentence", ("avg_dependencies_per_sentence",), "", _arcs),
+    Measure("arcs per sentence", ("avg_dependencies_per_sentence",), "", _arcs),
     *OF_TASKS,
 )
 # The question that a table of the paper answers.

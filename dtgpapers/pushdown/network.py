@@ -122,10 +122,9 @@ class PushdownModel(Transformer):
     def scored(self, batch: TapedBatch) -> tuple[Float[Tensor, " N"], Float[Tensor, "B W"]]:
         """The log-probabilities of the next words (or pieces, or ends), and those of the attachments of each word."""
         words = batch.batch
-        h = self(words).flatten(0, 1)
-        log_probs = self.output(h[words.predicts], self.embedding.weight, words.legal)
-        log_probs = log_probs.gather(1, words.target[:, None])[:, 0]
-        scores = self.attachments(h, words.token.flatten(), batch.attachments)
+        x = self(words)
+        log_probs = self.read_off(x, words)
+        scores = self.attachments(x.flatten(0, 1), words.token.flatten(), batch.attachments)
         return log_probs, scores.gather(2, batch.attachments.to[:, :, None])[:, :, 0]
 
     def attachments(

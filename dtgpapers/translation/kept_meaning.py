@@ -21,7 +21,7 @@ from typing import Any
 from dtglib.basics.errors import UserError
 from dtglib.data.treebank import Words
 
-BE = frozenset(["am", "is", "are", "was", "were", "be", "been", "being", "gets", "got"])
+BE = frozenset(["am", "is", "are", "was", "were", "be", "been", "being", "get", "gets", "getting", "got"])
 NEAR = 3  # words behind a preposition among which its noun is looked for
 
 

@@ -5,7 +5,7 @@
 
 The two embeddings and the last linear map share no weights. A causal decoder predicts every symbol of a target from one
 row; one that reads whole prefixes from as many rows as there are symbols (prefixes.py). If both learn from a share of
-the symbols of each target alone, drawn anew in every step, each stands for as many as were left out, so that the loss
+each target's symbols alone, drawn anew in every step, each symbol is weighted by one over that share, so that the loss
 is that of all, on average.
 
     loss     training: nats against smoothed targets; otherwise: nats

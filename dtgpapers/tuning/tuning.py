@@ -92,7 +92,7 @@ def ways_of(asked: TuningRequest) -> list[Tuning]:
         return [way for way in ways if way.reads is None]
     finds = family_of(load_model(asked.trees_by))
     for way in ways:
-        if way.reads not in (None, finds.trees.called) or not finds.likelihood.is_searched:
+        if way.reads and (way.reads != finds.trees.called or not finds.likelihood.is_searched):
             raise UserError(
                 f"{asked.trees_by}: {way.title} reads {way.reads}, and {finds.title} finds {finds.trees.called}"
             )
@@ -222,7 +222,7 @@ def record_tuning(asked: TuningRequest, seeds: Sequence[int], out: Path) -> list
                 folder = tuned(asked, way, settings, data, seed)
                 about = {"seed": seed, "way": way.name, "title": way.title}
                 run.metric(part="tuning", **about, **_of_training(folder))
-                for line in scored(asked, way, settings, data, seed):
+                for line in scored(folder, way, data, seed):
                     scores.append(line)
                     run.metric(part="scores", **line)
         lines = means(scores)
@@ -231,9 +231,9 @@ def record_tuning(asked: TuningRequest, seeds: Sequence[int], out: Path) -> list
     return lines
 
 
-def scored(asked: TuningRequest, way: Tuning, settings: TuningSettings, data: TunedData, seed: int) -> list[Row]:
+def scored(folder: Path, way: Tuning, data: TunedData, seed: int) -> list[Row]:
     """A row for each part that is reported: how well a tuned network agrees with people."""
-    folder, rows = tuned(asked, way, settings, data, seed), []
+    rows = []
     for part, of_part in data.reported.items():
         scores = of_part.judged(answers_of(folder, way, part, of_part))
         about = {"seed": seed, "way": way.name, "title": way.title, "on": part, "items": len(of_part.names)}

@@ -60,15 +60,10 @@ class MaskedTransformer(MaskedModel):
         self.positions = Positions(config.width)
         self.layers = nn.ModuleList(MaskedBlock(config) for _ in range(config.layers))
 
-    def first(self, batch: MaskedBatch) -> Float[Tensor, "B T d"]:
-        """The vectors that the first layer reads."""
-        return self.dropout(self.embedding(batch.token) + self.positions(batch.token.shape[1]))
-
     def barred(self, batch: MaskedBatch) -> Float[Tensor, "B 1 1 T"]:
         """Minus infinity for padding."""
-        return torch.zeros(batch.token.shape, device=batch.token.device).masked_fill(~batch.there, -torch.inf)[
-            :, None, None
-        ]
+        zeros = torch.zeros(batch.token.shape, device=batch.token.device)
+        return zeros.masked_fill(~batch.there, -torch.inf)[:, None, None]
 
     def vectors(self, batch: MaskedBatch) -> Float[Tensor, "B T d"]:
         """The vectors after the last layer."""

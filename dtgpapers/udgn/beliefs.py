@@ -46,9 +46,9 @@ def own_metrics(model: MaskedModel, held_out: MaskedExamples) -> dict[str, Any]:
     known = [number for number, one in enumerate(held_out.sentences) if one.heads is not None][:ASKED]
     if not known:
         return {}
-    device = model.embedding.weight.device
-    batch = held_out.batch(known, 0, device)
-    heads = [q[:n, :n] for q, n in zip(model.heads(batch).double().cpu().numpy(), batch.length.tolist(), strict=True)]  # type: ignore[union-attr]
+    # One at a time: a long sentence would pad the others, and StructFormer takes the cube of the length.
+    batches = (held_out.batch([number], 0, model.embedding.weight.device) for number in known)
+    heads = [model.heads(batch)[0].double().cpu().numpy() for batch in batches]  # type: ignore[index]
     gold = [held_out.sentences[number].heads or () for number in known]
     scored = agreement(gold, [most_probable_heads(q) for q in heads])
     followed = next((place for place, q in enumerate(heads) if len(q) in FEW), 0)

@@ -107,8 +107,8 @@ class StructFormerConfig(MaskedTransformerConfig):
 class MaskedTraining(TrainConfig):
     """Adam with L2, a rate that is halved where the held-out loss stands still, all gradients clipped together.
 
-    Batches are counted in words, without padding, and a step's loss is divided by its words: with the inputs of
-    `loss` (network.py) it is the mean over the hidden words, to within the chance of how many of them there are.
+    Batches are counted in words, without padding, and a step's loss is divided by its words: as `loss` (masked.py)
+    divides by the mask rate, it is the mean over the hidden words, but for the chance in their number.
     """
 
     epochs: int = 100

@@ -2,10 +2,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from dtglib.data.treebank import Sentence, Treebank
-from dtglib.data.vocabulary import Vocabulary
 from dtglib.families.base import BASE, Family, Likelihood, Questions, Variant
 from dtgpapers.udgn.baseline import MaskedTransformer
 from dtgpapers.udgn.config import (
@@ -32,10 +30,6 @@ PSEUDO = Likelihood(
     is_searched=False,
     is_pseudo=True,
 )
-
-
-def _examples(config: Any, vocabulary: Vocabulary, treebank: Treebank, longest: int | None) -> MaskedExamples:
-    return MaskedExamples.of(config, vocabulary, treebank, longest)
 
 
 def hidden_perplexity(network: MaskedModel, sentences: Sequence[Sentence]) -> float:
@@ -81,7 +75,7 @@ def _family(
         paper=PAPER,
         config=config,
         build=network,
-        examples=_examples,
+        examples=MaskedExamples.of,
         likelihood=PSEUDO,
         vocabulary=lambda config, shared, treebank: words_of(config, treebank).with_symbols(SYMBOLS),
         training=training,

@@ -60,6 +60,7 @@ class MaskedModel(Saved, ABC):
         self.output_bias = nn.Parameter(torch.zeros(len(vocabulary)))
         self.norm = nn.LayerNorm(config.width)
         self.dropout = Dropout(config.dropout)
+        self.positions: Any = None  # a module whose vectors are added to those of words
         nn.init.uniform_(self.embedding.weight, -SPREAD, SPREAD)
 
     @abstractmethod
@@ -69,6 +70,11 @@ class MaskedModel(Saved, ABC):
     def heads(self, batch: MaskedBatch) -> Float[Tensor, "B T T"] | None:
         """The probability of each head of each word, if the model has a parser."""
         return None
+
+    def first(self, batch: MaskedBatch) -> Float[Tensor, "B T d"]:
+        """The vectors that the first layer reads."""
+        x = self.embedding(batch.token)
+        return self.dropout(x if self.positions is None else x + self.positions(x.shape[1]))
 
     def forward(self, batch: MaskedBatch) -> Float[Tensor, "B T d"]:
         """The vectors that words are told from."""
@@ -94,7 +100,7 @@ class MaskedModel(Saved, ABC):
         return chosen.to(batch.token.device) & self.may_be_asked(batch)
 
     def loss(self, batch: MaskedBatch) -> tuple[Float[Tensor, ""], dict[str, LossPart]]:
-        """The estimate above, and the nats of the hidden words as they are."""
+        """The estimated nats of all words, and the nats of the hidden words alone."""
         maskings = 1 if self.training else MASKINGS
         # All are drawn before anything is computed: dropout draws from the same generator on a CPU.
         asked = [self.drawn(batch) for _ in range(maskings)]

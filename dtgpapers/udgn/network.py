@@ -113,7 +113,7 @@ class Udgn(MaskedModel):
     def __init__(self, config: UdgnConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
         self.parser = Parser(len(vocabulary), config)
-        self.positions: Any = Positions(config.width) if config.positions else None
+        self.positions = Positions(config.width) if config.positions else None
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
         self.edges = EDGES[config.edges]
 
@@ -124,11 +124,6 @@ class Udgn(MaskedModel):
     def own_metrics(self, held_out: MaskedExamples) -> dict[str, Any]:
         """The parser's output at an evaluation during training."""
         return own_metrics(self, held_out)
-
-    def first(self, batch: MaskedBatch) -> Float[Tensor, "B T d"]:
-        """The vectors that the first layer reads."""
-        x = self.embedding(batch.token)
-        return self.dropout(x if self.positions is None else x + self.positions(x.shape[1]))
 
     def weight(self, batch: MaskedBatch) -> Float[Tensor, "B 1 T T"]:
         """The factor of the shares of heads: the mask, a little more than 0, and 0 for padding."""

@@ -125,7 +125,7 @@ class StructFormer(MaskedModel):
     def __init__(self, config: StructFormerConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
         self.parser = StructParser(config)
-        self.positions: Any = Positions(config.width) if config.positions else None
+        self.positions = Positions(config.width) if config.positions else None
         self.layers = nn.ModuleList(StructBlock(config) for _ in range(config.layers))
         self.relations = nn.Parameter(torch.randn(config.layers, config.heads, 2) * SPREAD_OF_SHARES)
 
@@ -136,11 +136,6 @@ class StructFormer(MaskedModel):
     def own_metrics(self, held_out: MaskedExamples) -> dict[str, Any]:
         """The parser's output at an evaluation during training."""
         return own_metrics(self, held_out)
-
-    def first(self, batch: MaskedBatch) -> Float[Tensor, "B T d"]:
-        """The vectors that the first layer reads."""
-        x = self.embedding(batch.token)
-        return self.dropout(x if self.positions is None else x + self.positions(x.shape[1]))
 
     def masks(self, batch: MaskedBatch) -> list[Float[Tensor, "B H T T"]]:
         """m of each layer."""

@@ -31,14 +31,14 @@ PENN_TAGS = """ADD AFX CC CD DT EX FW GW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT
 PENN_SIGNS = """. , : `` '' -LRB- -RRB- ( ) $ # HYPH NFP -NONE-"""
 UNIVERSAL, NO_WORDS = frozenset(UPOS_TAGS.split()), frozenset({"PUNCT", "SYM"})
 OF_WORDS, OF_SIGNS = frozenset(PENN_TAGS.split()), frozenset(PENN_SIGNS.split())
-TAG = re.compile(r"\(([^\s()]+) [^\s()]+\)")  # of a word of a bracketed tree: (EX There)
+TAG = re.compile(r"\(([^\s()]+) (?:\\[()]|[^\s()])+\)")  # of a word of a bracketed tree: (EX There)
 
 
 def read(sentence: Sentence) -> Sentence:
     """The sentence as the model reads it, with its tree and labels; a TreebankError if nothing is left."""
     kept = [number for number, is_word in enumerate(are_words(sentence)) if is_word]
     if not kept:
-        raise TreebankError(f"sentence {sentence.id!r} has no word that is no punctuation", "only punctuation")
+        raise TreebankError(f"sentence {sentence.id!r} is only punctuation", "only punctuation")
     return Sentence(
         words=tuple(form(sentence.words[number]) for number in kept),
         heads=None if sentence.heads is None else heads_among(kept, sentence.heads),

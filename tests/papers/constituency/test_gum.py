@@ -3,8 +3,9 @@
 import pytest
 
 from dtglib.basics.errors import UserError
+from dtglib.data.conllu import TreebankError
 from dtglib.data.corpora import corpora, corpus_checksum, corpus_files, load, splits
-from dtgpapers.constituency.bracketing import spans_of, steps_of
+from dtgpapers.constituency.bracketing import is_readable, spans_of, steps_of
 from dtgpapers.constituency.trees import labels_of, symbols_of
 
 TREES = """(ROOT
@@ -105,3 +106,10 @@ def test_spans_and_steps_are_the_same_tree():
 def test_a_bracket_inside_of_a_word_is_part_of_it():
     assert steps_of(r"(S (X a\(b\)))") == [("open", "S"), ("word", r"a\(b\)"), ("close", "")]
     assert spans_of("(X a)") == [(0, 1, "X")] == spans_of("(UH a)")
+
+
+@pytest.mark.parametrize("tree", ["(S (NP a dog) (VP barks))", "(S a b)", "word"])
+def test_a_word_without_a_tag_is_an_error(tree):
+    assert not is_readable(tree)
+    with pytest.raises(TreebankError, match="has no tag"):
+        spans_of(tree)

@@ -60,7 +60,7 @@ def test_small_numbers_have_two_decimals_and_arcs_are_counted_per_sentence(folde
     values = measured_values(folder)
     assert beside_the_paper("gilt_table3", values, folder)["log joint", "minilang, mini"]["RA"] == "-3.27 (one seed)"
     table = beside_the_paper("gilt_table4", values, folder)
-    assert table["arcs a sentence", "minilang, mini"]["GiLT-DP"] == "12.5 (one seed)"
+    assert table["arcs per sentence", "minilang, mini"]["GiLT-DP"] == "12.5 (one seed)"
     said = "\n".join(in_words(orderings(values, ORDERS)))
     assert "log joint, RA outperforms CTR: holds on minilang, mini, by 0.04; one seed" in said
     assert "log joint, CTR outperforms FTR: is a tie on minilang, mini, by 0.00" in said

@@ -100,6 +100,7 @@ def test_ties_are_left_out_and_cells_must_be_the_same():
         ("The father brings the ball .", "right"),
         ("the dad is bringing a ball .", "right"),
         ("The ball is brought by the father .", "right"),
+        ("Will the ball get brought by the father ?", "right"),
         ("The ball was thrown to the ground by the father .", "right"),
         ("The ball brings the father .", "reversed"),
         ("The father is brought by the ball .", "reversed"),

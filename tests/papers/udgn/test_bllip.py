@@ -56,3 +56,8 @@ def test_without_a_penn_treebank_its_variable_is_named(folder, monkeypatch):
 def test_words_are_told_from_punctuation_by_the_tags_in_brackets():
     sentence = Sentence(("-LRB-", "Yes", "%"), brackets="(S (-LRB- -LRB-) (INTJ (UH Yes)) (NN %))")
     assert read(sentence).words == ("yes", "%")
+
+
+def test_a_bracket_among_the_words_takes_no_other_words_tag():
+    brackets = r"(S (DT the) (: \() (NN dog) (: \)) (VBZ barks) (. .))"
+    assert read(Sentence(("the", "(", "dog", ")", "barks", "."), brackets=brackets)).words == ("the", "dog", "barks")

@@ -81,7 +81,7 @@ def test_heads_climb_over_what_is_left_out():
 
 
 def test_nothing_but_punctuation_is_nothing():
-    with pytest.raises(TreebankError, match="no punctuation"):
+    with pytest.raises(TreebankError, match="is only punctuation"):
         read(Sentence((".", "!"), id="x"))
 
 
