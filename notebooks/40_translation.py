@@ -452,10 +452,9 @@ plot.draw_tree(treebank.Sentence(best.words, best.heads, best.labels), yours) if
 #
 # ## Doubts
 #
-# Vanilla and Linearized are of a [later
-# record](../results/2026-11-28-mini-translation/README.md), before which 3 % of the training sentences left minilang.
-# With labels on all edges GCN has [41.3 BLEU](../results/2026-11-28-mini-translation-noise/README.md) with seed 1, less
-# than Vanilla. In an earlier record of one seed with other prefixes
+# Vanilla and Linearized are of a [later record](../results/2026-11-28-mini-translation/README.md), before which 3 % of
+# the training sentences left minilang. With labels on all edges one GCN was [below
+# Vanilla](../results/2026-11-28-mini-translation-noise/README.md). In an earlier record of one seed with other prefixes
 # ([*Doubtful*](../results/2026-11-25-mini-translation/README.md)) BiTran was ahead of GCN: the order of systems depends
 # on how much is learned, too. The three seeds' test sentences are the same 200, whose chance is not in the intervals of
 # BLEU.

@@ -77,7 +77,7 @@ def tags_of(sentence: Sentence) -> list[str]:
     return [f"{row[UPOS]}|{row[FEATS]}" for row in sentence.rows or () if row[0].isdecimal()]
 
 
-class Tagged(NamedTuple):
+class TaggedGold(NamedTuple):
     """Sentences with their gold heads, labels and tags, a row for each sentence."""
 
     sentences: list[Words]
@@ -106,10 +106,10 @@ class TaggedExamples(TreebankExamples):
         """The batches of an epoch; the sentences of a batch have one length."""
         return by_length(self.lengths, positions, random, spread=1)
 
-    def batch(self, numbers: np.ndarray, positions: int, device: torch.device) -> Tagged:
+    def batch(self, numbers: np.ndarray, positions: int, device: torch.device) -> TaggedGold:
         """A batch of these sentences, on a device."""
         gold = super().batch(numbers, positions, device)
-        return Tagged(*gold, self.padded(numbers, 2, -1).to(device), gold.positions, gold.words)
+        return TaggedGold(*gold, self.padded(numbers, 2, -1).to(device), gold.positions, gold.words)
 
 
 class WordsOfBooks(nn.Module):
@@ -173,7 +173,7 @@ class BooksParser(Trained):
         plain.network.load_state_dict({**kept, "word_embed.weight": embed.weight})
         plain.save(folder)
 
-    def loss(self, batch: Tagged) -> tuple[Tensor, dict[str, LossPart]]:
+    def loss(self, batch: TaggedGold) -> tuple[Tensor, dict[str, LossPart]]:
         """The nats of all heads, labels and tags: their sum, and each as a part; of the averages, in evaluation."""
         if not self.training:
             return torch.func.functional_call(self, self._averages(), (batch,))
@@ -187,7 +187,7 @@ class BooksParser(Trained):
     def _averages(self) -> dict[str, Tensor]:
         return {name: self.get_buffer(_average_of(name)) for name, _ in self.named_parameters()}
 
-    def forward(self, batch: Tagged) -> tuple[Tensor, dict[str, LossPart]]:
+    def forward(self, batch: TaggedGold) -> tuple[Tensor, dict[str, LossPart]]:
         """The loss of the weights as they are."""
         network, config = self.network, self.config
         x, of_first = self._encoded(batch.sentences)

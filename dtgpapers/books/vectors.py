@@ -29,7 +29,7 @@ SMOOTHING = 0.75  # the power of a context's frequency, so that rare contexts do
 BETWEEN = -1  # the number of what stands between sentences
 
 
-class Vectors(NamedTuple):
+class WordVectors(NamedTuple):
     """Words, the most frequent first, and a row of numbers for each, whose squares have the mean 1."""
 
     words: list[str]
@@ -37,7 +37,7 @@ class Vectors(NamedTuple):
 
 
 @functools.cache
-def vectors_of(corpus: str, words: int = 30_000, width: int = 100) -> Vectors:
+def vectors_of(corpus: str, words: int = 30_000, width: int = 100) -> WordVectors:
     """The vectors of the most frequent words of a corpus of books, learnt now unless they are in the cache."""
     depends_on = ("vectors.py", "corpus.py", "works.py", "works.tsv")
     made_from = "".join(sha256(Path(__file__).with_name(name))[:4] for name in depends_on)
@@ -48,13 +48,13 @@ def vectors_of(corpus: str, words: int = 30_000, width: int = 100) -> Vectors:
         with write_atomically(path, binary=True) as file:
             np.savez(file, words=np.array(learnt.words), matrix=learnt.matrix)
     with np.load(path) as kept:
-        return Vectors(kept["words"].tolist(), kept["matrix"])
+        return WordVectors(kept["words"].tolist(), kept["matrix"])
 
 
-def learn(sentences: Iterable[Words], words: int, width: int) -> Vectors:
+def learn(sentences: Iterable[Words], words: int, width: int) -> WordVectors:
     """The vectors of the most frequent words of these sentences."""
     text, known = _numbered(sentences, words)
-    return Vectors(known, _narrow(_informations(text, len(known)), width))
+    return WordVectors(known, _narrow(_informations(text, len(known)), width))
 
 
 def _numbered(sentences: Iterable[Words], words: int) -> tuple[np.ndarray, list[str]]:

@@ -60,7 +60,7 @@ NOT_MEASURED = {
 }
 
 
-class Task(NamedTuple):
+class ScoredTask(NamedTuple):
     """The pairs of a column and their folder; for WUG the two forms, with the share of people who chose the first."""
 
     folder: Path
@@ -71,7 +71,7 @@ class Task(NamedTuple):
 # --- reading -----------------------------------------------------------------------------------------------------
 
 
-def tasks_in(folder: Path | None, share: int | float = 1.0) -> dict[str, Task]:
+def tasks_in(folder: Path | None, share: int | float = 1.0) -> dict[str, ScoredTask]:
     """The tasks whose files are in the pipeline's folder, by column; BLiMP is otherwise that of the data folder."""
     places = {} if folder is None else {name: folder / of_task for name, of_task in FOLDERS.items()}
     there = {name: path for name, path in places.items() if path.is_dir()}
@@ -82,21 +82,21 @@ def tasks_in(folder: Path | None, share: int | float = 1.0) -> dict[str, Task]:
     return {name: read[name](path, share) for name, path in there.items()}
 
 
-def _blimp(folder: Path, share: int | float) -> Task:
-    return Task(folder, read_pairs(folder, share))
+def _blimp(folder: Path, share: int | float) -> ScoredTask:
+    return ScoredTask(folder, read_pairs(folder, share))
 
 
-def _supplement(folder: Path, share: int | float) -> Task:
+def _supplement(folder: Path, share: int | float) -> ScoredTask:
     """A paradigm of the supplement is a file, whose name is that of the paradigm."""
     paradigms = []
     for where, text in files_of(folder, "", "*.jsonl", "minimal pairs"):
         rows = _rows(where, text, {"sentence_good": str, "sentence_bad": str})
         pairs = [_pair(number, good, bad, f"{where}:{number + 1}") for number, good, bad in rows]
         paradigms.append(Paradigm(Path(where).stem, "supplement", "supplement", tuple(evenly(pairs, share))))
-    return Task(folder, paradigms)
+    return ScoredTask(folder, paradigms)
 
 
-def _wug(folder: Path, share: int | float) -> Task:
+def _wug(folder: Path, share: int | float) -> ScoredTask:
     """All items are read, because they are few: two sentences with a tab between them, and the share of the first."""
     pairs, shares = [], []
     for where, text in files_of(folder, "", "*.jsonl", "pairs of forms"):
@@ -106,7 +106,7 @@ def _wug(folder: Path, share: int | float) -> Task:
             first, second = sentences.split("\t")
             pairs.append(_pair(len(pairs), first, second, place))
             shares.append(float(ratio))
-    return Task(folder, [Paradigm(folder.name, "WUG", "morphology", tuple(pairs))], shares)
+    return ScoredTask(folder, [Paradigm(folder.name, "WUG", "morphology", tuple(pairs))], shares)
 
 
 def _rows(where: str, text: str, kinds: Mapping[str, Any]) -> Iterator[tuple[int, Any, Any]]:
@@ -130,7 +130,7 @@ def _pair(number: int, first: str, second: str, place: str) -> MinimalPair:
     return pair
 
 
-def said_of(tasks: Mapping[str, Task], share: int | float) -> dict[str, str]:
+def said_of(tasks: Mapping[str, ScoredTask], share: int | float) -> dict[str, str]:
     """The conventions of the columns: which files, what share of them, and what their numbers mean."""
     folders = {name: str(task.folder) for name, task in tasks.items()}
     folders |= dict.fromkeys(READING, str(reading_file())) if reading_file().is_file() else {}
@@ -144,7 +144,7 @@ def said_of(tasks: Mapping[str, Task], share: int | float) -> dict[str, str]:
 # --- scores ------------------------------------------------------------------------------------------------------
 
 
-def columns_of(folder: Path, tasks: Mapping[str, Task], widths: Widths) -> list[Row]:
+def columns_of(folder: Path, tasks: Mapping[str, ScoredTask], widths: Widths) -> list[Row]:
     """A row for each column of the leaderboard that can be measured: pairs first, then reading times.
 
     Scores are in percent. Of pairs, those with a sentence that has no probability are `failed`; of words, those without
@@ -164,7 +164,7 @@ def not_measured(rows: Sequence[Row]) -> dict[str, str]:
     return {name: reason for name, reason in (wanted | NOT_MEASURED).items() if name not in measured}
 
 
-def _column(name: str, task: Task, rows: list[Row]) -> Row:
+def _column(name: str, task: ScoredTask, rows: list[Row]) -> Row:
     by_paradigm = scores_by_paradigm(task.paradigms, rows)
     score = 100 * overall(by_paradigm) if task.shares is None else correlation(rows, task.shares)
     counts = {key: sum(row[key] for row in by_paradigm) for key in ("ties", "failed")}

@@ -60,14 +60,14 @@ class Tokens(NamedTuple):
         return log_p, self.log_end - self.log_over[-1]
 
 
-class Encoded(NamedTuple):
+class ReadTexts(NamedTuple):
     """A batch of texts that have been read, and whether their ends are tokens."""
 
     texts: list[Tokens]
     eos_token: bool
 
 
-Prepared = tuple[Encoded, list[int]]  # with the number of tokens of each text that are only read
+Prepared = tuple[ReadTexts, list[int]]  # with the number of tokens of each text that are only read
 
 
 def mean_of_tokens(scores: torch.Tensor) -> float:
@@ -124,7 +124,7 @@ class Scorer:
             words = words_before(read.words, beginning)
             require(words < len(read.words), f"continuation {number + 1} has no words; leave it out")
             offsets[number] = int(read.starts[words])
-        return Encoded(found, eos_token), offsets
+        return ReadTexts(found, eos_token), offsets
 
     def compute_stats(
         self,

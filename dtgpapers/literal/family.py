@@ -96,7 +96,7 @@ class SharedModel(SequenceModel):
         return SharedStepper(self)
 
 
-class MaskedModel(SequenceModel):
+class HidingModel(SequenceModel):
     """A DTG-swift in which the dependents of RIGHTARC are not seen any more."""
 
     def stepper(self) -> MaskedStepper:
@@ -119,7 +119,7 @@ FAMILIES = (
         {"place of dependents": {"shared (section 3.2)": BASE, "their own": Variant({"model": "dtg"})}},
     ),
     _family(
-        "dtg-swift-masked", "DTG-swift, masked", MASKED, MaskedModel,
+        "dtg-swift-masked", "DTG-swift, masked", MASKED, HidingModel,
         {"dependents in arc-swift": {"masked (section 3.4)": BASE, "seen": Variant({"model": "dtg-swift"})}},
     ),
 )  # fmt: skip

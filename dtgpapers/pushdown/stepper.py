@@ -28,7 +28,7 @@ from dtgpapers.decisions.stepper import DecisionStepper
 from dtgpapers.pushdown.tape import MOST_BESIDE, attach, attachments_of, last_of
 
 
-class Derivations(NamedTuple):
+class Attaching(NamedTuple):
     """Sentences with their attachments so far, a row each."""
 
     begin: np.ndarray  # (rows, MOST_BESIDE): the first position of each constituent; see tape.py
@@ -50,21 +50,21 @@ class TapeStepper(DecisionStepper):
         self.reduces[self.silent] = np.arange(len(self.silent))
         self.keys = model.embedding.weight.new_empty((0, 2 * model.config.width))  # by slot
 
-    def start(self, most_words: int) -> Derivations:
+    def start(self, most_words: int) -> Attaching:
         """Nothing is written."""
         zero, none = np.zeros(1, np.int32), np.full(1, NOTHING, np.int32)
         begin, reduces = np.zeros((1, MOST_BESIDE), np.int32), np.zeros((1, most_words), np.int32)
-        return Derivations(begin, zero, reduces, zero.copy(), none)
+        return Attaching(begin, zero, reduces, zero.copy(), none)
 
-    def is_pending(self, states: Derivations) -> Bool[np.ndarray, " rows"]:
+    def is_pending(self, states: Attaching) -> Bool[np.ndarray, " rows"]:
         """True where the attachment of the last word is not decided."""
         return states.waiting != NOTHING
 
-    def words(self, states: Derivations) -> Int[np.ndarray, " rows"]:
+    def words(self, states: Attaching) -> Int[np.ndarray, " rows"]:
         """The number of words that have begun."""
         return states.count
 
-    def room(self, states: Derivations) -> int:
+    def room(self, states: Attaching) -> int:
         """The largest number of words."""
         return states.reduces.shape[1]
 
@@ -103,7 +103,7 @@ class TapeStepper(DecisionStepper):
         """The depths of what is seen, as the layers want them."""
         return facts[:, None, None, :, 0].long()
 
-    def advance(self, states: Derivations, cache: Cache, symbols: np.ndarray, first: np.ndarray, looks: Looks) -> None:
+    def advance(self, states: Attaching, cache: Cache, symbols: np.ndarray, first: np.ndarray, looks: Looks) -> None:
         """Take the symbol of every row."""
         starts = self.model.vocabulary.starts_word[symbols]
         _advance(states, cache, symbols, starts, self.reduces[symbols], first, looks)

@@ -17,7 +17,7 @@ from dtglib.runs.parsers import ParserSettings, TrainingData, read_parser_settin
 from dtglib.training.schedule import TrainConfig
 from dtgpapers.books import parser, vectors
 from dtgpapers.books.parser import BooksParser, BooksParserConfig, TaggedExamples, books_entries_of
-from dtgpapers.books.vectors import Vectors, learn
+from dtgpapers.books.vectors import WordVectors, learn
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -49,9 +49,11 @@ BANK = tagged(
 
 
 @pytest.fixture
-def known_from_books(monkeypatch) -> Vectors:
+def known_from_books(monkeypatch) -> WordVectors:
     """The books know cats and wolves, of which the treebank has one and none."""
-    learnt = Vectors(["cats", "wolves", "dogs"], np.random.default_rng(1).standard_normal((3, 4)).astype(np.float32))
+    learnt = WordVectors(
+        ["cats", "wolves", "dogs"], np.random.default_rng(1).standard_normal((3, 4)).astype(np.float32)
+    )
     monkeypatch.setattr(parser, "vectors_of", lambda corpus, **width: learnt)
     return learnt
 
