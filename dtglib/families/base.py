@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from dtglib.basics.config import read_config, value_of
+from dtglib.basics.config import value_of
 from dtglib.basics.errors import UserError
 from dtglib.basics.papers import named, papers, papers_named
 from dtglib.basics.released import folder_named
@@ -31,7 +31,7 @@ from dtglib.data.symbols import ARCS, Symbols
 from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.perplexity import SentenceScore
-from dtglib.network.saved import CONFIG_FILE, TrainedWith, vocabulary_beside
+from dtglib.network.saved import CONFIG_FILE, network_beside
 from dtglib.training.schedule import TrainConfig
 
 DEFAULT_MODEL = "dtg"  # if a config names no model
@@ -226,8 +226,4 @@ def load_model(folder: str | Path, device: torch.device | str = "cpu") -> Any:
     """A trained network, from its folder or by a released name; its files must belong together."""
     folder = folder_named(folder)
     kind = family(family_name_in(folder))
-    config, trained_with = read_config(folder / CONFIG_FILE, kind.config, TrainedWith)
-    vocabulary = vocabulary_beside(folder, trained_with)
-    with torch.random.fork_rng(devices=[]):  # the random weights are replaced by those of the file
-        network = kind.build(config, vocabulary)
-    return network.restore(folder, device)
+    return network_beside(folder, kind.config, kind.build).restore(folder, device)

@@ -6,6 +6,7 @@
 The files must belong together: the config names the vocabulary, and the weights name both (weights.py).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from dtglib.basics.config import as_yaml, fingerprint
+from dtglib.basics.config import as_yaml, fingerprint, read_config
 from dtglib.basics.errors import UserError, require
 from dtglib.basics.files import write_atomically
 from dtglib.data.vocabulary import Vocabulary
@@ -29,13 +30,15 @@ class TrainedWith:
     vocabulary_fingerprint: str
 
 
-def vocabulary_beside(folder: Path, trained_with: TrainedWith) -> Vocabulary:
-    """The vocabulary of a saved model, after checking that it is the one that the model was trained with."""
+def network_beside(folder: Path, config_class: type, build: Callable[[Any, Vocabulary], Any]) -> Any:
+    """A network with random weights, of the config and the vocabulary in a saved model's folder."""
+    config, trained_with = read_config(folder / CONFIG_FILE, config_class, TrainedWith)
     vocabulary = Vocabulary.load(folder)
     own, other = trained_with.vocabulary_fingerprint, vocabulary.fingerprint
     complaint = f"{folder}: the model speaks vocabulary {own}, but the one beside it is {other}"
     require(own == other, f"{complaint}; put back the files that it was saved with")
-    return vocabulary
+    with torch.random.fork_rng(devices=[]):  # the weights are replaced by those of the file
+        return build(config, vocabulary)
 
 
 class Saved(nn.Module):

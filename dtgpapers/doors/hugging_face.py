@@ -22,13 +22,12 @@ from typing import Any
 import safetensors.torch
 
 from dtglib import __version__
-from dtglib.basics.config import read_config
 from dtglib.basics.errors import UserError, require
 from dtglib.basics.released import is_released, read_card
 from dtglib.data.vocabulary import END, PAD, ROOT, UNKNOWN
 from dtglib.decode.beam import Widths
 from dtglib.families.base import Family, family, family_name_in, family_of, load_model
-from dtglib.network.saved import CONFIG_FILE, TrainedWith, vocabulary_beside
+from dtglib.network.saved import CONFIG_FILE, network_beside
 
 CLASSES = Path(__file__).with_name("modeling_dtglib.py")
 BINARY = ".model"  # a file with this ending is written in base64
@@ -77,8 +76,7 @@ def network_of(files: Mapping[str, str]) -> Any:
         for file, text in files.items():
             (folder / file).write_bytes(base64.b64decode(text) if file.endswith(BINARY) else text.encode())
         kind = family(family_name_in(folder))
-        config, trained_with = read_config(folder / CONFIG_FILE, kind.config, TrainedWith)
-        return kind.build(config, vocabulary_beside(folder, trained_with)).eval()
+        return network_beside(folder, kind.config, kind.build).eval()
 
 
 def _files(folder: Path) -> dict[str, str]:

@@ -18,12 +18,11 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from dtglib.basics.config import read_config
 from dtglib.basics.errors import UserError
 from dtglib.basics.shapes import Float
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.network.attention import Heads
-from dtglib.network.saved import CONFIG_FILE, TrainedWith, vocabulary_beside
+from dtglib.network.saved import network_beside
 from dtglib.network.transformer import Block, LayerInputs, LossPart, Readable, Transformer
 from dtgpapers.gilt.attention import BLOCKS, VALUES, GraphBlock, Tape, tape_of
 from dtgpapers.gilt.tuning.config import TunedConfig
@@ -113,7 +112,7 @@ NETWORKS: Mapping[str, type[GiltTxl]] = {"score": Scoring, "label": Labelling}
 
 def tuned(config: TunedConfig, trained: Transformer) -> GiltTxl:
     """A network with the weights of a trained one, and new ones where it has none."""
-    network = NETWORKS[config.answers](config, trained.vocabulary)
+    network = _built(config, trained.vocabulary)
     new, unknown = network.load_state_dict(trained.state_dict(), strict=False)
     if unknown or any(name.split(".")[0] not in ("tables", "score") and ".fuse." not in name for name in new):
         raise UserError(f"this trained model has other weights than a Transformer-XL: {', '.join([*unknown, *new])}")
@@ -122,7 +121,8 @@ def tuned(config: TunedConfig, trained: Transformer) -> GiltTxl:
 
 def load_tuned(folder: Path, device: torch.device | str = "cpu") -> GiltTxl:
     """A tuned network from its folder."""
-    config, trained_with = read_config(folder / CONFIG_FILE, TunedConfig, TrainedWith)
-    with torch.random.fork_rng(devices=[]):  # the random weights are replaced by those of the file
-        network = NETWORKS[config.answers](config, vocabulary_beside(folder, trained_with))
-    return network.restore(folder, device)
+    return network_beside(folder, TunedConfig, _built).restore(folder, device)
+
+
+def _built(config: TunedConfig, vocabulary: Vocabulary) -> GiltTxl:
+    return NETWORKS[config.answers](config, vocabulary)

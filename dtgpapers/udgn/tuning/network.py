@@ -14,11 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from dtglib.basics.config import read_config
 from dtglib.basics.shapes import Float
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.network.dropout import Dropout
-from dtglib.network.saved import CONFIG_FILE, Saved, TrainedWith, vocabulary_beside
+from dtglib.network.saved import Saved, network_beside
 from dtglib.network.transformer import LossPart
 from dtgpapers.udgn.baseline import MaskedTransformer
 from dtgpapers.udgn.masked import MaskedBatch, MaskedModel
@@ -89,7 +88,4 @@ class Similarity(Saved):
 
 def load_similarity(kind: type, folder: Path, device: torch.device | str = "cpu") -> Any:
     """A tuned network from its folder."""
-    config, trained_with = read_config(folder / CONFIG_FILE, kind, TrainedWith)
-    with torch.random.fork_rng(devices=[]):  # the random weights are replaced by those of the file
-        network = Similarity(config, vocabulary_beside(folder, trained_with))
-    return network.restore(folder, device)
+    return network_beside(folder, kind, Similarity).restore(folder, device)
