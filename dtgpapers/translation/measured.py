@@ -33,7 +33,7 @@ from dtgpapers.translation.challenge_files import ChallengeSet, lowered, public_
 from dtgpapers.translation.challenges import by_distance, by_least, challenged, turned_round, with_distances
 from dtgpapers.translation.parallel import pair_of, source_of
 from dtgpapers.translation.systems import SYSTEMS
-from dtgpapers.translation.translation import Translation, TranslationBeam
+from dtgpapers.translation.translation import TranslationBeam
 from dtgpapers.translation.translations import measured, translations_of
 
 TEST = "test"  # what the names of test parts begin with
@@ -57,16 +57,13 @@ def _tests_of(settings: Settings) -> dict[str, Treebank]:
     return {part: load(corpus.corpus, part, corpus.test_sentences) for part in parts}
 
 
-def translations_by(settings: Settings, folder: Path) -> dict[str, list[Translation]]:
-    """The translation of each sentence of each test part."""
-    sources = {part: list(map(source_of, some)) for part, some in references_of(settings).items()}
-    return {part: translations_of(folder, some, beam_of(settings)) for part, some in sources.items()}
-
-
 def scores_by(settings: Settings, folder: Path) -> dict[str, Row]:
     """The scores on each test part."""
-    references, translations = references_of(settings), translations_by(settings, folder)
-    return {part: measured(translations[part], references[part]) for part in references}
+    scores = {}
+    for part, references in references_of(settings).items():
+        found = translations_of(folder, list(map(source_of, references)), beam_of(settings))
+        scores[part] = measured(found, references)
+    return scores
 
 
 def translation_of(settings: Settings, folder: Path) -> dict[str, list[Row]]:

@@ -83,13 +83,6 @@ def measured(found: Sequence[Translation], references: Sequence[Sentence]) -> Ro
     return row
 
 
-def translated(folder: Path, corpus: str, split: str | None, sentences: int | None, beam: TranslationBeam) -> Row:
-    """The scores of a model on a corpus of pairs."""
-    require_languages(folder, corpus)
-    treebank = load(corpus, split, sentences)
-    return measured(translations_of(folder, list(map(source_of, treebank.sentences)), beam), treebank.sentences)
-
-
 # ---- Systems side by side
 
 
@@ -101,9 +94,12 @@ def compared(folders: Sequence[Path], corpora: Sequence[tuple[str, str | None]],
     cells: dict[Path, dict[tuple, float]] = {folder: {} for folder in folders}
     rows = []
     for corpus, split in corpora:
-        first: Row = {}
         for folder in folders:
-            row = translated(folder, corpus, split, None, beam)
+            require_languages(folder, corpus)
+        references, first = load(corpus, split).sentences, Row()
+        sources = list(map(source_of, references))
+        for folder in folders:
+            row = measured(translations_of(folder, sources, beam), references)
             first = first or row
             cells[folder] |= {(corpus, split, name): row[name] for name in ("BLEU", "chrF+")}
             change = {f"{name}, relative": row[name] - first[name] for name in ("BLEU", "chrF+")}
