@@ -52,7 +52,7 @@ REACH = SequenceStepper._reach
 UNDONE: dict[str, Callable[[], AbstractContextManager]] = {
     "attention reads keys where they stand": lambda: uncompiled(math.inf),
     "relative positions are projected once": lambda: patch.object(SequenceStepper, "_reach", anew),
-    "no distributions over the vocabulary": lambda: patch.object(stack_stepper, "prepared", SearchOutput),
+    "no distributions over the vocabulary": lambda: patch.object(stack_stepper, "for_search", SearchOutput),
     "what comes too late is not followed": lambda: patch.object(beam, "too_little", nowhere),
 }
 

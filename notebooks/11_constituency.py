@@ -408,8 +408,8 @@ pd.DataFrame(rows).set_index(["points", "difference"]).round(1)
 #
 # Perplexities of models with trees are upper bounds: over 300 trees of a parser, or over what a beam of 100 holds. The
 # paper finds DTG's bound below TG's, and leaves open whether dependencies predict better or 300 trees are too few for
-# constituents (section 4.2). So we look at both bounds. 300 trees lack at least their difference; what DTG's lacked was
-# measured in 28 sentences.
+# constituents (section 4.2). So we look at both bounds. Their difference is the least that 300 trees lack; DTG's lack
+# was estimated on 28 sentences.
 
 
 # %%
@@ -431,7 +431,7 @@ by_model = np.exp(of_mini).groupby("model").mean().loc[NAMES]
 assert np.allclose(
     np.exp(of_mini["300 trees"]).loc["TG"], values.query("system == 'TG' and measure == 'perplexity'")["value"]
 )
-lack = "300 trees lack at least, nats"
+lack = "300 trees lack, nats per word"
 by_model[lack] = (of_mini["300 trees"] - of_mini["beam"]).groupby("model").mean()
 is_tightness = {"part": "tightness", "trees": 300, "way": "best", "parser": "strong", "against": "estimate"}.items()
 of_dtg = tables.newest_lines(None, lambda line: is_tightness <= line.items())
@@ -455,7 +455,7 @@ table.assign(p=found["p"].map("{:.3f}".format), detectable=(T + POWER) * error).
 # %% [markdown]
 # (t intervals over three seeds.) Labels on closing brackets (TXL (trees) against PLM, the same trees) gain more than
 # TG's mask and distances (TG against TXL (trees)). TG predicts better than DTG; minilang's grammar is one of phrases,
-# whose brackets say what may follow, which may be why. What 300 trees lack changes no order.
+# whose brackets say what may follow, which may be why. Where it was measured, what 300 trees lack changes no order.
 #
 # ## 5. Real text
 #
@@ -496,10 +496,11 @@ least = orders.differences(tested_here, [(measures.MODELS, "SG", "DTG", name) fo
 ].min()
 brackets, arcs = lacking[["PLM", "TXL (trees)", "TG"]], lacking[["TXL (trans)", "DTG"]]
 Markdown(
-    f"By the bootstrap (two seeds; the least p of a t test is {least:.2f}) behind DTG in the suites: "
-    f"{who('suites', 'behind')}; ahead of it: {who('suites', 'ahead')}. In pairs, behind: {who('pairs', 'behind')}; "
-    f"ahead: {who('pairs', 'ahead')}. Whether brackets help more than arcs is open. Against a beam of 30, 300 trees "
-    f"lack at least {brackets.min():.2f} to {brackets.max():.2f} nats per word with brackets, {arcs.min():.2f} to "
+    f"By the bootstrap (t tests over two seeds show nothing in the suites: the least p is {least:.3f}) DTG outperforms "
+    f"{who('suites', 'behind')} in the suites, and {who('suites', 'ahead')} outperforms it; in pairs it outperforms "
+    f"{who('pairs', 'behind')}, and {who('pairs', 'ahead')} outperforms it. Whether brackets help more than arcs is "
+    f"open. Against a beam of 30, 300 trees lack at least {brackets.min():.2f} to {brackets.max():.2f} nats per word "
+    f"with brackets, {arcs.min():.2f} to "
     f"{arcs.max():.2f} with arcs: too few for both."
 )
 
@@ -524,7 +525,7 @@ pd.DataFrame(rows).T.round(1)
 # %% [markdown]
 # ### Your sentence
 #
-# Change the words (with blanks between tokens). Released models read them: the surprisal of each word, and the best
+# Words with blanks between tokens. Released models read them: the surprisal of each word, and the best
 # tree of each model.
 
 

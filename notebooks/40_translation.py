@@ -78,8 +78,8 @@ def by_seed(differences):
 
 def said(mean, low, high):
     """A difference with its interval, and a word where the interval covers 0."""
-    low, high = round(low, 1) + 0.0, round(high, 1) + 0.0  # no minus before 0
-    return f"{mean:+.1f} [{low:.1f}, {high:.1f}]" + (", not significant" if low <= 0 <= high else "")
+    shown = f"{mean:+.1f} [{round(low, 1) + 0.0:.1f}, {round(high, 1) + 0.0:.1f}]"  # no minus before 0
+    return shown + (", not significant" if low <= 0 <= high else "")
 
 
 bleu, trees = (tables.recorded("translation", value, "on")["test"] for value in ("BLEU", "trees"))
@@ -190,8 +190,8 @@ plot.save(pictures.draw_parents(seen.symbols, parents, after), "40_parents")
 
 # %% [markdown]
 # **GCN** has two graph layers below the decoder. With $N(v)$ the neighbours of $v$ and $v$ itself, `dir` one of *self*,
-# *to the parent*, *to the child*, and `lab` the arc's label (in the paper's code and our records from German to
-# English, edges from and to transitions have none):
+# *to the parent*, *to the child*, and `lab` the arc's label (in the paper's code and the records compared from
+# German to English, edges from and to transitions have none):
 #
 # $$h'_v = h_v + \mathrm{relu} \sum_{u \in N(v)} \sigma(\hat w_{dir} \cdot h_u + \hat b_{lab}) \, (W_{dir} h_u +
 # b_{lab})$$
@@ -276,7 +276,7 @@ for axes, (_, some) in zip(grid.axes.flat, long.groupby("measure", sort=False), 
 _ = grid.set_titles("{col_name}").set_axis_labels("", "")
 
 # %% [markdown]
-# Seven pairs of systems that differ in one thing each (the last also in its record: *Doubts*). Intervals are over
+# Seven pairs of systems that differ in one thing each (the last pair is of two records: *Doubts*). Intervals are over
 # seeds (t distribution); those of *kept*, by a bootstrap over three seeds and three sets, are too narrow.
 
 # %% tags=["table"]
@@ -452,8 +452,8 @@ plot.draw_tree(treebank.Sentence(best.words, best.heads, best.labels), yours) if
 #
 # ## Doubts
 #
-# Vanilla and Linearized are of a [later record](../results/2026-11-28-mini-translation/README.md), before which 3 % of
-# the training sentences left minilang. With labels on all edges one GCN was [below
+# Vanilla and Linearized are of a [later record](../results/2026-11-28-mini-translation/README.md), made after 3 %
+# of minilang's training sentences had been removed. With labels on all edges one GCN was [below
 # Vanilla](../results/2026-11-28-mini-translation-noise/README.md). In an earlier record of one seed with other prefixes
 # ([*Doubtful*](../results/2026-11-25-mini-translation/README.md)) BiTran was ahead of GCN: the order of systems depends
 # on how much is learned, too. The three seeds' test sentences are the same 200, whose chance is not in the intervals of

@@ -125,6 +125,20 @@ def test_what_a_search_would_read_again_is_every_hypothesis_from_its_beginning(b
     assert stepper.positions == 1 + 1 + 2
 
 
+def test_without_any_of_its_steps_a_search_finds_the_same(benchmarks):
+    from dtglib.decode.beam import Widths, search
+    from dtglib.network.transformer import TransformerConfig
+
+    steps, vocabulary = benchmarks("steps"), benchmarks("_common").made_up_vocabulary(6000)
+    torch.manual_seed(1)
+    model = build(TransformerConfig(layers=1, width=16, heads=1, inner=16), vocabulary)
+    (as_it_is,) = search(model.eval().stepper(), model.vocabulary, [["1", "2"]], Widths(9, 9))
+    for undone in steps.UNDONE.values():
+        with undone():
+            (found,) = search(model.stepper(), model.vocabulary, [["1", "2"]], Widths(9, 9))
+        assert found.log_prob == pytest.approx(as_it_is.log_prob, abs=1e-4)
+
+
 def test_memory_that_is_kept_to_go_backwards_is_counted_once(benchmarks):
     layer, x, y = torch.nn.Linear(10, 10), torch.zeros(10, requires_grad=True), torch.ones(10)
 

@@ -55,8 +55,8 @@ def read_config(
         raise ValueError(f"a field has the same name in two of {[kind.__name__ for kind in kinds]}")
     if unknown := [key for key in settings if key not in {*known, *unused}]:
         _, place = settings[unknown[0]]
-        if len(unknown) > 2:
-            raise UserError(f"{place}: seems to be the config of another command; not known: {shortened(unknown)}")
+        if len(unknown) > 2 and place != "--set":
+            raise UserError(f"{place}: unknown keys {shortened(unknown)}; is this the config of another command?")
         hint = did_you_mean(unknown[0], known)
         raise UserError(f"{place}: unknown key {unknown[0]}; {hint}the known keys are {', '.join(known)}")
     return tuple(_build(kind, settings, path) for kind in kinds)
@@ -132,7 +132,8 @@ def _build(kind: type, settings: Mapping[str, Any], path: str | Path) -> Any:
             raise UserError(f"{', '.join(missing)} must be set: there is no default")
         return kind(**values)
     except UserError as error:
-        raise UserError(f"{path}: {error}") from error
+        _, place = settings.get(str(error).partition(" ")[0], (None, path))
+        raise UserError(f"{place}: {error}") from error
 
 
 def _convert(key: str, setting: tuple[Any, str | Path], expected: Any) -> Any:

@@ -96,7 +96,8 @@ class Surprisal(NamedTuple):
 
 def of_whole_words(of_prefixes: np.ndarray, over: np.ndarray) -> np.ndarray:
     """The surprisals of words, from those of their pieces and of their ends."""
-    return np.where(np.isinf(of_prefixes), np.inf, of_prefixes + over - np.concatenate([[0.0], over[:-1]]))
+    with np.errstate(invalid="ignore"):  # infinity less infinity
+        return np.where(np.isinf(of_prefixes), np.inf, of_prefixes + over - np.concatenate([[0.0], over[:-1]]))
 
 
 def surprisals(

@@ -36,6 +36,8 @@ def steps_of(tree: str, has_tags: bool = True) -> list[tuple[str, str]]:
     for token in _TOKEN.finditer(tree):
         label, word = token.groups()
         if label is not None:
+            if in_tag:
+                raise TreebankError("a bracket follows a word in the same constituent", "a word without a tag")
             steps.append((OPEN, label))
         elif word is not None:
             if has_tags and (not steps or steps.pop()[0] != OPEN):  # the word takes the place of its tag

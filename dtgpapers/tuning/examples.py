@@ -37,7 +37,7 @@ def divided(
     task: Task, items: Sequence[TaskItem], lengths: Sequence[int] | np.ndarray, longest: int | None, unit: str
 ) -> tuple[np.ndarray, list[TaskItem], list[str]]:
     """The numbers of the items of at most `longest` units, these items, and the names of those that are too long."""
-    require(items, f"{task.name}: a part has no item that is judged")
+    require(items, f"{task.name}: one of its parts has no judged item; complete the files, or leave the part out")
     fits = np.asarray(lengths) <= (longest or np.inf)
     require(fits.any(), f"{task.name}: no item has at most {longest} {unit}; set longest higher")
     kept = np.flatnonzero(fits)

@@ -80,8 +80,7 @@ def files_of_size(name: str) -> list[Path] | None:
     """The files of BLLIP and of section 23; None for another name."""
     if name not in TRAIN:
         return None
-    of_ptb = conllx.conllx_files(ptb_folder()).get(PARSED, []) if os.environ.get("PTB") else []
-    return [*corpus_files("bllip"), *of_ptb]
+    return [*corpus_files("bllip"), *conllx.conllx_files(ptb_folder()).get(PARSED, [])]
 
 
 def listed_sizes() -> list[ListedCorpus]:

@@ -108,8 +108,8 @@ def test_a_bracket_inside_of_a_word_is_part_of_it():
     assert spans_of("(X a)") == [(0, 1, "X")] == spans_of("(UH a)")
 
 
-@pytest.mark.parametrize("tree", ["(S (NP a dog) (VP barks))", "(S a b)", "word"])
+@pytest.mark.parametrize("tree", ["(S (NP a dog) (VP barks))", "(S a b)", "word", "(NP the (NN dog))"])
 def test_a_word_without_a_tag_is_an_error(tree):
     assert not is_readable(tree)
-    with pytest.raises(TreebankError, match="has no tag"):
+    with pytest.raises(TreebankError, match=r"has no tag|follows a word"):
         spans_of(tree)
