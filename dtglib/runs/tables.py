@@ -156,8 +156,8 @@ def newest_lines(folder: Path | None, wanted: Callable[[Line], bool]) -> pd.Data
 
 
 def _settings(record: Record) -> str:
-    """The settings of a record and the checksums of its data, but not seeds, parts, or versions of the code."""
-    same = {key: value for key, value in record.config.items() if key not in ("model", "about", "questions")}
+    """The settings of a record and the checksums of its data, but not seeds, parts, versions of the code, or nulls."""
+    same = {k: v for k, v in record.config.items() if v is not None and k not in ("model", "about", "questions")}
     return re.sub(r"'seed': (\d+|\[[^]]*\])", "", str([same, record.about["data"]]))
 
 
