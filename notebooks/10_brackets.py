@@ -109,7 +109,7 @@ Markdown(
 #
 # TG reads an opening bracket with its label, the words, and a closing bracket. DTG (here in arc-standard) reads the
 # words and the arcs. What composes is read **twice**: the first copy (COMPOSE) sees only what it joins, and stands for
-# it from then on; the second one (STACK, written with a 2: `LEFTARC2`) sees the stack and predicts what comes next.
+# it from then on; the second one (STACK, as in `LEFTARC2`) sees the stack and predicts what comes next.
 
 # %%
 # NBVAL_CHECK_OUTPUT
