@@ -132,7 +132,7 @@ def _build(kind: type, settings: Mapping[str, Any], path: str | Path) -> Any:
             raise UserError(f"{', '.join(missing)} must be set: there is no default")
         return kind(**values)
     except UserError as error:
-        _, place = settings.get(str(error).partition(" ")[0], (None, path))
+        _, place = settings.get(str(error).partition(" ")[0], (None, path))  # complaints begin with a key
         raise UserError(f"{place}: {error}") from error
 
 

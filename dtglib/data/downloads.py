@@ -3,7 +3,7 @@
 registry.py says which files are downloaded, and how to check them. The official bytes of a missing file are converted
 to our form and checked, and only then written:
 
-    fetch()                   downloads missing files into the data folder and returns one Fetched per file
+    fetch()                   downloads missing files into the data folder and returns one FileResult per file
     print(summary(fetch()))   127 files: 126 already there, 0 put in by hand, 1 fetched, 0 failed
 
 A file that somebody put in by hand in its official form is converted and checked like a downloaded one.
@@ -40,7 +40,7 @@ class NoConnection(UserError):
     """The server was not reached at all, so no other file can be fetched either."""
 
 
-class Fetched(NamedTuple):
+class FileResult(NamedTuple):
     """The outcome for one file: THERE, BY_HAND, FETCHED or FAILED; `why` explains a failure."""
 
     outcome: str
@@ -122,10 +122,10 @@ def fetch(
     registry: Path = REGISTRY,
     base_url: str = BASE_URL,
     timeout: int | float = TIMEOUT,
-) -> list[Fetched]:
+) -> list[FileResult]:
     """Download the named collections into `folder` (by default, the data folder). Right files are kept.
 
-    A file that cannot be fetched does not stop the others: its Fetched has the outcome FAILED. A problem that would
+    A file that cannot be fetched does not stop the others: its outcome is FAILED. A problem that would
     stop every file (no network, a full disk, no permission) is a UserError. A paper's own collections are fetched last,
     in its own way.
     """
@@ -137,13 +137,13 @@ def fetch(
     results, entries = [], [entry for name in names for entry in known.get(name, ())]
     for entry in progress(entries, f"data in {folder}", "file") if entries else ():
         try:
-            results.append(Fetched(obtain(entry, folder, timeout)))
+            results.append(FileResult(obtain(entry, folder, timeout)))
         except FileProblem as problem:
-            results.append(Fetched(FAILED, str(problem)))
+            results.append(FileResult(FAILED, str(problem)))
     return results + [result for name in names if name in of_papers for result in of_papers[name]()]
 
 
-def summary(results: Iterable[Fetched]) -> str:
+def summary(results: Iterable[FileResult]) -> str:
     """One line with the number of each outcome, and one line for every file that failed."""
     results = list(results)
     outcomes = Counter(result.outcome for result in results)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import only_one_process, write_atomically
 from dtglib.basics.progress import progress
-from dtglib.data.downloads import FAILED, FETCHED, THERE, Fetched, FileProblem, NoConnection
+from dtglib.data.downloads import FAILED, FETCHED, THERE, FileProblem, FileResult, NoConnection
 from dtglib.data.registry import data_folder
 
 BASE_URL = "https://github.com"
@@ -85,14 +85,14 @@ def digest(files: Mapping[str, bytes]) -> str:
 
 def fetch_works(
     works: Iterable[Work] | None = None, folder: Path | None = None, base_url: str = BASE_URL
-) -> list[Fetched]:
+) -> list[FileResult]:
     """Fetch the archives that are missing; one that is wrong or cannot be fetched is reported, and stops no other."""
     folder, results = folder or data_folder(), []
     for work in progress(list(all_works() if works is None else works), f"books in {folder}", "work"):
         try:
-            results.append(Fetched(_obtain(work, folder, f"{base_url}/{work.repository}")))
+            results.append(FileResult(_obtain(work, folder, f"{base_url}/{work.repository}")))
         except FileProblem as problem:
-            results.append(Fetched(FAILED, str(problem)))
+            results.append(FileResult(FAILED, str(problem)))
     return results
 
 

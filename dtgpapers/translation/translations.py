@@ -96,7 +96,8 @@ def compared(folders: Sequence[Path], corpora: Sequence[tuple[str, str | None]],
     for corpus, split in corpora:
         for folder in folders:
             require_languages(folder, corpus)
-        references, first = load(corpus, split).sentences, Row()
+        first: Row = {}
+        references = load(corpus, split).sentences
         sources = list(map(source_of, references))
         for folder in folders:
             row = measured(translations_of(folder, sources, beam), references)
