@@ -45,10 +45,10 @@ import pandas as pd
 import seaborn
 import torch
 from IPython.display import Markdown
-from scipy.stats import t
 
 from dtglib.basics.record import read_record
 from dtglib.data import corpora, treebank
+from dtglib.evaluate.intervals import over_seeds
 from dtglib.families.base import family, load_model, titles
 from dtglib.network import attention, output
 from dtglib.runs import prepare, settings, tables
@@ -59,12 +59,6 @@ NAMES, cpu = titles("dtg"), torch.device("cpu")
 
 
 # %%
-def interval(values):
-    """A 95 % interval of the mean over seeds, by the t distribution."""
-    half = t.ppf(0.975, len(values) - 1) * values.std() / len(values) ** 0.5
-    return values.mean() - half, values.mean() + half
-
-
 of_all = tables.newest_lines(None, lambda line: line["part"] == "training" and line["model"] in NAMES)
 recorded = of_all.query("size == 'mini' and corpus == 'minilang'").replace({"model": NAMES})
 wide = of_all.query("size == 'mini-wide'")  # TXL (tokens) with more parameters
@@ -75,12 +69,11 @@ than_wide = with_trees.lt(wide.set_index("seed")["nats_per_sentence"], axis=0).a
 
 # %%
 # NBVAL_CHECK_OUTPUT
-low, high = interval(nats["TXL (trans)"] - nats["DTG"])
+by_stack = over_seeds(nats["TXL (trans)"] - nats["DTG"])
 Markdown(
     f"**In short**, on minilang with {len(nats)} seeds: DTG needs {nats['DTG'].mean():.1f} nats for a held-out "
     f"sentence *with its tree*, and TXL (trans), which reads the same transitions without the stack, "
-    f"{nats['TXL (trans)'].mean():.1f} (difference "
-    f"{(nats['TXL (trans)'] - nats['DTG']).mean():.2f}, 95 % interval {low:.2f} to {high:.2f}). In every seed, "
+    f"{nats['TXL (trans)'].mean():.1f} (difference {by_stack:.2f}; in brackets 95 % intervals). In every seed, "
     f"{fewer.sum()} of the {len(fewer)} models with trees need fewer nats for words *and* tree than TXL (tokens) needs "
     f"for the words alone, {words_alone.mean():.1f}. But one of {wide['parameters'].mean() / 1e6:.1f} million "
     f"parameters, three times as many, needs {wide['nats_per_sentence'].mean():.1f}, and in every seed only "
@@ -266,7 +259,9 @@ pd.DataFrame(sizes).T
 
 # %%
 rows = nats.melt(var_name="model", value_name="nats per sentence")
-axes = seaborn.pointplot(rows, x="nats per sentence", y="model", linestyle="none", errorbar=interval, capsize=0.2)
+axes = seaborn.pointplot(
+    rows, x="nats per sentence", y="model", linestyle="none", errorbar=lambda of: over_seeds(of)[1:], capsize=0.2
+)
 seaborn.stripplot(rows, x="nats per sentence", y="model", color="#999999", jitter=False, zorder=10, ax=axes)
 _ = axes.set(ylabel="", title="Held-out sentences: words with their tree; TXL (tokens): words alone")
 
@@ -278,10 +273,8 @@ def in_short(values):
 
 
 table = recorded.groupby("model")[["nats_per_sentence", "nats_per_transition"]].agg(in_short).loc[nats.columns]
-below = {}
-for name in with_trees.columns.drop("TXL (trans)"):  # of the same seeds
-    gain = nats["TXL (trans)"] - nats[name]
-    below[name] = "{:.2f} ({:.2f} to {:.2f})".format(gain.mean(), *interval(gain))
+others = with_trees.columns.drop("TXL (trans)")
+below = {name: f"{over_seeds(nats['TXL (trans)'] - nats[name]):.2f}" for name in others}  # of the same seeds
 table.assign(**{"nats per sentence below TXL (trans)": pd.Series(below)}).fillna("")
 
 # %% [markdown]

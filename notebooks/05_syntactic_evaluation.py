@@ -49,7 +49,8 @@ from IPython.display import Markdown, display
 
 from dtglib.data import vocabulary
 from dtglib.decode import beam
-from dtglib.evaluate import blimp, bootstrap, likelihood, suites, surprisal
+from dtglib.evaluate import blimp, likelihood, suites, surprisal
+from dtglib.evaluate.intervals import over_suites
 from dtglib.families.base import load_model, titles
 from dtglib.pictures import plot
 from dtglib.runs import prepare, settings, syntax_scores, tables
@@ -60,50 +61,28 @@ pd.set_option("display.width", 160)
 
 
 # %%
-def recorded(part, value, columns):
-    """Recorded percentages: a row per corpus, model and seed; a column per suite (or paradigm), below its topic."""
-    lines = tables.newest_lines(None, lambda line: line["part"] == part and line.get("model") in NAMES)
-    lines = lines[(lines["size"] == lines["corpus"].map(SIZES)) & (lines[columns[0]] != "")]
-    lines = lines.assign(model=lines["model"].map(NAMES), percent=100 * lines[value])
-    return lines.pivot(index=["corpus", "model", "seed"], columns=columns, values="percent")
-
-
-def spread(table, by_topic=True):
-    """The mean over the topics (or over the columns) of a table of seeds by suites, with its interval."""
-    topics = table.columns.get_level_values(0)
-    weights = 1 / topics.value_counts().loc[topics].to_numpy() if by_topic else np.ones(len(topics))
-    low, high = bootstrap.crossed_interval(table.to_numpy(), np.random.default_rng(1), weights)
-    return pd.Series({"percent": np.average(table.mean(), weights=weights), "low": low, "high": high})
-
-
-# %%
-scores = recorded("suites", "score", ["circuit", "suite"])
-pairs = recorded("pairs", "accuracy", ["phenomenon", "paradigm"])
-mini, english, pairs_mini, pairs_english = (t.loc[corpus].dropna(axis=1) for t in (scores, pairs) for corpus in SIZES)
+SUITES, PAIRS = ("suites", "score", ["circuit", "suite"]), ("pairs", "accuracy", ["phenomenon", "paradigm"])
+of_both = (100 * tables.by_seed(*what, *corpus) for what in (SUITES, PAIRS) for corpus in SIZES.items())
+mini, english, pairs_mini, pairs_english = of_both
 lead, lead_on_english = (table.loc["DTG"] - table.loc["TXL (trans)"] for table in (mini, english))
-of_seeds = mini[[suite for suite in mini if suite[1].startswith("reflexive")]]
-reflexives = of_seeds.groupby("model").mean()
-
-
-def said(table, by_topic=True):
-    """A mean with its interval, and a word where the interval covers 0."""
-    mean, low, high = spread(table, by_topic)
-    shown = f"{round(mean)} [{round(low)}, {round(high)}]"
-    return shown + (", not significant" if low <= 0 <= high else "")
+of_seeds = mini.loc[[*NAMES.values()], [suite for suite in mini if suite[1].startswith("reflexive")]]
+reflexives = of_seeds.groupby("model", sort=False).mean()
 
 
 # %%
 # NBVAL_CHECK_OUTPUT
 Markdown(
-    f"**In short:** on minilang DTG is right in {said(mini.loc['DTG'])} % of the items of the test suites, TXL (trans) "
-    f"in {said(mini.loc['TXL (trans)'])}, TXL (tokens) in {said(mini.loc['TXL (tokens)'])} (means over circuits; in "
-    f"brackets 95 % intervals). DTG's lead over TXL (trans) is {said(lead)}; in agreement over a distance alone it is "
-    f"{said(lead[['Agreement']])}, in the other circuits {said(lead.drop(columns='Agreement', level=0))}. In sentences "
-    f"with agreement DTG does not see the noun that misleads when it predicts the verb. No model has learned "
-    f"reflexives: in a suite {reflexives.min(axis=None):.0f} to {reflexives.max(axis=None):.0f} % of the items are "
-    f"right, means over seeds (at most {of_seeds.max(axis=None):.0f} with one seed); guessing gets a quarter (section "
-    f"5). On UD English DTG leads TXL (trans) by {said(lead_on_english)}; with each of the {english.shape[1]} suites "
-    f"counted once, by {said(lead_on_english, by_topic=False)}. (The paper does not say which mean it takes.)"
+    f"**In short:** on minilang DTG is right in {over_suites(mini.loc['DTG']):.0f} % of the items of the test suites, "
+    f"TXL (trans) in {over_suites(mini.loc['TXL (trans)']):.0f}, TXL (tokens) in "
+    f"{over_suites(mini.loc['TXL (tokens)']):.0f} (means over circuits; in brackets 95 % intervals). DTG's lead over "
+    f"TXL (trans) is {over_suites(lead):.0f?}; in agreement over a distance alone it is "
+    f"{over_suites(lead[['Agreement']]):.0f?}, in the other circuits "
+    f"{over_suites(lead.drop(columns='Agreement', level=0)):.0f?}. In sentences with agreement DTG does not see the "
+    "noun that misleads when it predicts the verb. No model has learned reflexives: in a suite "
+    f"{reflexives.min(axis=None):.0f} to {reflexives.max(axis=None):.0f} % of the items are right, means over seeds "
+    f"(at most {of_seeds.max(axis=None):.0f} with one seed); guessing gets a quarter (section 5). On UD English DTG "
+    f"leads TXL (trans) by {over_suites(lead_on_english):.0f?}; with each of the {english.shape[1]} suites counted "
+    f"once, by {over_suites(lead_on_english, by_topic=False):.0f?}. (The paper does not say which mean it takes.)"
 )
 
 # %% [markdown]
@@ -482,17 +461,19 @@ def by_topic(table):
     """A row per model and topic, with the interval."""
     named = [(name, table.loc[name]) for name in NAMES.values() if name in table.index]
     topics = sorted(set(table.columns.get_level_values(0)))  # in one order for both corpora
-    return pd.DataFrame({"model": name, "topic": key, **spread(of[[key]])} for name, of in named for key in topics)
+    return pd.DataFrame(
+        {"model": name, "topic": key, **over_suites(of[[key]])._asdict()} for name, of in named for key in topics
+    )
 
 
 def draw_bars(table, axes, title):
     """A bar per topic and model, with its interval."""
     groups, names = list(dict.fromkeys(table["topic"])), list(NAMES.values())
     for number, (name, rows) in enumerate(table.groupby("model", sort=False)):
-        error = [(rows["percent"] - rows["low"]).clip(0), (rows["high"] - rows["percent"]).clip(0)]
+        error = [(rows["mean"] - rows["low"]).clip(0), (rows["high"] - rows["mean"]).clip(0)]
         place, colour = np.arange(len(rows)) + 0.16 * number, seaborn.color_palette("colorblind")[names.index(name)]
-        bars = axes.barh(place, rows["percent"], 0.16, xerr=error, label=name, color=colour, error_kw={"elinewidth": 1})
-        axes.bar_label(bars, ["" if round(percent) else "0" for percent in rows["percent"]], padding=2, fontsize=7)
+        bars = axes.barh(place, rows["mean"], 0.16, xerr=error, label=name, color=colour, error_kw={"elinewidth": 1})
+        axes.bar_label(bars, ["" if round(percent) else "0" for percent in rows["mean"]], padding=2, fontsize=7)
     axes.set(yticks=np.arange(len(groups)) + 0.3, yticklabels=groups, xlim=(0, 103), title=title, xlabel="right, %")
     axes.spines[["top", "right"]].set_visible(False)
 
@@ -522,13 +503,13 @@ for corpus, table, of_pairs in (("minilang", mini, pairs_mini), ("UD English", e
         parts |= {name: difference[[name]] for name in sorted(set(difference.columns.get_level_values(0)))}
         parts["minimal pairs, mean of paradigms"] = paradigms.droplevel(0, axis=1)
         about = {"corpus": corpus, "points": f"{first} - {second}"}
-        rows += [about | {"": name, "is": said(part)} for name, part in parts.items()]
+        rows += [about | {"": name, "is": f"{over_suites(part):.0f?}"} for name, part in parts.items()]
 pd.DataFrame(rows).pivot(index="", columns=["corpus", "points"], values="is").loc[list(parts)]
 
 # %%
 # NBVAL_CHECK_OUTPUT
 agreement = mini[["Agreement"]].droplevel(0, axis=1).groupby("model").mean()
-agreement.join(reflexives.droplevel(0, axis=1)).T.round(0).astype(int)[list(NAMES.values())]
+reflexives.droplevel(0, axis=1).join(agreement).T.round(0).astype(int)
 
 # %% [markdown]
 # ## 6. Minimal pairs, and what the mask hides
@@ -537,7 +518,7 @@ agreement.join(reflexives.droplevel(0, axis=1)).T.round(0).astype(int)[list(NAME
 # bound; the paper sums over 300 proposed trees.
 
 # %%
-topics = by_topic(pairs_mini).pivot(index="topic", columns="model", values="percent")
+topics = by_topic(pairs_mini).pivot(index="topic", columns="model", values="mean")
 reflexive, npi = topics.loc[["anaphor agreement", "binding"]], topics.loc["npi licensing"].sort_values()
 display(
     Markdown(

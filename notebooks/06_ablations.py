@@ -40,8 +40,9 @@ import numpy as np
 import pandas as pd
 import torch
 from IPython.display import Markdown
-from scipy.stats import t
+from scipy.stats import ttest_1samp
 
+from dtglib.evaluate.intervals import Mean, over_seeds
 from dtglib.families.base import BASE, Variant, family, load_model, titles
 from dtglib.network.output import legal_log_softmax
 from dtglib.pictures import plot
@@ -67,14 +68,9 @@ def compared_with_base(question, measure):
     rows = []
     for name in by_seed.columns.drop(BASES[question], errors="ignore"):
         change = (by_seed[name] - by_seed[BASES[question]]).dropna()
-        half = t.ppf(0.975, len(change) - 1) * change.std() / np.sqrt(len(change))
-        # The two-sided p of the paired t test follows from the same statistic.
-        p = 2 * t.sf(abs(change.mean()) / change.std() * np.sqrt(len(change)), len(change) - 1)
         about = {"question": question, "variant": name, "measure": measure, "seeds": len(change)}
-        about["same sign"] = abs(np.sign(change).sum()) == len(change)
-        rows.append(
-            {**about, "difference": change.mean(), "low": change.mean() - half, "high": change.mean() + half, "p": p}
-        )
+        about |= {"same sign": abs(np.sign(change).sum()) == len(change), "p": ttest_1samp(change, 0).pvalue}
+        rows.append(about | over_seeds(change)._asdict())
     return rows
 
 
@@ -88,7 +84,7 @@ def said(row, digits=0):
     """How much worse a variant is, with the interval."""
     worse = 1 if row.name == "perplexity" else -1
     low, high = sorted((worse * row["low"], worse * row["high"]))
-    return f"{worse * row['difference']:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+    return f"{Mean(worse * row['mean'], low, high):.{digits}f}"
 
 
 # %%
@@ -174,9 +170,7 @@ def draw_intervals(axes, rows):
     """A dot with its interval for each variant; hollow where the interval covers 0."""
     for place, row in enumerate(rows.itertuples()):
         axes.plot([row.low, row.high], [place, place], color=plot.BLUE, linewidth=2)
-        axes.plot(
-            row.difference, place, "o", color=plot.BLUE, markerfacecolor=plot.BLUE if row.significant else "white"
-        )
+        axes.plot(row.mean, place, "o", color=plot.BLUE, markerfacecolor=plot.BLUE if row.significant else "white")
     axes.axvline(0, color=plot.GREY, linewidth=1)
     axes.set(
         yticks=range(len(rows)),
@@ -260,10 +254,10 @@ numbers.loc[[pair for pair in order if pair in numbers.index], list(BOTH.values(
 
 # %% tags=["table"]
 # NBVAL_CHECK_OUTPUT
-columns = ["difference", "low", "high", "p", "same sign", "seeds"]
+columns = ["mean", "low", "high", "p", "same sign", "seeds"]
 every = pd.concat([table, pd.DataFrame(compared_with_base("labels", "perplexity by beam"))])
 differences = every.replace({"measure": MEASURES}).set_index(["question", "variant", "measure"])
-differences[columns].round({"difference": 2, "low": 2, "high": 2, "p": 3})
+differences[columns].round({"mean": 2, "low": 2, "high": 2, "p": 3})
 
 # %%
 # NBVAL_CHECK_OUTPUT

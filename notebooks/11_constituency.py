@@ -51,7 +51,7 @@ import seaborn
 from IPython.display import Markdown, display
 
 from dtglib.decode import beam
-from dtglib.evaluate import bootstrap, likelihood, measures, orders, suites, surprisal
+from dtglib.evaluate import intervals, likelihood, measures, orders, suites, surprisal
 from dtglib.families.base import family_of, load_model, titles
 from dtglib.pictures import plot
 from dtglib.runs import prepare, settings, syntax_scores, tables
@@ -69,38 +69,9 @@ NAMES = [name for group in GROUPS.values() for name in group]
 
 
 # %%
-def recorded(part, value, columns, corpus="minilang", size="mini"):
-    """Recorded percentages: a row per model and seed, a column per suite (or paradigm), below its topic."""
-    lines = tables.newest_lines(None, lambda line: line["part"] == part and titles().get(line.get("model")) in NAMES)
-    lines = lines[(lines["size"] == size) & (lines["corpus"] == corpus) & (lines[columns[0]] != "")]
-    lines = lines.assign(model=lines["model"].map(titles()), percent=100 * lines[value])
-    return lines.pivot(index=["model", "seed"], columns=columns, values="percent")
-
-
-def spread(table, by_topic=True):
-    """The mean of a table of seeds by suites, over topics or over all columns, with its interval."""
-    topics = table.columns.get_level_values(0)
-    weights = 1 / topics.value_counts().loc[topics].to_numpy() if by_topic else np.ones(len(topics))
-    low, high = bootstrap.crossed_interval(table.to_numpy(), np.random.default_rng(1), weights)
-    return pd.Series({"percent": np.average(table.mean(), weights=weights), "low": low, "high": high})
-
-
-def said(table, by_topic=True):
-    """A mean with its interval."""
-    return "{:.0f} [{:.0f}, {:.0f}]".format(*spread(table, by_topic))
-
-
-def tested(difference, by_topic=True, digits=1):
-    """A mean difference with its interval, and a word where the interval covers 0."""
-    mean, low, high = spread(difference, by_topic)
-    shown = [f"{round(value, digits) + 0.0:.{digits}f}" for value in (mean, low, high)]  # and not -0
-    return "{} [{}, {}]".format(*shown) + (", not significant" if low <= 0 <= high else "")
-
-
-# %%
 # NBVAL_CHECK_OUTPUT
-scores = recorded("suites", "score", ["circuit", "suite"])
-pairs = recorded("pairs", "accuracy", ["phenomenon", "paradigm"])
+SUITES, PAIRS = ("suites", "score", ["circuit", "suite"]), ("pairs", "accuracy", ["phenomenon", "paradigm"])
+scores, pairs = (100 * tables.by_seed(*what) for what in (SUITES, PAIRS))
 lead, over_dtg = (scores.loc["TG"] - scores.loc[name] for name in ("TXL (trees)", "DTG"))
 values = tables.measured_values().query("size == 'mini' and corpus == 'minilang'")
 of_orders = orders.differences(values, [(measures.MODELS, "SG", "TG", name) for name in ("TXL (trees)", "DTG")])
@@ -109,25 +80,27 @@ of_orders = orders.differences(values, [(measures.MODELS, "SG", "TG", name) for 
 def share_of(topic, difference):
     """The percentage of a difference between two means over circuits that one of them accounts for."""
     count = difference.columns.get_level_values(0).nunique()
-    return 100 * spread(difference[[topic]])["percent"] / count / spread(difference)["percent"]
+    return 100 * intervals.over_suites(difference[[topic]]).mean / count / intervals.over_suites(difference).mean
 
 
 reflexives = scores.loc["TG", "Licensing"].filter(like="reflexive")
 learned = reflexives.mean(axis=1) > 50
-agreement = {name: said(scores.loc[name][["Agreement"]]) for name in NAMES}
-on_gum = recorded("suites", "score", ["circuit", "suite"], "gum-constituents", "gum")
+agreement = {name: f"{intervals.over_suites(scores.loc[name][['Agreement']]):.0f}" for name in NAMES}
+on_gum = 100 * tables.by_seed(*SUITES, "gum-constituents", "gum")
 Markdown(
-    f"**In short:** TG is right in {said(scores.loc['TG'])} % of the items of the test suites (mean over circuits), "
-    f"TXL (trees), which reads the same brackets and hides nothing, in {said(scores.loc['TXL (trees)'])}, DTG in "
-    f"{said(scores.loc['DTG'])}. TG's lead over TXL (trees) is {tested(lead)}: {share_of('Agreement', lead):.0f} % of "
-    f"it is agreement, {share_of('Licensing', lead):.0f} % licensing. To compose and hide is not enough for "
-    f"agreement: DTG-eager and DTG-swift do it, and have {agreement['DTG-eager']} and {agreement['DTG-swift']} %, "
-    f"where TG and DTG have {agreement['TG']} and {agreement['DTG']}. Agreement follows how much nearer the subject "
-    f"is than the noun that misleads. The paper has DTG ahead of TG; on minilang TG leads by {tested(over_dtg)}, "
-    f"{share_of('Licensing', over_dtg):.0f} % of it licensing ({tested(over_dtg[['Licensing']])}; reflexives are "
-    f"learned by {learned.sum()} of its {len(learned)} seeds). A t test over the three seeds alone confirms neither "
-    f"lead (p = {of_orders['p'][0]:.2f} and {of_orders['p'][1]:.2f}). On real text (GUM) TG leads DTG by "
-    f"{tested(on_gum.loc['TG'] - on_gum.loc['DTG'])}."
+    f"**In short:** TG is right in {intervals.over_suites(scores.loc['TG']):.0f} % of the items of the test suites "
+    "(mean over circuits), TXL (trees), which reads the same brackets and hides nothing, in "
+    f"{intervals.over_suites(scores.loc['TXL (trees)']):.0f}, DTG in {intervals.over_suites(scores.loc['DTG']):.0f}. "
+    f"TG's lead over TXL (trees) is {intervals.over_suites(lead):.1f?}: {share_of('Agreement', lead):.0f} % of it is "
+    f"agreement, {share_of('Licensing', lead):.0f} % licensing. To compose and hide is not enough for agreement: "
+    f"DTG-eager and DTG-swift do it, and have {agreement['DTG-eager']} and {agreement['DTG-swift']} %, where TG and "
+    f"DTG have {agreement['TG']} and {agreement['DTG']}. Agreement follows how much nearer the subject is than the "
+    "noun that misleads. The paper has DTG ahead of TG; on minilang TG leads by "
+    f"{intervals.over_suites(over_dtg):.1f?}, {share_of('Licensing', over_dtg):.0f} % of it licensing "
+    f"({intervals.over_suites(over_dtg[['Licensing']]):.1f?}; reflexives are learned by {learned.sum()} of its "
+    f"{len(learned)} seeds). A t test over the three seeds alone confirms neither lead (p = {of_orders['p'][0]:.2f} "
+    f"and {of_orders['p'][1]:.2f}). On real text (GUM) TG leads DTG by "
+    f"{intervals.over_suites(on_gum.loc['TG'] - on_gum.loc['DTG']):.1f?}."
 )
 
 # %% [markdown]
@@ -342,10 +315,10 @@ def draw_circuits(axes, names, title):
     """A bar per circuit and model, with its interval."""
     topics = sorted(set(scores.columns.get_level_values(0)))
     for number, name in enumerate(names):
-        of = pd.DataFrame([spread(scores.loc[name][[topic]]) for topic in topics])
-        error = [(of["percent"] - of["low"]).clip(0), (of["high"] - of["percent"]).clip(0)]
+        of = pd.DataFrame([intervals.over_suites(scores.loc[name][[topic]]) for topic in topics])
+        error = [(of["mean"] - of["low"]).clip(0), (of["high"] - of["mean"]).clip(0)]
         place, colour = np.arange(len(topics)) + 0.16 * number, COLOURS[name]
-        axes.barh(place, of["percent"], 0.16, xerr=error, label=name, color=colour, error_kw={"elinewidth": 1})
+        axes.barh(place, of["mean"], 0.16, xerr=error, label=name, color=colour, error_kw={"elinewidth": 1})
     axes.set(yticks=np.arange(len(topics)) + 0.3, yticklabels=topics, xlim=(0, 103), title=title, xlabel="right, %")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3)
@@ -365,7 +338,7 @@ rows = {}
 for first, second in COMPARED:
     difference = scores.loc[first] - scores.loc[second]
     topics = sorted(set(difference.columns.get_level_values(0)))
-    rows[f"{first} - {second}"] = {topic: tested(difference[[topic]], digits=0) for topic in topics}
+    rows[f"{first} - {second}"] = {topic: f"{intervals.over_suites(difference[[topic]]):.0f?}" for topic in topics}
 pd.DataFrame(rows)
 
 # %% [markdown]
@@ -392,12 +365,11 @@ rows = []
 for what, table in (("suites", scores), ("pairs", pairs)):
     for first, second in [*COMPARED, ("TG", "TXL (tokens)"), ("PLM", "TXL (tokens)"), ("Pushdown-TXL", "TXL (tokens)")]:
         difference = table.loc[first] - table.loc[second]
-        of = spread(difference, by_topic=what == "suites")
+        of = intervals.over_suites(difference, by_topic=what == "suites")
         in_paper = theirs[what].get(first, np.nan) - theirs[what].get(second, np.nan)
         in_paper = "" if np.isnan(in_paper) else f"{in_paper:.1f}"
-        here = tested(difference, by_topic=what == "suites")
-        about = {"points": what, "difference": f"{first} - {second}", "paper": in_paper, "here": here}
-        rows.append(about | {"detectable": 2.8 * (of["high"] - of["low"]) / 3.92})
+        about = {"points": what, "difference": f"{first} - {second}", "paper": in_paper, "here": f"{of:.1f?}"}
+        rows.append(about | {"detectable": 2.8 * (of.high - of.low) / 3.92})
 pd.DataFrame(rows).set_index(["points", "difference"]).round(1)
 
 # %% [markdown]
@@ -466,15 +438,16 @@ table.assign(p=found["p"].map("{:.3f}".format), detectable=(T + POWER) * error).
 # %% tags=["table"]
 # NBVAL_CHECK_OUTPUT
 gum = bounds("gum").groupby(["model", "bound"])[["per word", "nats"]].mean()
-of_gum = {"suites": recorded("suites", "score", ["circuit", "suite"], "gum-constituents", "gum")}
-of_gum["pairs"] = recorded("pairs", "accuracy", ["phenomenon", "paradigm"], "gum-constituents", "gum")
+of_gum = {"suites": on_gum, "pairs": 100 * tables.by_seed(*PAIRS, "gum-constituents", "gum")}
 shown = [name for name in NAMES if name in gum.index.get_level_values(0)]
 table = gum["per word"].unstack().loc[shown, ["exact", "300 trees", "beam"]].round(0).rename_axis(columns="perplexity:")
 for what, values_of in of_gum.items():
     by_topic = what == "suites"
-    table[f"{what}, %"] = [round(spread(values_of.loc[name], by_topic)["percent"], 1) for name in shown]
+    table[f"{what}, %"] = [round(intervals.over_suites(values_of.loc[name], by_topic).mean, 1) for name in shown]
     less = {name: values_of.loc["DTG"] - values_of.loc[name] for name in shown if name != "DTG"}
-    table[f"DTG's lead: {what}"] = pd.Series({name: tested(each, by_topic) for name, each in less.items()})
+    table[f"DTG's lead: {what}"] = pd.Series(
+        {name: f"{intervals.over_suites(each, by_topic):.1f?}" for name, each in less.items()}
+    )
 table.astype(object).where(table.notna(), "")
 
 # %%

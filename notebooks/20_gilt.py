@@ -45,10 +45,10 @@ import numpy as np
 import pandas as pd
 import seaborn
 from IPython.display import Markdown, display
-from scipy.stats import t
 
 from dtglib.decode.beam import Widths, search
-from dtglib.evaluate import bootstrap, orders, reports, suites
+from dtglib.evaluate import orders, reports, suites
+from dtglib.evaluate.intervals import over_seeds, over_suites
 from dtglib.families.base import compared, load_model, titles
 from dtglib.pictures import plot
 from dtglib.runs import jobs, prepare, sentence_scores, settings, syntax_scores, tables
@@ -60,77 +60,44 @@ pd.set_option("display.width", 160)
 
 
 # %%
-def recorded(part):
-    """The lines of the records of minilang at size mini that are about these models."""
-    lines = tables.newest_lines(None, lambda line: line["part"] == part and line.get("model") in NAMES)
-    lines = lines[(lines["corpus"] == "minilang") & (lines["size"] == "mini")]
-    return lines.assign(model=lines["model"].map(NAMES))
-
-
-def in_percent(part, value, columns):
-    """A row for each model and seed, a column for each suite (or paradigm) below its topic."""
-    return 100 * recorded(part).pivot(index=["model", "seed"], columns=columns, values=value)
-
-
-def spread(table):
-    """The mean over the topics of a table of seeds by suites, with its interval."""
-    topics = table.columns.get_level_values(0)
-    weights = 1 / topics.value_counts().loc[topics].to_numpy()
-    low, high = bootstrap.crossed_interval(table.to_numpy(), np.random.default_rng(1), weights)
-    return np.average(table.mean(), weights=weights), low, high
-
-
-by_suite = in_percent("suites", "score", ["circuit", "suite"])
-by_paradigm = in_percent("pairs", "accuracy", ["phenomenon", "paradigm"]).droplevel(0, axis=1)
-perplexity = recorded("perplexity").query("parser != 'weak'").pivot(index="seed", columns="model", values="per word")
+by_suite = 100 * tables.by_seed("suites", "score", ["circuit", "suite"])
+by_paradigm = 100 * tables.by_seed("pairs", "accuracy", ["paradigm"])
+values = tables.measured_values()
+of_models = values.query("corpus == 'minilang' and question == ''")
 
 
 def lead(measure, first, second):
     """By how much the first model is better than the second one, with the interval."""
     if measure != "perplexity":
         table = {"SG": by_suite, "BLiMP": by_paradigm, "agreement": by_suite[["Agreement"]]}[measure]
-        return spread(table.loc[first] - table.loc[second])
-    less = (perplexity[second] - perplexity[first]).dropna()
-    half = t.ppf(0.975, len(less) - 1) * less.std() / np.sqrt(len(less))
-    return less.mean(), less.mean() - half, less.mean() + half
-
-
-def said(mean, low, high, unit=" points", digits=0):
-    """A number with its interval, and a word where the interval covers 0."""
-    doubt = ", not significant" if low <= 0 <= high else ""
-    mean, low, high = (round(value, digits) + 0.0 for value in (mean, low, high))  # no -0
-    return f"{mean:.{digits}f}{unit} [{low:.{digits}f}, {high:.{digits}f}]{doubt}"
+        return over_suites(table.loc[first] - table.loc[second])
+    rows = of_models.query("measure == 'perplexity' and size == 'mini'").pivot(
+        index="seed", columns="system", values="value"
+    )
+    return over_seeds((rows[second] - rows[first]).dropna())
 
 
 def as_large(measure):
     """The mean difference of GiLT to a TXL (tokens) with as many parameters, with its interval."""
-    rows = values.query("corpus == 'minilang' and question == '' and measure == @measure")
-    by_seed = rows.pivot(index="seed", columns=["size", "system"], values="value")
-    return in_words(by_seed["mini", GRAPHS] - by_seed["mini-wide", TXL])
-
-
-def in_words(gain):
-    """A mean over seeds with its interval."""
-    half = t.ppf(0.975, len(gain) - 1) * gain.std() / np.sqrt(len(gain))
-    return said(gain.mean(), gain.mean() - half, gain.mean() + half, "", 1)
+    by_seed = of_models.query("measure == @measure").pivot(index="seed", columns=["size", "system"], values="value")
+    return f"{over_seeds(by_seed['mini', GRAPHS] - by_seed['mini-wide', TXL]):.1f?}"
 
 
 # %%
 # NBVAL_CHECK_OUTPUT
-values = tables.measured_values()
 wide = tables.newest_lines(None, lambda line: line["part"] == "suites" and line["circuit"] == "Agreement")
 of_wide = 100 * wide[wide["size"] == "mini-wide"]["score"].mean()
 TXL, GRAPHS, TREES, DTG = (NAMES[name] for name in ("txl-tokens", "gilt", "gilt-dp", "dtg"))
 agreement = by_suite["Agreement"].groupby("model").mean().mean(axis=1)
-right = {name: said(*spread(by_suite.loc[name]), unit=" %") for name in (GRAPHS, TREES, TXL)}
-share = {name: 100 * lead("agreement", name, TXL)[0] / 6 / lead("SG", name, TXL)[0] for name in (GRAPHS, TREES)}
+right = {name: over_suites(by_suite.loc[name]) for name in (GRAPHS, TREES, TXL)}
+share = {name: 100 * lead("agreement", name, TXL).mean / 6 / lead("SG", name, TXL).mean for name in (GRAPHS, TREES)}
 Markdown(
-    f"**In short:** in the test suites GiLT (graphs) has {right[GRAPHS]} of the items right, GiLT-DP (trees) "
-    f"{right[TREES]}, TXL (tokens) {right[TXL]} (means over six circuits). The lead of graphs over TXL is "
-    f"{said(*lead('SG', GRAPHS, TXL))}, that of trees {said(*lead('SG', TREES, TXL))}; of these {share[GRAPHS]:.0f} "
-    f"and {share[TREES]:.0f} % are agreement, where TXL has {agreement[TXL]:.0f} % right, graphs "
-    f"{agreement[GRAPHS]:.0f}, trees {agreement[TREES]:.0f}, and DTG {agreement[DTG]:.0f}. In perplexity GiLT gains "
-    f"nothing: TXL leads by {said(*lead('perplexity', TXL, GRAPHS), '', 2)}. GiLT has three times TXL's parameters; a "
+    f"**In short:** in the test suites GiLT (graphs) has {right[GRAPHS]:.0f} % of the items right, GiLT-DP (trees) "
+    f"{right[TREES]:.0f}, TXL (tokens) {right[TXL]:.0f} (means over six circuits; differences are in points). The "
+    f"lead of graphs over TXL is {lead('SG', GRAPHS, TXL):.0f?}, that of trees {lead('SG', TREES, TXL):.0f?}; of "
+    f"these {share[GRAPHS]:.0f} and {share[TREES]:.0f} % are agreement, where TXL has {agreement[TXL]:.0f} % right, "
+    f"graphs {agreement[GRAPHS]:.0f}, trees {agreement[TREES]:.0f}, and DTG {agreement[DTG]:.0f}. In perplexity GiLT "
+    f"gains nothing: TXL leads by {lead('perplexity', TXL, GRAPHS):.2f?}. GiLT has three times TXL's parameters; a "
     f"TXL as large has {of_wide:.0f} % right in agreement, and a perplexity lower by {as_large('perplexity')}."
 )
 
@@ -384,7 +351,7 @@ def changed(question, variant, base, measure):
     """The mean difference of a variant to another over the seeds, with its interval."""
     rows = values.query("question == @question and measure == @measure and corpus == 'minilang' and size == 'mini'")
     by_seed = rows.pivot(index="seed", columns="system", values="value")
-    return in_words(by_seed[variant] - by_seed[base])
+    return f"{over_seeds(by_seed[variant] - by_seed[base]):.1f?}"
 
 
 VARIANTS = {
@@ -394,11 +361,12 @@ VARIANTS = {
     "features of 64 numbers, not 256": ("width of features", "64", "256"),
 }
 MEASURES = {"perplexity": "perplexity", "SG": "suites, points", "BLiMP": "pairs, points"}
-recorded_sizes = recorded("training").groupby("model")["parameters"].first() / 1e6
+of_size = tables.newest_lines(None, lambda line: line["part"] == "training" and line["model"] in NAMES)
+of_size = of_size.query("corpus == 'minilang'").groupby(["size", "model"])["parameters"].first() / 1e6
+recorded_sizes = of_size["mini"].rename(NAMES)
 scorer = sum(p.numel() for p in gilt.scorer.parameters()) / 1e6
 term = recorded_sizes[GRAPHS] - recorded_sizes[TXL] - scorer
-of_size = tables.newest_lines(None, lambda line: line["part"] == "training")
-of_wide = of_size[of_size["size"] == "mini-wide"]["parameters"].iloc[0] / 1e6
+of_wide = of_size["mini-wide", "txl-tokens"]
 narrow = type(gilt)(type(gilt.config)(**vars(gilt.config) | {"feature_width": 64}), gilt.vocabulary)
 display(
     Markdown(
@@ -459,13 +427,13 @@ pd.DataFrame({"beam": widths, "nats missing": (log_p - np.array(found)).round(4)
 
 # %%
 circuits = [(name, circuit) for name in NAMES.values() for circuit in sorted(set(by_suite.columns.get_level_values(0)))]
-bars = pd.DataFrame([spread(by_suite.loc[name][[circuit]]) for name, circuit in circuits], columns=["%", "low", "high"])
+bars = pd.DataFrame([over_suites(by_suite.loc[name][[circuit]]) for name, circuit in circuits])
 bars = pd.DataFrame(circuits, columns=["model", "circuit"]).join(bars)
 picture, axes = plot.single(9, 5)
 for number, (name, rows) in enumerate(bars.groupby("model", sort=False)):
-    error = [(rows["%"] - rows["low"]).clip(0), (rows["high"] - rows["%"]).clip(0)]
+    error = [(rows["mean"] - rows["low"]).clip(0), (rows["high"] - rows["mean"]).clip(0)]
     place, colour = np.arange(len(rows)) + 0.16 * number, seaborn.color_palette("colorblind")[number]
-    axes.barh(place, rows["%"], 0.16, xerr=error, label=name, color=colour, error_kw={"elinewidth": 1})
+    axes.barh(place, rows["mean"], 0.16, xerr=error, label=name, color=colour, error_kw={"elinewidth": 1})
 axes.set(yticks=np.arange(len(rows)) + 0.32, yticklabels=rows["circuit"], xlim=(0, 103), xlabel="right, %")
 axes.invert_yaxis()
 axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
@@ -478,7 +446,7 @@ picture
 # %%
 PANELS = {"perplexity": "perplexity, lower by", "SG": "test suites, points", "BLiMP": "minimal pairs, points"}
 ranked = [order[1:] for order in PAPER.part("orders") if order[1] in PANELS]
-claims = pd.DataFrame([lead(*order) for order in ranked], columns=["mean", "low", "high"])
+claims = pd.DataFrame([lead(*order) for order in ranked])
 claims["order"] = [f"{first} > {second}" for _, first, second in ranked]
 claims["measure"] = [PANELS[measure] for measure, *_ in ranked]
 picture = plot.Picture(figsize=(13, 2.6))
@@ -502,13 +470,13 @@ rows = [f"{row['order']} ({row['measure']} {row['mean']:.1f})" for row in signif
 Markdown(
     f"Of {len(claims)} differences, tested one by one, {len(significant)} "
     f"{'is' if len(significant) == 1 else 'are'} significant: {'; '.join(rows)}. Graphs before trees, the paper's "
-    f"finding, is not shown: {said(*lead('SG', GRAPHS, TREES))} in suites, "
-    f"{said(*lead('BLiMP', GRAPHS, TREES))} in pairs, {said(*lead('perplexity', GRAPHS, TREES), '', 1)} in "
+    f"finding, is not shown: {lead('SG', GRAPHS, TREES):.0f?} in suites, "
+    f"{lead('BLiMP', GRAPHS, TREES):.0f?} in pairs, {lead('perplexity', GRAPHS, TREES):.1f?} in "
     f"perplexity. t tests over the seeds alone would call "
     f"{by_seeds} of the {len(claims)} significant. In agreement trees lead TXL by "
-    f"{said(*lead('agreement', TREES, TXL))}, graphs by {said(*lead('agreement', GRAPHS, TXL))}; graphs are behind "
-    f"trees, but three seeds do not show it: {said(*lead('agreement', GRAPHS, TREES))}. Both are behind DTG there: "
-    f"{said(*lead('agreement', GRAPHS, DTG))} and {said(*lead('agreement', TREES, DTG))}."
+    f"{lead('agreement', TREES, TXL):.0f?}, graphs by {lead('agreement', GRAPHS, TXL):.0f?}; graphs are behind "
+    f"trees, but three seeds do not show it: {lead('agreement', GRAPHS, TREES):.0f?}. Both are behind DTG there: "
+    f"{lead('agreement', GRAPHS, DTG):.0f?} and {lead('agreement', TREES, DTG):.0f?}."
 )
 
 # %% [markdown]
@@ -518,7 +486,12 @@ Markdown(
 # deviation, three seeds.)
 
 # %% tags=["table"]
-of_graphs = recorded("graphs").assign(**{"arcs per sentence": lambda rows: rows["arcs"] / rows["sentences"]})
+of_graphs = tables.newest_lines(None, lambda line: line["part"] == "graphs" and line.get("model") in NAMES)
+of_graphs = (
+    of_graphs.query("corpus == 'minilang' and size == 'mini'")
+    .replace({"model": NAMES})
+    .assign(**{"arcs per sentence": lambda rows: rows["arcs"] / rows["sentences"]})
+)
 of_graphs = of_graphs.rename(columns={"numbers": "number right"})
 percent = ["F1 by number", "F1 by odds", "number right"]
 of_graphs[percent] *= 100
@@ -527,14 +500,14 @@ by_model.agg(lambda values: f"{values.mean():.2f} ± {values.std():.2f}")
 
 # %% [markdown]
 # Other tables, and other corpora: arcs of a word are predicted before it is read (RA), after its first piece (FTR) or
-# after all of it (CTR; the same here); a TXL is tuned for a task with graphs (GiLT-TXL) or without. *by* is the
-# difference in the paper's direction. GiLT has 2.2 million parameters more; FTR, RA and EWT have keys of contents.
+# after all of it (CTR; the same here); a TXL is tuned for a task with graphs (GiLT-TXL) or without. *by*: how
+# much *first* is better, as in the paper. GiLT has 2.2 million parameters more; FTR, RA and EWT have keys of contents.
 
 # %% tags=["table"]
-others = orders.orderings(values, PAPER.part("orders"))
+others = orders.differences(values, PAPER.part("orders"))
 others = others[(others["corpus"] != "minilang, mini") | ~others["measure"].isin(PANELS)]
-others = others[others["the paper says"] != "CTR outperforms FTR"]
-others.drop(columns="sd").rename(columns={"holds": "same direction"}).round(3)
+others = others[others["second"] != "FTR"]
+others.set_index(["measure", "first", "second", "corpus"]).drop(columns="sd").round(3)
 
 # %% [markdown]
 # ## 8. This run

@@ -41,10 +41,9 @@ import pandas as pd
 import seaborn
 import torch
 from IPython.display import Markdown
-from scipy.stats import t
 
 from dtglib.data import vocabulary
-from dtglib.evaluate.bootstrap import crossed_interval
+from dtglib.evaluate.intervals import over_seeds, over_suites
 from dtglib.pictures import plot
 from dtglib.runs import prepare, settings, tables
 from dtgpapers.udgn import config, examples, masked, measured, network, parser, pictures
@@ -59,19 +58,6 @@ def recorded(*parts):
     """The newest recorded lines of these parts, on two corpora."""
     lines = tables.newest_lines(None, lambda line: line["part"] in parts)
     return lines[lines["corpus"].isin(CORPORA)].replace({"corpus": CORPORA}).dropna(axis=1, how="all")
-
-
-def mean_and_half(differences):
-    """A mean over seeds, and half of its 95 % interval (t distribution)."""
-    n = differences.count()
-    return differences.mean(), t.ppf(0.975, n - 1) * differences.std() / n**0.5
-
-
-def said(differences, digits=1):
-    """A mean over seeds with its 95 % interval, and a word where it covers 0."""
-    mean, half = mean_and_half(differences)
-    covers = ", not significant" if abs(mean) <= half else ""
-    return f"{mean:+.{digits}f} [{mean - half:.{digits}f}, {mean + half:.{digits}f}]{covers}"
 
 
 trees, trivial = recorded("induced trees"), recorded("trivial trees")
@@ -95,20 +81,23 @@ runs = {
     "number of heads": eight.set_index("seed")["value"],
     "newest": uda[mini],
 }
-said_before = [f"{of.mean():.0f} % ({said(of - best_trivial[mini])})" for run, of in runs.items() if run != "newest"]
+said_before = [
+    f"{of.mean():.0f} % ({over_seeds(of - best_trivial[mini]):+.1f?})" for run, of in runs.items() if run != "newest"
+]
 earlier = earlier.query("part == 'hidden words'").pivot(index="seed", columns="model", values="perplexity")
 structformer = 100 * by_structformer.query("trees == 'tree'").set_index("seed")["UDA"]
 Markdown(
     f"**In short**, with {len(uda)} seeds: {uda[mini].mean():.0f} % of the arcs of UDGN's best trees are minilang's, "
     f"in either direction; the best trivial trees have {best_trivial[mini]:.0f} % (difference "
-    f"{said(uda[mini] - best_trivial[mini])}). In three earlier runs of the same seeds it was "
-    f"{', '.join(said_before)}. On UD English it is "
-    f"{uda[english].mean():.0f} % ({said(uda[english] - best_trivial[english])}). StructFormer's trees have "
+    f"{over_seeds(uda[mini] - best_trivial[mini]):+.1f?}). In three earlier runs of the same seeds it was "
+    f"{', '.join(said_before)}. On UD English it is {uda[english].mean():.0f} % "
+    f"({over_seeds(uda[english] - best_trivial[english]):+.1f?}). StructFormer's trees have "
     f"{', '.join(f'{value:.0f}' for value in structformer)} % on minilang, by seed. On the paper's smaller corpora "
-    f"UDGN's perplexity of hidden words is below a Transformer's; here the difference is {said(beside[mini])} on "
-    f"minilang ({len(beside[mini])} seeds), {said(earlier['udgn'] - earlier['udgn-transformer'])} to a Transformer "
-    f"with UDGN's rate of learning ({len(earlier)} seeds), and {said(beside[english])} on UD English. No ablation "
-    f"lowers UDA significantly."
+    "UDGN's perplexity of hidden words is below a Transformer's; here the difference is "
+    f"{over_seeds(beside[mini]):+.1f?} on minilang ({len(beside[mini])} seeds), "
+    f"{over_seeds(earlier['udgn'] - earlier['udgn-transformer']):+.1f?} to a Transformer with UDGN's rate of learning "
+    f"({len(earlier)} seeds), and {over_seeds(beside[english]):+.1f?} on UD English. No ablation lowers UDA "
+    "significantly."
 )
 
 # %% [markdown]
@@ -314,7 +303,7 @@ for corpus in CORPORA.values():
         of_other = 100 * by_structformer.query("corpus == @corpus and trees == 'tree'")[measure]
         row["StructFormer, tree, by seed"] = ", ".join(f"{value:.1f}" for value in of_other)
         row |= {"best trivial": others.idxmax(), "its %": round(others.max(), 1)}
-        rows.append(row | {"difference": said(ours - others.max())})
+        rows.append(row | {"difference": f"{over_seeds(ours - others.max()):+.1f?}"})
 pd.DataFrame(rows).set_index(["corpus", ""])
 
 # %% [markdown]
@@ -365,7 +354,7 @@ shown = pd.DataFrame({"paper, Penn Treebank": theirs.loc[list(MODELS)]})
 for corpus in CORPORA.values():
     of_models = {title: perplexity[corpus][model] for title, model in MODELS.items() if model in perplexity[corpus]}
     shown[corpus] = pd.Series({title: f"{of.mean():.1f} ± {of.std():.1f}" for title, of in of_models.items()})
-of_both = pd.Series({corpus: said(of) for corpus, of in beside.items()})
+of_both = pd.Series({corpus: f"{over_seeds(of):+.1f?}" for corpus, of in beside.items()})
 of_rate = earlier["udgn-transformer"]
 faster = pd.Series({mini: f"{of_rate.mean():.1f} ± {of_rate.std():.1f}"})
 shown.T.assign(**{"UDGN − Transformer, same seeds": of_both, "Transformer, UDGN's rate": faster}).fillna("")
@@ -388,7 +377,7 @@ grid = seaborn.catplot(
 _ = grid.set_titles("{col_name}").set(xlim=(0, 1), ylabel="", xlabel="highest correlation of a head")
 by_seed = labels.pivot(index="seed", columns=["corpus", "label", "model"], values="r").sort_index(axis=1)
 gains = {key: by_seed[key]["UDGN"] - by_seed[key]["Transformer"] for key in by_seed.columns.droplevel("model").unique()}
-above = pd.Series({key: np.greater(*mean_and_half(gain)) for key, gain in gains.items()})
+above = pd.Series({key: over_seeds(gain).low > 0 for key, gain in gains.items()})
 in_paper = [label for label in LABELS.values() if (english, label) in gains]
 Markdown(
     f"UDGN's best head is significantly above the Transformer's for {above[mini].sum()} of {len(above[mini])} labels "
@@ -407,10 +396,9 @@ tuned = 100 * lines[lines["on"] != "dev"].pivot(index=["title", "seed"], columns
 theirs = tables.paper("udgn_table5").query("metric == 'Avg'").set_index("system")["value"]
 rows = {}
 for name in tuned.index.get_level_values("title").unique():
-    behind = (tuned.loc["UDGN"] - tuned.loc[name]).to_numpy()
-    low, high = crossed_interval(behind, np.random.default_rng(1))
+    ahead = over_suites(tuned.loc["UDGN"] - tuned.loc[name], by_topic=False)
     rows[name] = {"paper, BLLIP-LG": theirs.get(name, ""), "ours": round(tuned.loc[name].to_numpy().mean(), 1)}
-    rows[name] |= {"UDGN is ahead by": f"{behind.mean():.1f} [{low:.1f}, {high:.1f}]" if name != "UDGN" else ""}
+    rows[name] |= {"UDGN is ahead by": f"{ahead:.1f}" if name != "UDGN" else ""}
 pd.DataFrame(rows).T
 
 # %% [markdown]
@@ -441,15 +429,10 @@ def changes(question, base, measure, metric):
     for corpus, some in of_question.groupby("corpus"):
         by_seed = some.pivot(index="seed", columns="system", values="value")
         for name in by_seed.columns.drop(base):
-            gain = by_seed[name] - by_seed[base]
-            about = {
-                "variant": SAID.get(name, name),
-                "corpus": CORPORA[corpus],
-                "measure": measure,
-                "points": gain.mean(),
-                "is": said(gain),
-            }
-            yield about | {"half": mean_and_half(gain)[1], "paper": of_paper[name] - of_paper[base] if own else np.nan}
+            gain = over_seeds(by_seed[name] - by_seed[base])
+            about = {"variant": SAID.get(name, name), "corpus": CORPORA[corpus], "measure": measure}
+            in_paper = of_paper[name] - of_paper[base] if own else np.nan
+            yield about | gain._asdict() | {"is": f"{gain:+.1f?}", "paper": in_paper}
 
 
 METRICS = {"UDA, tree": "WSJ23/UDA", "DDA, argmax": "WSJ23/argmax DDA"}
@@ -462,7 +445,7 @@ axes, right = picture.subplots(1, 2, width_ratios=[3, 2])
 places = {name: place for place, name in enumerate(dict.fromkeys(parts["variant"]))}
 for (corpus, some), colour, shift in zip(parts.groupby("corpus"), (plot.ORANGE, plot.BLUE), (0.12, -0.12), strict=True):
     at = some["variant"].map(places) + shift
-    axes.errorbar(some["points"], at, xerr=some["half"], fmt="o", markersize=4, color=colour, label=corpus)
+    axes.errorbar(some["mean"], at, xerr=some["high"] - some["mean"], fmt="o", markersize=4, color=colour, label=corpus)
 axes.plot(parts["paper"], parts["variant"].map(places), "x", color="black", label="paper, WSJ")
 axes.axvline(0, color="#999999", linewidth=1)
 axes.set(yticks=list(places.values()), yticklabels=list(places), xlabel="UDA less that of the whole model, points")

@@ -42,13 +42,13 @@ import pandas as pd
 import seaborn
 import torch
 from IPython.display import Markdown
-from scipy.stats import t
 
 from dtglib.data import treebank, vocabulary
-from dtglib.evaluate.bootstrap import crossed_interval
+from dtglib.evaluate.intervals import over_seeds, over_suites
 from dtglib.families.base import folder_named, load_model
 from dtglib.pictures import plot
 from dtglib.runs import prepare, settings
+from dtglib.runs.tables import by_seed
 from dtgpapers.translation import (
     bilingual,
     challenges,
@@ -70,21 +70,9 @@ pd.set_option("display.width", 160, "display.max_colwidth", 80)
 
 # %%
 # NBVAL_CHECK_OUTPUT
-def by_seed(differences):
-    """A mean over seeds with its 95 % interval, by the t distribution."""
-    half = t.ppf(0.975, len(differences) - 1) * differences.std() / np.sqrt(len(differences))
-    return differences.mean(), differences.mean() - half, differences.mean() + half
-
-
-def said(mean, low, high):
-    """A difference with its interval, and a word where the interval covers 0."""
-    shown = f"{mean:+.1f} [{round(low, 1) + 0.0:.1f}, {round(high, 1) + 0.0:.1f}]"  # no minus before 0
-    return shown + (", not significant" if low <= 0 <= high else "")
-
-
-bleu, trees = (tables.recorded("translation", value, "on")["test"] for value in ("BLEU", "trees"))
-to_german = tables.recorded("translation", "BLEU", "on", corpus="minilang:en-de")["test"]
-sets = tables.recorded("challenge set", "kept", "set")
+bleu, trees = (by_seed("translation", value, ["on"], "minilang:de-en")["test"] for value in ("BLEU", "trees"))
+to_german = by_seed("translation", "BLEU", ["on"], "minilang:en-de")["test"]
+sets = by_seed("challenge set", "kept", ["set"], "minilang:de-en")
 kept = sets[["particle", "reflexive", "preposition"]]
 written, read_gcn = bleu["Linearized"] - bleu["Vanilla"], bleu["GCN"] - bleu["BiTran + transitions"]
 read_parent, anew = bleu["PARENT"] - bleu["BiTran + transitions"], bleu["BiTran"] - bleu["Vanilla"]
@@ -92,16 +80,16 @@ earlier = pd.read_json("../results/2026-11-25-mini-translation/metrics.jsonl", l
 from_all = earlier.query("part == 'translation'").pivot(index="seed", columns="model", values="BLEU")
 Markdown(
     f"**In short**, on minilang with {len(anew)} seeds and short trainings (differences in BLEU, 95 % intervals): "
-    f"*writing* the tree gains {said(*by_seed(written))}. *Reading* it adds {said(*by_seed(read_gcn))}, with a graph "
-    f"network (GCN), or {said(*by_seed(read_parent))}, with a head that sees parents (PARENT), to the same system "
-    f"without a graph: this neither confirms nor refutes the paper. BiTran, which encodes each prefix anew, differs "
-    f"from Vanilla by {said(*by_seed(anew))}. All systems learned from half of the symbols of each target; in an "
-    f"earlier record the causal ones learned from all: there writing gained "
-    f"{said(*by_seed(from_all['linearized'] - from_all['vanilla']))}, and BiTran differed from Vanilla by "
-    f"{said(*by_seed(bleu['BiTran'] - from_all['vanilla']))}. From English to German GCN differs from BiTran by "
-    f"{said(*by_seed(to_german['GCN'] - to_german['BiTran']))}, PARENT by "
-    f"{said(*by_seed(to_german['PARENT'] - to_german['BiTran']))}, and BiTran from Vanilla by "
-    f"{said(*by_seed(to_german['BiTran'] - to_german['Vanilla']))}."
+    f"*writing* the tree gains {over_seeds(written):+.1f?}. *Reading* it adds {over_seeds(read_gcn):+.1f?}, with a "
+    f"graph network (GCN), or {over_seeds(read_parent):+.1f?}, with a head that sees parents (PARENT), to the same "
+    "system without a graph: this neither confirms nor refutes the paper. BiTran, which encodes each prefix anew, "
+    f"differs from Vanilla by {over_seeds(anew):+.1f?}. All systems learned from half of the symbols of each target; "
+    "in an earlier record the causal ones learned from all: there writing gained "
+    f"{over_seeds(from_all['linearized'] - from_all['vanilla']):+.1f?}, and BiTran differed from Vanilla by "
+    f"{over_seeds(bleu['BiTran'] - from_all['vanilla']):+.1f?}. From English to German GCN differs from BiTran by "
+    f"{over_seeds(to_german['GCN'] - to_german['BiTran']):+.1f?}, PARENT by "
+    f"{over_seeds(to_german['PARENT'] - to_german['BiTran']):+.1f?}, and BiTran from Vanilla by "
+    f"{over_seeds(to_german['BiTran'] - to_german['Vanilla']):+.1f?}."
 )
 
 # %% [markdown]
@@ -292,9 +280,12 @@ PAIRS = {
 rows = []
 for what, (first, second) in PAIRS.items():
     of_sets = kept.loc[first] - kept.loc[second]
-    interval = crossed_interval(of_sets.to_numpy(), np.random.default_rng(1))
-    row = {"difference": what, "systems": f"{first} − {second}", "BLEU": said(*by_seed(bleu[first] - bleu[second]))}
-    rows.append(row | {"kept, points": said(of_sets.to_numpy().mean(), *interval)})
+    row = {
+        "difference": what,
+        "systems": f"{first} − {second}",
+        "BLEU": f"{over_seeds(bleu[first] - bleu[second]):+.1f?}",
+    }
+    rows.append(row | {"kept, points": f"{over_suites(of_sets, by_topic=False):+.1f?}"})
 pd.DataFrame(rows).set_index("difference")
 
 # %%
@@ -302,15 +293,15 @@ pd.DataFrame(rows).set_index("difference")
 whole = {name: trees[name] - trees["BiTran + transitions"] for name in ("GCN", "PARENT")}
 no_graph, of_set = "BiTran + transitions", sets["preposition"]
 near = {name: of_set[name] - of_set["Vanilla"] for name in ("GCN", "PARENT", no_graph)}
-gains = {name: by_seed(bleu[name] - bleu[no_graph]) for name in order if name != no_graph}
-above = [f"{name} ({said(*gain)})" for name, gain in gains.items() if gain[1] > 0]
+gains = {name: over_seeds(bleu[name] - bleu[no_graph]) for name in order if name != no_graph}
+above = [f"{name} ({gain:+.1f})" for name, gain in gains.items() if gain.low > 0]
 Markdown(
-    f"What the graph does is make trees: GCN writes {said(*by_seed(whole['GCN']))} points more whole trees than BiTran "
-    f"+ transitions, PARENT {said(*by_seed(whole['PARENT']))}. In BLEU the intervals of {' and '.join(above)} are "
-    f"above 0 against it; Linearized reads no graph. Of prepositions GCN keeps "
-    f"{said(*by_seed(near['GCN']))} points more than Vanilla, PARENT {said(*by_seed(near['PARENT']))}; but {no_graph}, "
-    f"which reads no graph, keeps {said(*by_seed(near[no_graph]))}, too. No interval is corrected for the number of "
-    f"comparisons."
+    f"What the graph does is make trees: GCN writes {over_seeds(whole['GCN']):+.1f?} points more whole trees than "
+    f"BiTran + transitions, PARENT {over_seeds(whole['PARENT']):+.1f?}. In BLEU the intervals of "
+    f"{' and '.join(above)} are above 0 against it; Linearized reads no graph. Of prepositions GCN keeps "
+    f"{over_seeds(near['GCN']):+.1f?} points more than Vanilla, PARENT {over_seeds(near['PARENT']):+.1f?}; but "
+    f"{no_graph}, which reads no graph, keeps {over_seeds(near[no_graph]):+.1f?}, too. No interval is corrected for "
+    "the number of comparisons."
 )
 
 # %% [markdown]
@@ -321,10 +312,10 @@ Markdown(
 # [eye](../results/2026-11-26-open-small-translation/README.md), PARENT's number is too high.
 
 # %% tags=["table"]
-multi30k = {"corpus": "multi30k:de-en", "size": "open-small"}
-of_captions = tables.recorded("translation", "BLEU", "on", **multi30k).mean(axis=1).round(1).to_frame("BLEU")
+multi30k = "multi30k:de-en", "open-small"
+of_captions = by_seed("translation", "BLEU", ["on"], *multi30k).mean(axis=1).round(1).to_frame("BLEU")
 for column in ("object first", "object first, reversed", "subject first"):
-    of_captions[f"{column}, of 99"] = tables.recorded("object first", column, "marked", **multi30k).sum(axis=1)
+    of_captions[f"{column}, of 99"] = by_seed("object first", column, ["marked"], *multi30k).sum(axis=1)
 of_captions = of_captions.droplevel("seed").sort_values("BLEU", ascending=False)
 of_captions
 

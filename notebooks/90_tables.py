@@ -45,10 +45,9 @@ import numpy as np
 import pandas as pd
 import seaborn
 from IPython.display import Markdown, display
-from scipy.stats import t
 
 from dtglib.basics.papers import papers
-from dtglib.evaluate import bootstrap
+from dtglib.evaluate.intervals import Mean, over_seeds, over_suites
 from dtglib.evaluate.measures import MODELS, TUNED, measures, questions_of_tables
 from dtglib.evaluate.orders import differences
 from dtglib.families.base import titles
@@ -99,25 +98,12 @@ claims = [
 
 
 # %%
-def by_part(part, value, columns):
-    """Recorded percentages: a row per corpus, model and seed; a column per suite or paradigm."""
-    lines = tables.newest_lines(None, lambda line: line["part"] == part and line["model"] in titles())
-    lines = lines[(lines["size"] == lines["corpus"].map(CORPORA)) & (lines[columns[0]] != "")]
-    lines = lines.assign(model=lines["model"].map(titles()), percent=100 * lines[value])
-    return lines.pivot(index=["corpus", "model", "seed"], columns=columns, values="percent")
-
-
-PARTS = {"SG": by_part("suites", "score", ["circuit", "suite"]), "BLiMP": by_part("pairs", "accuracy", ["paradigm"])}
-
-
-def crossed(measure, corpus, first, second):
-    """The mean over circuits (or paradigms) of the difference of two models, and its interval."""
-    of_corpus = PARTS[measure].loc[corpus].dropna(axis=1)
-    difference = of_corpus.loc[first] - of_corpus.loc[second]
-    topics = difference.columns.get_level_values(0)
-    weights = 1 / topics.value_counts().loc[topics].to_numpy()
-    interval = bootstrap.crossed_interval(difference.to_numpy(), np.random.default_rng(1), weights)
-    return np.average(difference.mean(), weights=weights), *interval
+SUITES, PAIRS = ("suites", "score", ["circuit", "suite"]), ("pairs", "accuracy", ["paradigm"])
+PARTS = {
+    (measure, corpus): 100 * tables.by_seed(*what, corpus, size)
+    for measure, what in {"SG": SUITES, "BLiMP": PAIRS}.items()
+    for corpus, size in CORPORA.items()
+}
 
 
 # %%
@@ -132,13 +118,11 @@ def outcomes(values, claim):
     """The difference of two systems on each corpus, with its interval."""
     question, measure, first, second = claim
     for row in differences(in_logs(values), [claim]).to_dict("records"):
-        (corpus, size), mean, seeds = row["corpus"].split(", "), row["by"], row["seeds"]
-        half = t.ppf(0.975, seeds - 1) * row["sd"] / np.sqrt(seeds) if seeds > 1 else np.nan
-        found = mean, mean - half, mean + half
-        if question == MODELS and measure in PARTS and CORPORA.get(corpus) == size:
-            found = crossed(measure, corpus, first, second)
-        about = {"measure": measure, "claim": f"{first} > {second}", "corpus": corpus, "seeds": seeds, "p": row["p"]}
-        yield {**about, "size": size, **dict(zip(("by", "low", "high"), found, strict=True))}
+        corpus, size = row["corpus"].split(", ")
+        if question == MODELS and (measure, corpus) in PARTS and CORPORA[corpus] == size:
+            of_corpus = PARTS[measure, corpus]
+            row["by"], row["low"], row["high"] = over_suites(of_corpus.loc[first] - of_corpus.loc[second])
+        yield row | {"claim": f"{first} > {second}", "corpus": corpus, "size": size}
 
 
 def with_verdicts(rows):
@@ -229,11 +213,10 @@ def in_words(row):
     if pd.isna(row["by"]):
         return {"on": "", "difference": "", "seeds": "", "p": ""}
     digits = 3 if row["measure"] == "label correlation" else 1
-    by, low, high = (f"{row[key]:.{digits}f}" for key in ("by", "low", "high"))
-    between = "" if pd.isna(row["low"]) else f" [{low}, {high}]"
+    difference = f"{Mean(row['by'], row['low'], row['high']):.{digits}f}"
     p = "" if pd.isna(row["p"]) else f"{row['p']:.3f}"
     on = f"{NAMES.get(row['corpus'], row['corpus'])}, {row['size']}"
-    return {"on": on, "difference": by + between, "seeds": f"{row['seeds']:.0f}", "p": p}
+    return {"on": on, "difference": difference, "seeds": f"{row['seeds']:.0f}", "p": p}
 
 
 rows = [pd.DataFrame(of_test(claim)) for claim in tables.paper("claims").fillna("").to_dict("records")]
@@ -352,14 +335,8 @@ exact = perplexities.pop(("TXL (tokens)", "300 trees"))
 below = -100 * np.log(perplexities).sub(np.log(exact), axis=0).sort_index(axis=1)
 
 
-def with_interval(of):
-    """A mean over seeds with its 95 % interval (t distribution); nothing where nothing was measured."""
-    half = t.ppf(0.975, of.count() - 1) * of.sem() if of.count() > 1 else np.nan
-    between = f" [{of.mean() - half:.1f}, {of.mean() + half:.1f}]" if of.count() > 1 else ""
-    return f"{of.mean():.1f}{between}" if of.count() else ""
-
-
-below.groupby("on").agg(with_interval).loc[list(NAMES.values())]
+of_corpora = below.groupby("on").agg(lambda of: f"{over_seeds(of):.1f}" if of.count() else "")
+of_corpora.loc[list(NAMES.values())]
 
 # %% [markdown]
 # **Table 3**: UAS of the trees that a model chooses. (The parser's row: its own first tree; ours is the strong one.)

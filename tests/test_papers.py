@@ -10,6 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from readme_table import as_markdown
 from running import PACKAGE, ROOT
 from toys import DIFFERENCE, TINY
 
@@ -17,7 +18,7 @@ from dtglib.basics.papers import papers
 from dtglib.cli.main import main
 from dtglib.families.base import Family, titles
 from dtglib.runs.jobs import jobs_of
-from dtglib.runs.tables import as_markdown, measured_values
+from dtglib.runs.tables import measured_values
 
 OTHERS = [paper for paper in papers() if paper.name != "dtg"]
 COMMANDS = [command.name for paper in OTHERS for command in paper.part("commands")]
@@ -228,7 +229,8 @@ results["surprisal"] = json.loads(said(*{SURPRISAL!r}))
 
 from dtglib.families.base import titles
 from dtglib.runs.jobs import jobs_of
-from dtglib.runs.tables import as_markdown, measured_values
+from dtglib.runs.tables import measured_values
+from readme_table import as_markdown
 
 results["titles"] = titles()
 results["jobs"] = [job.name for job in jobs_of("smoke", "dtg")]

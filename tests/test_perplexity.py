@@ -9,9 +9,11 @@ from functools import cache
 from random import Random
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 import trees
+from scipy.stats import ttest_1samp
 from toys import PIECES, READINGS, SENTENCES, SYSTEM_OF, TINY
 
 from dtglib.basics.config import as_dict, read_config
@@ -20,6 +22,7 @@ from dtglib.data.projectivity import is_projective
 from dtglib.data.treebank import Sentence
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate.bootstrap import crossed_interval, ratio_interval
+from dtglib.evaluate.intervals import Mean, over_seeds, over_suites
 from dtglib.evaluate.likelihood import all_trees, score_trees
 from dtglib.evaluate.perplexity import SentenceScore, by_trees, exactly, interval_per_word, perplexity
 from dtglib.families.base import build
@@ -407,3 +410,26 @@ def test_an_interval_without_scores_is_an_error():
         crossed_interval(np.empty((0, 3)), np.random.default_rng(1))
     with pytest.raises(UserError, match="nothing of which a share could be taken"):
         ratio_interval(np.array([1, 2]), np.array([0, 0]), np.random.default_rng(1))
+
+
+# ---- Means with intervals
+
+
+def test_the_interval_over_seeds_is_that_of_the_t_test():
+    values = [2.0, 3.5, 1.0, 2.5]
+    mean = over_seeds(pd.Series(values))
+    assert mean[1:] == pytest.approx(ttest_1samp(values, 0).confidence_interval())
+    assert over_seeds(pd.Series([2.0])).mean == 2.0 and np.isnan(over_seeds(pd.Series([2.0])).low)
+
+
+def test_every_topic_has_one_weight_or_every_suite():
+    table = pd.DataFrame([[0.0, 0, 6], [2, 2, 8]], columns=pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)]))
+    assert over_suites(table).mean == 4 and over_suites(table, by_topic=False).mean == 3
+    halves = np.array([0.5, 0.5, 1])
+    assert over_suites(table)[1:] == crossed_interval(table.to_numpy(), np.random.default_rng(1), halves)
+
+
+def test_a_mean_is_written_like_a_number_without_a_minus_before_nothing():
+    assert f"{Mean(-0.04, -1.26, 1.0):.1f}" == "0.0 [-1.3, 1.0]"
+    assert f"{Mean(3.0, 0.0, 6.0):+.0f?}" == "+3 [0, 6], not significant"
+    assert f"{Mean(-3.0, -6.0, -0.5):+.0f?}" == "-3 [-6, 0]"

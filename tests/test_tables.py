@@ -2,14 +2,17 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from readme_table import as_markdown
 from scipy.stats import ttest_rel
 
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import repository
 from dtglib.basics.record import Run
-from dtglib.evaluate.orders import in_words, orderings
-from dtglib.runs.tables import as_markdown, beside_the_paper, measured_values, newest_lines, paper
+from dtglib.evaluate.measures import OF_DTG
+from dtglib.evaluate.orders import differences
+from dtglib.runs.tables import beside_the_paper, by_seed, measured_values, newest_lines, paper
 
 SG, PAIRS = "mean of 6 circuits of 21 suites", "all pairs"
 
@@ -86,13 +89,13 @@ def test_variants_that_were_searched_have_the_searchs_numbers_too(folder):
     assert found.loc["UAS by beam"].to_dict() == {"unlabelled": 98.0, "labelled": 98.0}
     assert found.loc["LAS by beam"].dropna().to_dict() == {"labelled": 97.0}
     said = [("labels", "perplexity by beam", "labelled", "unlabelled")]
-    assert orderings(values, said)["holds"].tolist() == [True], "less is better"
+    assert (differences(values, said)["by"] > 0).tolist() == [True], "less is better"
 
 
 def test_an_ordering_is_tested_over_the_seeds_that_both_have(folder):
-    (row,) = orderings(measured_values(folder)).to_dict("records")
-    assert (row["the paper says"], row["corpus"]) == ("TXL (trans) outperforms DTG", "minilang, mini")
-    assert (row["holds"], row["by"], row["seeds"]) == (True, pytest.approx(0.5), 2)
+    (row,) = differences(measured_values(folder), OF_DTG).to_dict("records")
+    assert (row["first"], row["second"], row["corpus"]) == ("TXL (trans)", "DTG", "minilang, mini")
+    assert (row["by"], row["seeds"]) == (pytest.approx(0.5), 2)
     assert row["p"] == pytest.approx(ttest_rel([82, 83], [80, 84]).pvalue)
 
 
@@ -102,10 +105,9 @@ def test_a_lower_perplexity_is_the_better_one(folder):
         for model, parser, value in (("dtg", "strong", 20.0), ("dtg", "weak", 99.0), ("txl-trans", "strong", 30.0))
     ]
     write(folder, "2026-01-05-mini", lines)
-    rows = orderings(measured_values(folder)).to_dict("records")
+    rows = differences(measured_values(folder), OF_DTG).to_dict("records")
     (row,) = (row for row in rows if row["measure"] == "perplexity")
-    assert row["the paper says"] == "TXL (trans) outperforms DTG"
-    assert (row["by"], row["holds"], row["seeds"]) == (-10.0, False, 1)
+    assert (row["first"], row["second"], row["by"], row["seeds"]) == ("TXL (trans)", "DTG", -10.0, 1)
 
 
 def variant(name: str, seed: int, per_word: float) -> dict:
@@ -140,29 +142,15 @@ def test_a_model_whose_variants_are_recorded_without_it_stands_beside_them(folde
     assert of("arc representation")[(*at, "w+arc")] == [50.0], "a variant's own number counts"
 
 
-def test_an_ordering_in_words_says_whether_it_could_be_chance(folder):
-    lines = [pairs("dtg", seed, accuracy) for seed, accuracy in enumerate((0.80, 0.81, 0.82), start=3)]
-    lines += [pairs("txl-tokens", seed, accuracy) for seed, accuracy in enumerate((0.70, 0.711, 0.721), start=3)]
-    write(folder, "2026-01-07-mini", lines)
-    write(folder, "2026-01-08-open", [pairs("txl-trans", 1, 0.5)], "ud-english", "open")
-    found = in_words(orderings(measured_values(folder)))
-    assert any(
-        "DTG outperforms TXL (tokens): holds on minilang, mini, by 9.9, significantly over 3 seeds" in s for s in found
-    )
-    assert any(
-        "TXL (trans) outperforms DTG: does not hold on ud-english, open, by 10.0; one seed, so it is not tested." in s
-        for s in found
-    )
-
-
 def test_what_has_no_spread_and_what_has_no_seed_in_common_is_not_tested(folder):
     of_short = [pairs("dtg", 1, 0.8), pairs("dtg", 2, 0.9), pairs("txl-trans", 3, 0.9)]
     write(folder, "2026-01-09-short", of_short, size="short")
     write(folder, "2026-01-10-open", [pairs("dtg", 1, 0.6), pairs("dtg", 2, 0.7)], "ud-english", "open")
     write(folder, "2026-01-11-open", [pairs("txl-trans", 1, 0.5), pairs("txl-trans", 2, 0.6)], "ud-english", "open")
     values = measured_values(folder).query("size != 'mini'")
-    (found,) = in_words(orderings(values))
-    assert found.endswith("on ud-english, open, by 10.0; no spread, so it is not tested.")
+    (row,) = differences(values, OF_DTG).to_dict("records")
+    assert (row["corpus"], row["by"], row["seeds"]) == ("ud-english, open", pytest.approx(-10), 2)
+    assert pd.isna(row["p"]), "both seeds have the same difference"
 
 
 def test_the_short_table_has_a_row_for_each_model_and_our_numbers_alone(folder):
@@ -193,3 +181,19 @@ def test_the_papers_tables_are_here_and_every_record_of_ours_can_be_read():
 def test_the_table_of_the_readme_is_what_the_records_say():
     lines = (repository() / "README.md").read_text("utf-8").splitlines()
     assert [line for line in as_markdown(measured_values()).splitlines() if line not in lines] == []
+
+
+def test_numbers_by_seed_are_of_one_corpus_and_size_and_those_below_no_topic_are_left_out(folder):
+    def suite(model: str, seed: int, circuit: str, name: str, score: float) -> dict:
+        return {"part": "suites", "model": model, "seed": seed, "circuit": circuit, "suite": name, "score": score}
+
+    lines = [suite("txl-trans", 1, "Licensing", "npi", 0.7), suite("dtg", 4, "Licensing", "npi", 0.8)]
+    lines += [suite("dtg", 4, "Agreement", "number", 0.6), suite("dtg", 4, "", "nn-nv", 0.9)]
+    write(folder, "2026-01-09-mini", lines)
+    write(folder, "2026-01-10-smoke", [suite("dtg", 1, "Licensing", "npi", 0.1)], size="smoke")
+    found = by_seed("suites", "score", ["circuit", "suite"], folder=folder)
+    assert found.index.tolist() == [("DTG", 4), ("TXL (trans)", 1)]
+    assert found.columns.tolist() == [("Agreement", "number"), ("Licensing", "npi")]
+    assert found.loc["DTG"].values.tolist() == [[0.6, 0.8]]
+    assert found["Agreement", "number"].isna().tolist() == [False, True]
+    assert by_seed("suites", "score", ["suite"], size="smoke", folder=folder)["npi"].to_dict() == {("DTG", 1): 0.1}

@@ -2,7 +2,7 @@
 
     values = measured_values()                   all records: a row per system, measure, corpus, size and seed
     beside_the_paper("table2", values)           the paper's number, then ours, a column for each corpus and size
-    as_markdown(values)                          the README's table: a row for each model, a column for each measure
+    by_seed("suites", "score", ["suite"])        scores on minilang: a row per model and seed, a column per suite
     newest_lines(None, lambda line: line["part"] == "all pairs")        for other tables: a row for each such line
 
 Models are compared with models, and variants with the variants that answer the same question (ablations.py). Where a
@@ -103,25 +103,6 @@ def beside_the_paper(table: str, values: pd.DataFrame, folder: Path | None = Non
     )
 
 
-# The columns of the README's table: a measure and its name there.
-COLUMNS = {"perplexity": "perplexity per word", "SG": "test suites", "BLiMP": "minimal pairs", "UAS": "UAS, reranked"}
-
-
-def as_markdown(values: pd.DataFrame) -> str:
-    """A row for each model, and a column for each measure, on minilang."""
-    ours = values.query("question == @MODELS and corpus == 'minilang' and size == 'mini'")
-    columns = [ours[ours["measure"] == name].groupby("system")["value"].agg(_in_short).to_dict() for name in COLUMNS]
-    systems = [title for title in titles().values() if any(title in column for column in columns)]
-    rows = [[title, *(column.get(title, "") for column in columns)] for title in systems]
-    head = [["", *COLUMNS.values()], ["---", *["---:"] * len(columns)]]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [*head, *rows])
-
-
-def _in_short(values: pd.Series) -> str:
-    """A mean, with its standard deviation if there are several seeds."""
-    return f"{values.mean():.1f}" + (f" ± {values.std():.1f}" if len(values) > 1 else "")
-
-
 # ---- Lines of records
 
 
@@ -153,6 +134,16 @@ def newest_lines(folder: Path | None, wanted: Callable[[Line], bool]) -> pd.Data
         rows += [line for line in lines if _key(line) in new]
         seen |= new
     return pd.DataFrame(rows)
+
+
+def by_seed(
+    part: str, value: str, columns: list[str], corpus: str = "minilang", size: str = "mini", folder: Path | None = None
+) -> pd.DataFrame:
+    """A number in the newest lines of a part: a row for each model (its title) and seed, and named columns."""
+    lines = newest_lines(folder, lambda line: line["part"] == part and line.get("model") in titles())
+    lines = lines[(lines["corpus"] == corpus) & (lines["size"] == size) & (lines[columns[0]] != "")]
+    lines = lines.assign(model=lines["model"].map(titles()))
+    return lines.pivot(index=["model", "seed"], columns=columns, values=value).sort_index(axis=1)
 
 
 def _settings(record: Record) -> str:

@@ -1,8 +1,7 @@
-"""The numbers of the paper's tables, its sign tests, and our records of translators (results/).
+"""The numbers of the paper's tables, and its sign tests.
 
-    theirs("nmt_table7")                    the paper's cells, such as a test set and a metric, by system
-    recorded("translation", "BLEU", "on")   ours: a row for each model and seed, a column for each test part
-    sign_tests(theirs("nmt_table7"))        which of two systems is better in more cells
+    theirs("nmt_table7")                the paper's cells, such as a test set and a metric, by system
+    sign_tests(theirs("nmt_table7"))    which of two systems is better in more cells
 
 No cell of ours is one of theirs, so that only orders of systems can be compared.
 """
@@ -14,7 +13,7 @@ import pandas as pd
 
 from dtglib.evaluate.measures import MODELS, Line, Measure
 from dtglib.families.base import titles
-from dtglib.runs.tables import newest_lines, paper
+from dtglib.runs.tables import paper
 from dtgpapers.translation.scores import sign_test
 
 # Which of the paper's test cells its sign tests count: medium models, on three test sets in three pairs of languages.
@@ -33,17 +32,6 @@ def cells_of_tests(folder: Path | None = None) -> pd.DataFrame:
     """The paper's cells of test sets that its sign tests count."""
     cells = theirs("nmt_table9", "nmt_table10", folder=folder)
     return cells[cells.index.str.startswith(TESTED)]
-
-
-def recorded(
-    part: str, value: str, columns: str, corpus: str = "minilang:de-en", size: str = "mini", folder: Path | None = None
-) -> pd.DataFrame:
-    """The values of a part of the newest records: a row for each model (its title) and seed."""
-    names = titles("translation")
-    lines = newest_lines(folder, lambda line: line["part"] == part and line.get("model") in names)
-    lines = lines[(lines["corpus"] == corpus) & (lines["size"] == size)]
-    lines = lines.assign(model=lines["model"].map(names))
-    return lines.pivot(index=["model", "seed"], columns=columns, values=value)
 
 
 def sign_tests(cells: pd.DataFrame, pairs: Sequence[tuple[str, str]] = PAIRS) -> pd.DataFrame:

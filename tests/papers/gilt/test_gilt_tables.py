@@ -8,7 +8,7 @@ from test_tables import pairs, write
 
 from dtglib.basics.record import Run
 from dtglib.evaluate.measures import MODELS, TUNED, measures
-from dtglib.evaluate.orders import in_words, orderings
+from dtglib.evaluate.orders import differences
 from dtglib.runs.tables import beside_the_paper, measured_values, paper
 from dtgpapers.gilt.family import WORDS
 from dtgpapers.gilt.tables import ORDERS
@@ -36,8 +36,8 @@ def test_ways_of_tuning_stand_beside_those_of_the_paper_and_are_tested_over_seed
     table = beside_the_paper("gilt_table2", values, folder)
     assert table["STS-B, Pearson", "paper, STS-B"].to_dict() == {"TXL (tokens)": "36.3", "GiLT-TXL": "38.9"}
     assert table["STS-B, Pearson", "sts-b, txl-tokens-ud"]["TXL (tokens)"] == "51.0 ± 1.4 (2 seeds)"
-    rows = orderings(values, ORDERS).to_dict("records")
-    assert [(row["measure"], row["holds"], row["seeds"]) for row in rows if "GiLT-TXL" in row["the paper says"]] == [
+    rows = differences(values, ORDERS).to_dict("records")
+    assert [(row["measure"], row["by"] > 0, row["seeds"]) for row in rows if row["first"] == "GiLT-TXL"] == [
         ("STS-B, Pearson", True, 2),
         ("STS-B, Spearman", True, 2),
     ]
@@ -61,9 +61,8 @@ def test_small_numbers_have_two_decimals_and_arcs_are_counted_per_sentence(folde
     assert beside_the_paper("gilt_table3", values, folder)["log joint", "minilang, mini"]["RA"] == "-3.27 (one seed)"
     table = beside_the_paper("gilt_table4", values, folder)
     assert table["arcs per sentence", "minilang, mini"]["GiLT-DP"] == "12.5 (one seed)"
-    said = "\n".join(in_words(orderings(values, ORDERS)))
-    assert "log joint, RA outperforms CTR: holds on minilang, mini, by 0.04; one seed" in said
-    assert "log joint, CTR outperforms FTR: is a tie on minilang, mini, by 0.00" in said
+    by = differences(values, ORDERS).set_index(["measure", "first", "second"])["by"]
+    assert by["log joint", "RA", "CTR"] == pytest.approx(0.043) and by["log joint", "CTR", "FTR"] == 0
 
 
 def test_the_orders_of_a_paper_are_those_of_its_table():

@@ -18,21 +18,21 @@ from dtglib.basics.papers import papers_named
 from dtglib.basics.record import Run
 from dtglib.cli.main import main
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.evaluate.orders import orderings
+from dtglib.evaluate.orders import differences
 from dtglib.families.base import family_of, load_model, titles
 from dtglib.runs.ablations import variants_of
 from dtglib.runs.jobs import jobs_of
 from dtglib.runs.prepare import prepare, read_corpus, trained
 from dtglib.runs.recording import record_evaluation
 from dtglib.runs.settings import compared_at, read_size
-from dtglib.runs.tables import measured_values
+from dtglib.runs.tables import by_seed, measured_values
 from dtgpapers.translation import challenges
 from dtgpapers.translation.challenge_files import lowered, public_sets
 from dtgpapers.translation.config import TranslationConfig
 from dtgpapers.translation.german.challenge import challenge_sets
 from dtgpapers.translation.measured import is_lower_cased, own_of, public_for, references_of, translation_of
 from dtgpapers.translation.systems import SYSTEMS
-from dtgpapers.translation.tables import ORDERS, cells_of_tests, recorded, sign_tests, theirs
+from dtgpapers.translation.tables import ORDERS, cells_of_tests, sign_tests, theirs
 from dtgpapers.translation.translation import TranslationBeam
 
 SETS = ("particle", "object-first-both")
@@ -136,12 +136,12 @@ def test_a_record_has_what_the_tables_show(repository):
     rows = lines(out, "translation")
     assert [(row["seed"], row["model"], row["on"]) for row in rows] == [(3, "vanilla", "test"), (3, "gcn", "test")]
     assert all(row["sentences"] == 3 and 0 <= row["chrF+"] <= 100 for row in rows)
-    bleu = recorded("translation", "BLEU", "on", size="smoke", folder=results)["test"]
+    bleu = by_seed("translation", "BLEU", ["on"], "minilang:de-en", "smoke", results)["test"]
     assert bleu.to_dict() == {(titles("translation")[row["model"]], 3): row["BLEU"] for row in rows}
-    kept = recorded("challenge set", "kept", "set", size="smoke", folder=results)
+    kept = by_seed("challenge set", "kept", ["set"], "minilang:de-en", "smoke", results)
     assert set(kept) == set(SETS) and kept.index.tolist() == [("GCN", 3), ("Vanilla", 3)]
     values = measured_values(results)
-    assert set(orderings(values, ORDERS)["the paper says"]) == {"GCN outperforms Vanilla"}
+    assert differences(values, ORDERS)[["first", "second"]].drop_duplicates().values.tolist() == [["GCN", "Vanilla"]]
 
 
 def test_a_record_of_variants_has_the_scores_of_each(repository):
@@ -177,7 +177,7 @@ def test_of_each_system_the_newest_record_counts_whatever_else_it_has(tmp_path):
             for system in systems:
                 for seed in seeds:
                     run.metric(**scores, model=system, seed=seed, BLEU=bleu)
-    assert recorded("translation", "BLEU", "on", folder=tmp_path)["test"].to_dict() == {
+    assert by_seed("translation", "BLEU", ["on"], "minilang:de-en", folder=tmp_path)["test"].to_dict() == {
         ("Vanilla", 1): 40.0,
         ("GCN", 1): 80.0,
         ("GCN", 2): 80.0,

@@ -17,7 +17,7 @@ from dtglib.basics.record import Run
 from dtglib.data.corpora import load
 from dtglib.data.treebank import Treebank
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.evaluate.orders import orderings
+from dtglib.evaluate.orders import differences
 from dtglib.families.base import Variant, family, load_model, titles
 from dtglib.runs.ablations import measure, settings_of, variants_of
 from dtglib.runs.jobs import jobs_of
@@ -242,8 +242,8 @@ def test_a_record_has_what_the_tables_show(repository):
     table = beside_the_paper("udgn_table1", values, results)
     mean = np.mean([line["perplexity"] for line in hidden if line["model"] == "udgn"])
     assert table["hidden words"].iloc[:, 1]["UDGN"].startswith(f"{mean:.1f} ± ")
-    before = orderings(values, ORDERS)
-    assert set(before["the paper says"]) == {"UDGN outperforms Transformer (masked words)"}
+    pairs = differences(values, ORDERS)[["first", "second"]].drop_duplicates()
+    assert pairs.values.tolist() == [["UDGN", "Transformer (masked words)"]]
     (chain,) = {line["UDA"] for line in lines(out, "trivial trees") if line["model"] == "right-branching chain"}
     assert shown["UDA, tree"].iloc[:, 1]["right-branching chain"].startswith(f"{100 * chain:.1f} (the same")
 
@@ -260,8 +260,8 @@ def test_variants_stand_in_the_tables_of_their_questions(tmp_path):
     shown = table["UDA, tree", "minilang, mini, %"]
     assert shown[["UDGN", "- Gates"]].tolist() == ["52.0 ± 2.8 (2 seeds)", "40.0 (the same with 2 seeds)"]
     assert shown[["- Competition", "- relative pos bias"]].tolist() == ["", ""]
-    rows = {(row["measure"], row["holds"]): row["by"] for row in orderings(values, ORDERS).to_dict("records")}
-    assert rows == {("UDA, tree", True): pytest.approx(12.0), ("hidden words", True): pytest.approx(8.5)}
+    by = differences(values, ORDERS).set_index("measure")["by"]
+    assert by.to_dict() == {"UDA, tree": pytest.approx(12.0), "hidden words": pytest.approx(8.5)}
 
 
 def test_models_of_different_corpora_are_not_recorded_together(repository):
