@@ -47,7 +47,7 @@ import pandas as pd
 import seaborn
 from IPython.display import Markdown, display
 
-from dtglib.data import vocabulary
+from dtglib.data import treebank, vocabulary
 from dtglib.decode import beam
 from dtglib.evaluate import blimp, likelihood, suites, surprisal
 from dtglib.evaluate.intervals import over_suites
@@ -422,30 +422,14 @@ Markdown(
     f"at most {max(shares_with_comma.values()):.2f}."
 )
 
-
 # %%
-def draw_analyses(words, trees):
-    """Partial trees above their words, below their titles."""
-    places = plot.word_places(words)
-    picture = plot.Picture(figsize=(0.12 * places[-1] + 1, 1.9 * len(trees)))
-    for axes, (title, heads) in zip(picture.subplots(len(trees), squeeze=False).flat, trees.items(), strict=True):
-        levels = plot.stacked([(head, word) for word, head in enumerate(heads, start=1) if head > 0])
-        for (head, word), level in levels.items():
-            plot.draw_arc(axes, places[head], places[word], level, "", plot.BLUE)
-        for word, text in enumerate(words, start=1):
-            axes.text(places[word], 0, text, ha="center", va="center")
-        axes.set(xlim=(places[1] - 5, places[-1] + 5), ylim=(-0.5, max(levels.values(), default=0) + 0.5))
-        axes.set_title(title, fontsize=10)
-        axes.axis("off")
-    return picture
-
-
 share = shares[garden_path[6]]
 noun, verb = garden_path[5], garden_path[3]
 about = {True: f"is an object of {verb}: p = {share:.2f}", False: f"is no object of {verb}: p = {1 - share:.2f}"}
-titled = {f"{noun} {about[kind]}": tree for kind, tree in trees.items()}
-picture = draw_analyses(garden_path[:7], titled)
-plot.save(picture, "05_garden_path")
+of_kinds = {
+    f"{noun} {about[kind]}": treebank.Sentence(tuple(garden_path[:7]), tuple(tree)) for kind, tree in trees.items()
+}
+plot.save(plot.draw_trees(of_kinds), "05_garden_path")
 
 # %% [markdown]
 # ## 5. Test suites

@@ -40,13 +40,13 @@ import numpy as np
 import pandas as pd
 import seaborn
 import torch
-from IPython.display import Markdown
+from IPython.display import Markdown, display
 
-from dtglib.data import vocabulary
+from dtglib.data import treebank, vocabulary
 from dtglib.evaluate.intervals import over_seeds, over_suites
 from dtglib.pictures import plot
 from dtglib.runs import prepare, settings, tables
-from dtgpapers.udgn import config, examples, masked, measured, network, parser, pictures
+from dtgpapers.udgn import config, decoding, examples, masked, measured, network, parser, pictures
 from dtgpapers.udgn.tables import LABELS
 
 CORPORA = {"minilang": "minilang (mini)", "ud-english-without-childes": "UD English (open-small)"}
@@ -331,14 +331,19 @@ _ = grid.set_titles("{col_name}").set(ylim=(0, 60), xlim=(0, None))
 
 # %% [markdown]
 # What the parser believes of a held-out sentence of UD English: the probability of each head (column) of each word
-# (row). The treebank's arcs are framed; seed 1.
+# (row). The treebank's arcs are framed; seed 1. Below, the best trees at the end, on both corpora.
 
 # %%
 of_seed = learning[(learning["corpus"] == english) & (learning["seed"] == "1")].sort_values("step")
 stages = of_seed.iloc[np.linspace(0, len(of_seed) - 1, 4).round().astype(int)]
 beliefs = {f"step {step}": np.array(q) for step, q in zip(stages["step"], stages["believed"], strict=True)}
 first = stages.iloc[0]
-plot.save(pictures.draw_beliefs(first["words"], beliefs, first["heads"]), "30_beliefs")
+display(plot.save(pictures.draw_beliefs(first["words"], beliefs, first["heads"]), "30_beliefs"))
+for corpus, last in learning[learning["seed"] == "1"].groupby("corpus").last().iterrows():
+    induced = decoding.best_arborescence(np.array(last["believed"]))
+    both = {f"the tree of {corpus}": last["heads"], "the induced tree": induced}
+    sentences = {title: treebank.Sentence(tuple(last["words"]), tuple(heads)) for title, heads in both.items()}
+    display(plot.draw_trees(sentences))
 
 # %% [markdown]
 # ## 5. What else was learned

@@ -24,45 +24,36 @@ class Measure(NamedTuple):
     less_is_better: bool = False
 
 
+def number(key: str, scale: int = 1, **about: str) -> Callable[[Line], float | None]:
+    """The number of a key, times a scale, in lines that have it and are about this."""
+
+    def value(line: Line) -> float | None:
+        return scale * line[key] if line.get(key) is not None and about.items() <= line.items() else None
+
+    return value
+
+
 def _perplexity(line: Line) -> float | None:
-    is_counted = line["part"] == "perplexity" and line["parser"] != "weak"
-    return line["per word"] if is_counted else None
-
-
-def _pairs(line: Line) -> float | None:
-    return 100 * line["accuracy"] if line["part"] == "all pairs" else None
+    return line["per word"] if line["part"] == "perplexity" and line["parser"] != "weak" else None
 
 
 def _suites(line: Line) -> float | None:
     """The primary average: over the circuits of all suites, of which there are more than Hu et al. report."""
-    is_counted = line["part"] == "averages of suites" and line["average"] in PRIMARY
-    return 100 * line["score"] if is_counted else None
-
-
-def _reranked(line: Line) -> float | None:
-    is_counted = line["part"] == "reranking" and line["parser"] == "strong"
-    return 100 * line["UAS"] if is_counted else None
-
-
-def _of_variant(key: str) -> Callable[[Line], float | None]:
-    return lambda line: line.get(key)
-
-
-def percent(key: str) -> Callable[[Line], float | None]:
-    """A share in percent, if the line has it."""
-    return lambda line: 100 * line[key] if line.get(key) is not None else None
+    return 100 * line["score"] if line["part"] == "averages of suites" and line["average"] in PRIMARY else None
 
 
 PRIMARY = ("mean of 6 circuits of 33 suites", "mean of 6 circuits of 21 suites")  # public, minilang's
 
 MEASURES = (
-    Measure("perplexity", ("BLLIP-LG/PPL",), "a word", _perplexity, _of_variant("per word"), less_is_better=True),
-    Measure("perplexity by beam", (), "a word", None, _of_variant("per word, by beam"), less_is_better=True),
-    Measure("BLiMP", ("BLiMP/acc", "BLiMP10pct/acc"), "", _pairs, percent("pairs")),
-    Measure("SG", ("SG/score",), "", _suites, percent("suites")),
-    Measure("UAS", ("PTB-test/UAS",), "", _reranked),
-    Measure("UAS by beam", (), "", None, percent("UAS")),
-    Measure("LAS by beam", (), "", None, percent("LAS")),
+    Measure("perplexity", ("BLLIP-LG/PPL",), "a word", _perplexity, number("per word"), less_is_better=True),
+    Measure("perplexity by beam", (), "a word", None, number("per word, by beam"), less_is_better=True),
+    Measure(
+        "BLiMP", ("BLiMP/acc", "BLiMP10pct/acc"), "", number("accuracy", 100, part="all pairs"), number("pairs", 100)
+    ),
+    Measure("SG", ("SG/score",), "", _suites, number("suites", 100)),
+    Measure("UAS", ("PTB-test/UAS",), "", number("UAS", 100, part="reranking", parser="strong")),
+    Measure("UAS by beam", (), "", None, number("UAS", 100)),
+    Measure("LAS by beam", (), "", None, number("LAS", 100)),
 )
 
 MODELS = ""  # the `question` of rows that compare models rather than variants

@@ -22,7 +22,7 @@ from matplotlib.axes import Axes
 from dtglib.pictures.field import with_field  # noqa: F401
 from dtglib.pictures.masks import KIND_COLOURS, draw_mask, draw_masks  # noqa: F401
 from dtglib.pictures.picture import BLUE, GREY, ORANGE, Picture, save, single  # noqa: F401
-from dtglib.pictures.trees import draw_arc, draw_reading, draw_root, draw_tree, stacked, word_places  # noqa: F401
+from dtglib.pictures.trees import draw_arc, draw_reading, draw_root, draw_tree, draw_trees, stacked, word_places  # noqa: F401
 
 Numbers: TypeAlias = Sequence[int | float] | np.ndarray | pd.Series | pd.Index
 # The x and y values of each named curve.

@@ -6,7 +6,7 @@
 ['There', 'is', 'a', 'difference', 'root', 'expl', 'nsubj', 'det']
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,25 +16,34 @@ from matplotlib.ticker import MaxNLocator
 
 from dtglib.basics.errors import UserError
 from dtglib.data.treebank import Sentence
-from dtglib.pictures.picture import BLUE, GREY, ORANGE, Picture, single
+from dtglib.pictures.picture import BLUE, GREY, ORANGE, Picture
 from dtglib.transitions.protocol import OPEN
 
 
 def draw_tree(sentence: Sentence, title: str = "") -> Picture:
     """Draw a dependency tree above its words."""
-    tree, places = _arcs(sentence), word_places(sentence.words)
-    levels = stacked([(head, word) for head, word, _ in tree])
-    height = max(levels.values(), default=0) + 1
-    picture, axes = single(0.125 * places[-1] + 1.5, 0.42 * height + 1.1)
-    for word, text in enumerate(sentence.words, start=1):
-        axes.text(places[word], 0, text, ha="center", va="center", fontsize=11)
-    for head, word, label in sorted(tree):
-        if head == 0:
-            draw_root(axes, places[word], height)
-        else:
-            draw_arc(axes, places[head], places[word], levels[head, word], label, BLUE)
-    axes.set(xlim=(places[1] - 5, places[-1] + 5), ylim=(-0.9, height + 0.5), title=title)
-    axes.axis("off")
+    return draw_trees({title: sentence})
+
+
+def draw_trees(trees: Mapping[str, Sentence]) -> Picture:
+    """Draw trees of the same words, one below the other, each with its title."""
+    arcs = [_arcs(sentence) for sentence in trees.values()]
+    levels = [stacked([(head, word) for head, word, _ in tree]) for tree in arcs]
+    height = max((level for of_tree in levels for level in of_tree.values()), default=0) + 1
+    words, *_ = (sentence.words for sentence in trees.values())
+    places = word_places(words)
+    picture = Picture(figsize=(0.125 * places[-1] + 1.5, (0.42 * height + 1.1) * len(trees)))
+    panels = picture.subplots(len(trees), squeeze=False).flat
+    for axes, title, tree, of_tree in zip(panels, trees, arcs, levels, strict=True):
+        for word, text in enumerate(words, start=1):
+            axes.text(places[word], 0, text, ha="center", va="center", fontsize=11)
+        for head, word, label in sorted(tree):
+            if head == 0:
+                draw_root(axes, places[word], height)
+            else:
+                draw_arc(axes, places[head], places[word], of_tree[head, word], label, BLUE)
+        axes.set(xlim=(places[1] - 5, places[-1] + 5), ylim=(-0.9, height + 0.5), title=title)
+        axes.axis("off")
     return picture
 
 

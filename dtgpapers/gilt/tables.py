@@ -1,16 +1,8 @@
 """The measures in the tables of the GiLT paper, their values in our records, and the orders that the paper finds."""
 
-from dtglib.evaluate.measures import MODELS, TUNED, Line, Measure
+from dtglib.evaluate.measures import MODELS, TUNED, Line, Measure, number
 from dtgpapers.gilt.family import WORDS
 from dtgpapers.tuning.measures import OF_TASKS
-
-
-def _graphs(line: Line) -> float | None:
-    return 100 * line["F1 by number"] if line.get("F1 by number") is not None else None
-
-
-def _log_joint(line: Line) -> float | None:
-    return line.get("log joint")
 
 
 def _arcs(line: Line) -> float | None:
@@ -18,8 +10,8 @@ def _arcs(line: Line) -> float | None:
 
 
 MEASURES = (
-    Measure("F1 of arcs", ("dependency/F1",), "", _graphs, _graphs),
-    Measure("log joint", ("avg_log_joint_prob",), "", _log_joint, _log_joint, digits=2),
+    Measure("F1 of arcs", ("dependency/F1",), "", number("F1 by number", 100), number("F1 by number", 100)),
+    Measure("log joint", ("avg_log_joint_prob",), "", number("log joint"), number("log joint"), digits=2),
     Measure("arcs per sentence", ("avg_dependencies_per_sentence",), "", _arcs),
     *OF_TASKS,
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dtglib.evaluate.measures import MODELS, Line, Measure
+from dtglib.evaluate.measures import MODELS, Measure, number
 from dtglib.families.base import titles
 from dtglib.runs.tables import paper
 from dtgpapers.translation.scores import sign_test
@@ -55,24 +55,12 @@ def _ordered(shown: pd.DataFrame) -> pd.DataFrame:
 # ---- Measures and orders
 
 
-def _translated(metric: str) -> Measure:
-    """A score on the test part of a corpus."""
-
-    def of_model(line: Line) -> float | None:
-        return line[metric] if line["part"] == "translation" and line["on"] == "test" else None
-
-    return Measure(metric, (), "", of_model, lambda line: line.get(metric))
-
-
 METRICS = ("BLEU", "chrF+")
-
-
-def _kept(line: Line) -> float | None:
-    """The share of the items of a challenge set whose phenomenon a translation keeps; their mean is the measure."""
-    return line["kept"] if line["part"] == "challenge set" else None
-
-
-MEASURES = (*map(_translated, METRICS), Measure("challenge sets", (), "%", _kept))
+# Of the challenge sets: the mean share of items whose phenomenon a translation keeps.
+MEASURES = (
+    *(Measure(metric, (), "", number(metric, part="translation", on="test"), number(metric)) for metric in METRICS),
+    Measure("challenge sets", (), "%", number("kept", part="challenge set")),
+)
 
 # Of the paper of translators: what it finds on the test sets of medium models, in BLEU and chrF+ alike.
 ORDERS = tuple(

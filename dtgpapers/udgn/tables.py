@@ -1,6 +1,6 @@
 """The measures, tables and orders of the paper of UDGN, and the names that it has for labels."""
 
-from dtglib.evaluate.measures import MODELS, TUNED, Line, Measure, percent
+from dtglib.evaluate.measures import MODELS, TUNED, Line, Measure, number
 
 # Labels of Universal Dependencies that stand for those of the paper, in its order.
 LABELS = {
@@ -17,10 +17,6 @@ LABELS = {
 # ---- Measures and orders
 
 
-def _hidden(line: Line) -> float | None:
-    return line["perplexity"] if line["part"] == "hidden words" else None
-
-
 def _induced(of: str, trees: str) -> Measure:
     """The accuracy of trees that were learned from words alone, by the way of decoding; trivial trees have no way."""
     papers = {"argmax": (f"WSJ23/argmax {of}",), "tree": (f"WSJ23/{of}",)}[trees]
@@ -30,7 +26,7 @@ def _induced(of: str, trees: str) -> Measure:
         is_induced = line["part"] == "induced trees" and line["trees"] == trees
         return 100 * line[of] if is_induced or is_trivial else None
 
-    return Measure(f"{of}, {trees}", papers, "%", of_model, percent(f"{of}, {trees}"))
+    return Measure(f"{of}, {trees}", papers, "%", of_model, number(f"{of}, {trees}", 100))
 
 
 def _correlated(line: Line) -> float | None:
@@ -46,8 +42,8 @@ MEASURES = (
         "hidden words",
         ("PTB/MLM_PPL", "BLLIP/MLM_PPL"),
         "",
-        _hidden,
-        lambda line: line.get("hidden words"),
+        number("perplexity", part="hidden words"),
+        number("hidden words"),
         less_is_better=True,
     ),
     *(_induced(score, trees) for trees in ("argmax", "tree") for score in ("DDA", "UDA")),
