@@ -73,7 +73,7 @@ by_stack = over_seeds(nats["TXL (trans)"] - nats["DTG"])
 Markdown(
     f"**In short**, on minilang with {len(nats)} seeds: DTG needs {nats['DTG'].mean():.1f} nats for a held-out "
     f"sentence *with its tree*, and TXL (trans), which reads the same transitions without the stack, "
-    f"{nats['TXL (trans)'].mean():.1f} (difference {by_stack:.2f}; in brackets 95 % intervals). In every seed, "
+    f"{nats['TXL (trans)'].mean():.1f} (difference {by_stack:.2f}; in brackets its 95 % interval). In every seed, "
     f"{fewer.sum()} of the {len(fewer)} models with trees need fewer nats for words *and* tree than TXL (tokens) needs "
     f"for the words alone, {words_alone.mean():.1f}. But one of {wide['parameters'].mean() / 1e6:.1f} million "
     f"parameters, three times as many, needs {wide['nats_per_sentence'].mean():.1f}, and in every seed only "

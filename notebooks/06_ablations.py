@@ -70,7 +70,7 @@ def compared_with_base(question, measure):
         change = (by_seed[name] - by_seed[BASES[question]]).dropna()
         about = {"question": question, "variant": name, "measure": measure, "seeds": len(change)}
         about |= {"same sign": abs(np.sign(change).sum()) == len(change), "p": ttest_1samp(change, 0).pvalue}
-        rows.append(about | over_seeds(change)._asdict())
+        rows.append(about | dict(zip(("difference", "low", "high"), over_seeds(change), strict=True)))
     return rows
 
 
@@ -84,7 +84,7 @@ def said(row, digits=0):
     """How much worse a variant is, with the interval."""
     worse = 1 if row.name == "perplexity" else -1
     low, high = sorted((worse * row["low"], worse * row["high"]))
-    return f"{Mean(worse * row['mean'], low, high):.{digits}f}"
+    return f"{Mean(worse * row['difference'], low, high):.{digits}f}"
 
 
 # %%
@@ -170,7 +170,9 @@ def draw_intervals(axes, rows):
     """A dot with its interval for each variant; hollow where the interval covers 0."""
     for place, row in enumerate(rows.itertuples()):
         axes.plot([row.low, row.high], [place, place], color=plot.BLUE, linewidth=2)
-        axes.plot(row.mean, place, "o", color=plot.BLUE, markerfacecolor=plot.BLUE if row.significant else "white")
+        axes.plot(
+            row.difference, place, "o", color=plot.BLUE, markerfacecolor=plot.BLUE if row.significant else "white"
+        )
     axes.axvline(0, color=plot.GREY, linewidth=1)
     axes.set(
         yticks=range(len(rows)),
@@ -236,7 +238,7 @@ picture
 # %% [markdown]
 # ## 3. All numbers
 #
-# Means ± standard deviations over the seeds.
+# Means ± standard deviations over the seeds; below, the differences to the first variant of each question.
 
 
 # %% tags=["table"]
@@ -254,10 +256,10 @@ numbers.loc[[pair for pair in order if pair in numbers.index], list(BOTH.values(
 
 # %% tags=["table"]
 # NBVAL_CHECK_OUTPUT
-columns = ["mean", "low", "high", "p", "same sign", "seeds"]
+columns = ["difference", "low", "high", "p", "same sign", "seeds"]
 every = pd.concat([table, pd.DataFrame(compared_with_base("labels", "perplexity by beam"))])
 differences = every.replace({"measure": MEASURES}).set_index(["question", "variant", "measure"])
-differences[columns].round({"mean": 2, "low": 2, "high": 2, "p": 3})
+differences[columns].round({"difference": 2, "low": 2, "high": 2, "p": 3})
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -281,7 +283,7 @@ Markdown(
 # 1. The parser: minilang's words nearly settle the tree, so a strong parser errs seldom; on UD English it errs more
 #    often ([notebook 04](04_marginalization.ipynb)).
 # 2. With `change` as in `compared_with_base`, the t statistic grows with the square root of the number of seeds: solve
-#    `abs(change.mean()) / change.std() * sqrt(n) > t.ppf(0.975, n - 1)` for n.
+#    `abs(change.mean()) / change.std() * sqrt(n) > scipy.stats.t.ppf(0.975, n - 1)` for n.
 #
 # </details>
 #

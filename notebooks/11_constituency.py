@@ -70,7 +70,7 @@ NAMES = [name for group in GROUPS.values() for name in group]
 
 # %%
 # NBVAL_CHECK_OUTPUT
-SUITES, PAIRS = ("suites", "score", ["circuit", "suite"]), ("pairs", "accuracy", ["phenomenon", "paradigm"])
+SUITES, PAIRS = ("suites", "score", ["circuit", "suite"]), ("pairs", "accuracy", ["paradigm"])
 scores, pairs = (100 * tables.by_seed(*what) for what in (SUITES, PAIRS))
 lead, over_dtg = (scores.loc["TG"] - scores.loc[name] for name in ("TXL (trees)", "DTG"))
 values = tables.measured_values().query("size == 'mini' and corpus == 'minilang'")
@@ -365,7 +365,7 @@ rows = []
 for what, table in (("suites", scores), ("pairs", pairs)):
     for first, second in [*COMPARED, ("TG", "TXL (tokens)"), ("PLM", "TXL (tokens)"), ("Pushdown-TXL", "TXL (tokens)")]:
         difference = table.loc[first] - table.loc[second]
-        of = intervals.over_suites(difference, by_topic=what == "suites")
+        of = intervals.over_suites(difference)
         in_paper = theirs[what].get(first, np.nan) - theirs[what].get(second, np.nan)
         in_paper = "" if np.isnan(in_paper) else f"{in_paper:.1f}"
         about = {"points": what, "difference": f"{first} - {second}", "paper": in_paper, "here": f"{of:.1f?}"}
@@ -442,11 +442,10 @@ of_gum = {"suites": on_gum, "pairs": 100 * tables.by_seed(*PAIRS, "gum-constitue
 shown = [name for name in NAMES if name in gum.index.get_level_values(0)]
 table = gum["per word"].unstack().loc[shown, ["exact", "300 trees", "beam"]].round(0).rename_axis(columns="perplexity:")
 for what, values_of in of_gum.items():
-    by_topic = what == "suites"
-    table[f"{what}, %"] = [round(intervals.over_suites(values_of.loc[name], by_topic).mean, 1) for name in shown]
+    table[f"{what}, %"] = [round(intervals.over_suites(values_of.loc[name]).mean, 1) for name in shown]
     less = {name: values_of.loc["DTG"] - values_of.loc[name] for name in shown if name != "DTG"}
     table[f"DTG's lead: {what}"] = pd.Series(
-        {name: f"{intervals.over_suites(each, by_topic):.1f?}" for name, each in less.items()}
+        {name: f"{intervals.over_suites(each):.1f?}" for name, each in less.items()}
     )
 table.astype(object).where(table.notna(), "")
 
@@ -527,7 +526,7 @@ def draw_arcs(axes, words, heads):
 
 
 # %%
-def draw_trees(words, shown=("PLM", "TG", "Pushdown-TXL", "DTG")):
+def draw_best_trees(words, shown=("PLM", "TG", "Pushdown-TXL", "DTG")):
     """The best tree of each model."""
     places, picture = plot.word_places(words), plot.Picture(figsize=(12, 5))
     for name, axes in zip(shown, picture.subplots(2, 2).flat, strict=True):
@@ -555,7 +554,7 @@ def draw_yours(text):
     print("unknown:", *unknown or ["none"])
     in_bits = {name: surprisal.UNITS["bits"] * each.of_words for name, each in read.items()}
     display(plot.draw_surprisals(words, in_bits, "bits"))
-    return draw_trees(words)
+    return draw_best_trees(words)
 
 
 plot.with_field(draw_yours, yours)

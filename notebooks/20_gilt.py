@@ -74,7 +74,7 @@ def lead(measure, first, second):
     rows = of_models.query("measure == 'perplexity' and size == 'mini'").pivot(
         index="seed", columns="system", values="value"
     )
-    return over_seeds((rows[second] - rows[first]).dropna())
+    return over_seeds(rows[second] - rows[first])
 
 
 def as_large(measure):
@@ -93,12 +93,13 @@ right = {name: over_suites(by_suite.loc[name]) for name in (GRAPHS, TREES, TXL)}
 share = {name: 100 * lead("agreement", name, TXL).mean / 6 / lead("SG", name, TXL).mean for name in (GRAPHS, TREES)}
 Markdown(
     f"**In short:** in the test suites GiLT (graphs) has {right[GRAPHS]:.0f} % of the items right, GiLT-DP (trees) "
-    f"{right[TREES]:.0f}, TXL (tokens) {right[TXL]:.0f} (means over six circuits; differences are in points). The "
-    f"lead of graphs over TXL is {lead('SG', GRAPHS, TXL):.0f?}, that of trees {lead('SG', TREES, TXL):.0f?}; of "
-    f"these {share[GRAPHS]:.0f} and {share[TREES]:.0f} % are agreement, where TXL has {agreement[TXL]:.0f} % right, "
-    f"graphs {agreement[GRAPHS]:.0f}, trees {agreement[TREES]:.0f}, and DTG {agreement[DTG]:.0f}. In perplexity GiLT "
-    f"gains nothing: TXL leads by {lead('perplexity', TXL, GRAPHS):.2f?}. GiLT has three times TXL's parameters; a "
-    f"TXL as large has {of_wide:.0f} % right in agreement, and a perplexity lower by {as_large('perplexity')}."
+    f"{right[TREES]:.0f}, TXL (tokens) {right[TXL]:.0f} (means over six circuits, in brackets 95 % intervals). The "
+    f"lead of graphs over TXL is, in points, {lead('SG', GRAPHS, TXL):.0f?}, that of trees "
+    f"{lead('SG', TREES, TXL):.0f?}; of these {share[GRAPHS]:.0f} and {share[TREES]:.0f} % are agreement, where TXL "
+    f"has {agreement[TXL]:.0f} % right, graphs {agreement[GRAPHS]:.0f}, trees {agreement[TREES]:.0f}, and DTG "
+    f"{agreement[DTG]:.0f}. In perplexity GiLT gains nothing: TXL leads by {lead('perplexity', TXL, GRAPHS):.2f?}. "
+    f"GiLT has three times TXL's parameters; a TXL as large has {of_wide:.0f} % right in agreement, and a perplexity "
+    f"lower by {as_large('perplexity')}."
 )
 
 # %% [markdown]
@@ -468,15 +469,14 @@ assert len(tests) == len(claims)
 significant = claims[(claims["low"] > 0) | (claims["high"] < 0)]
 rows = [f"{row['order']} ({row['measure']} {row['mean']:.1f})" for row in significant.to_dict("records")]
 Markdown(
-    f"Of {len(claims)} differences, tested one by one, {len(significant)} "
-    f"{'is' if len(significant) == 1 else 'are'} significant: {'; '.join(rows)}. Graphs before trees, the paper's "
-    f"finding, is not shown: {lead('SG', GRAPHS, TREES):.0f?} in suites, "
-    f"{lead('BLiMP', GRAPHS, TREES):.0f?} in pairs, {lead('perplexity', GRAPHS, TREES):.1f?} in "
-    f"perplexity. t tests over the seeds alone would call "
-    f"{by_seeds} of the {len(claims)} significant. In agreement trees lead TXL by "
-    f"{lead('agreement', TREES, TXL):.0f?}, graphs by {lead('agreement', GRAPHS, TXL):.0f?}; graphs are behind "
-    f"trees, but three seeds do not show it: {lead('agreement', GRAPHS, TREES):.0f?}. Both are behind DTG there: "
-    f"{lead('agreement', GRAPHS, DTG):.0f?} and {lead('agreement', TREES, DTG):.0f?}."
+    f"Of {len(claims)} differences, tested one by one, {len(significant)} {'is' if len(significant) == 1 else 'are'} "
+    f"significant: {'; '.join(rows)}. Graphs before trees, the paper's finding, is not shown: in suites "
+    f"{lead('SG', GRAPHS, TREES):.0f?}, in pairs {lead('BLiMP', GRAPHS, TREES):.0f?} (points), in perplexity "
+    f"{lead('perplexity', GRAPHS, TREES):.1f?}. t tests over the seeds alone would call {by_seeds} of the "
+    f"{len(claims)} significant. In agreement trees lead TXL by {lead('agreement', TREES, TXL):.0f?}, graphs by "
+    f"{lead('agreement', GRAPHS, TXL):.0f?}; graphs are behind trees, but three seeds do not show it: "
+    f"{lead('agreement', GRAPHS, TREES):.0f?}. Both are behind DTG there: {lead('agreement', GRAPHS, DTG):.0f?} and "
+    f"{lead('agreement', TREES, DTG):.0f?}."
 )
 
 # %% [markdown]
@@ -499,15 +499,15 @@ by_model = of_graphs.groupby("model")[[*percent, "arcs per sentence", "log joint
 by_model.agg(lambda values: f"{values.mean():.2f} ± {values.std():.2f}")
 
 # %% [markdown]
-# Other tables, and other corpora: arcs of a word are predicted before it is read (RA), after its first piece (FTR) or
-# after all of it (CTR; the same here); a TXL is tuned for a task with graphs (GiLT-TXL) or without. *by*: how
-# much *first* is better, as in the paper. GiLT has 2.2 million parameters more; FTR, RA and EWT have keys of contents.
+# Other tables and corpora: arcs of a word are predicted before it is read (RA), after its first piece (FTR) or after
+# all of it (CTR; the same here); TXL is tuned for a task with graphs (GiLT-TXL) or without. In the paper *first* is
+# better; *by* says by how much here. GiLT has 2.2 million parameters more; FTR, RA and EWT have keys of contents.
 
 # %% tags=["table"]
 others = orders.differences(values, PAPER.part("orders"))
 others = others[(others["corpus"] != "minilang, mini") | ~others["measure"].isin(PANELS)]
 others = others[others["second"] != "FTR"]
-others.set_index(["measure", "first", "second", "corpus"]).drop(columns="sd").round(3)
+others.set_index(["measure", "first", "second", "corpus"]).drop(columns=["low", "high", "sd"]).round(3)
 
 # %% [markdown]
 # ## 8. This run

@@ -285,7 +285,7 @@ for what, (first, second) in PAIRS.items():
         "systems": f"{first} − {second}",
         "BLEU": f"{over_seeds(bleu[first] - bleu[second]):+.1f?}",
     }
-    rows.append(row | {"kept, points": f"{over_suites(of_sets, by_topic=False):+.1f?}"})
+    rows.append(row | {"kept, points": f"{over_suites(of_sets):+.1f?}"})
 pd.DataFrame(rows).set_index("difference")
 
 # %%

@@ -158,7 +158,7 @@ doubted = tested[is_said & ~(tested["p"] <= 0.05)]
 def interval(measure, claim, corpus):
     """Our difference with its interval, in words."""
     (row,) = tested.query("measure == @measure and claim == @claim and corpus == @corpus").to_dict("records")
-    return f"{row['by']:.1f} [{row['low']:.1f}, {row['high']:.1f}] ({row['verdict']})"
+    return f"{Mean(row['by'], row['low'], row['high']):.1f} ({row['verdict']})"
 
 
 central, lower = "DTG > TXL (trans)", "TXL (trans) > DTG"
@@ -275,9 +275,8 @@ picture
 # %% tags=["table"]
 # NBVAL_CHECK_OUTPUT
 shown = tested.rename(columns={"paper": "the paper"}).assign(
-    ours=[f"{row.by:.1f} [{row.low:.1f}, {row.high:.1f}] {row.verdict}" for row in tested.itertuples()]
+    ours=[f"{Mean(row.by, row.low, row.high):.1f} {row.verdict}" for row in tested.itertuples()]
 )
-shown["ours"] = shown["ours"].str.replace("[nan, nan] ", "")
 table = shown.pivot(index=["measure", "claim", "the paper"], columns="corpus", values="ours")
 order = shown.set_index(["measure", "claim", "the paper"]).index.drop_duplicates()
 table = table.loc[order, list(CORPORA)].rename(columns=NAMES).fillna("not measured").reset_index("the paper")
@@ -361,9 +360,9 @@ pd.concat({"Table 4: an arc is": short("table4"), "Table 5: trees of": short("ta
 #
 # <details><summary>Answer</summary>
 #
-# By `by / (sd / np.sqrt(n)) > t.ppf(0.975, n - 1)`, with one seed more. But seeds are not all: DTG's advantage comes
-# from one circuit, and other suites would give another advantage. The crossed interval has both, and more seeds leave
-# the suites' part of it as it is.
+# By `by / (sd / np.sqrt(n)) > scipy.stats.t.ppf(0.975, n - 1)`, with one seed more. But seeds are not all: DTG's
+# advantage comes from one circuit, and other suites would give another advantage. The crossed interval has both, and
+# more seeds leave the suites' part of it as it is.
 #
 # </details>
 #

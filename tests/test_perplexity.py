@@ -423,9 +423,11 @@ def test_the_interval_over_seeds_is_that_of_the_t_test():
 
 
 def test_every_topic_has_one_weight_or_every_suite():
-    table = pd.DataFrame([[0.0, 0, 6], [2, 2, 8]], columns=pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)]))
-    assert over_suites(table).mean == 4 and over_suites(table, by_topic=False).mean == 3
+    table = pd.DataFrame([[0.0, 0, 6], [2, 2, 8]], columns=pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 3)]))
+    assert over_suites(table).mean == 4 and over_suites(table.droplevel(0, axis=1)).mean == 3
     halves = np.array([0.5, 0.5, 1])
+    lacking = pd.concat([table, pd.DataFrame([[9, 9, np.nan]], columns=table.columns)])
+    assert over_suites(lacking) == over_suites(table), "a seed without a score of a suite is left out"
     assert over_suites(table)[1:] == crossed_interval(table.to_numpy(), np.random.default_rng(1), halves)
 
 
@@ -433,3 +435,6 @@ def test_a_mean_is_written_like_a_number_without_a_minus_before_nothing():
     assert f"{Mean(-0.04, -1.26, 1.0):.1f}" == "0.0 [-1.3, 1.0]"
     assert f"{Mean(3.0, 0.0, 6.0):+.0f?}" == "+3 [0, 6], not significant"
     assert f"{Mean(-3.0, -6.0, -0.5):+.0f?}" == "-3 [-6, 0]"
+    assert (
+        f"{over_seeds(pd.Series([2.0])):.1f}" == "2.0" and f"{over_seeds(pd.Series([2.0])):.1f?}" == "2.0, not tested"
+    )

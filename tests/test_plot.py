@@ -31,6 +31,15 @@ def test_a_tree_shows_every_word_and_every_label():
     assert len(arcs(picture)) == 3
 
 
+def test_trees_of_a_sentence_stand_one_below_the_other_with_their_titles():
+    half = Sentence(DIFFERENCE.words, (2, 0, -1, -1))
+    picture = plot.draw_trees({"the treebank's": DIFFERENCE, "half": half})
+    assert [axes.get_title() for axes in picture.axes] == ["the treebank's", "half"]
+    assert [sum(isinstance(patch, FancyArrowPatch) for patch in axes.patches) for axes in picture.axes] == [3, 1]
+    with pytest.raises(UserError, match="different sentences"):
+        plot.draw_trees({"one": DIFFERENCE, "other": Sentence(("There",), (0,))})
+
+
 def test_an_arc_is_drawn_above_those_that_it_spans():
     heights = plot.stacked([(2, 1), (4, 3), (2, 4)])
     assert heights == {(2, 1): 1, (4, 3): 1, (2, 4): 2}

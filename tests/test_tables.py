@@ -96,6 +96,7 @@ def test_an_ordering_is_tested_over_the_seeds_that_both_have(folder):
     (row,) = differences(measured_values(folder), OF_DTG).to_dict("records")
     assert (row["first"], row["second"], row["corpus"]) == ("TXL (trans)", "DTG", "minilang, mini")
     assert (row["by"], row["seeds"]) == (pytest.approx(0.5), 2)
+    assert (row["low"], row["high"]) == pytest.approx(ttest_rel([82, 83], [80, 84]).confidence_interval())
     assert row["p"] == pytest.approx(ttest_rel([82, 83], [80, 84]).pvalue)
 
 

@@ -25,7 +25,7 @@ class Measure(NamedTuple):
 
 
 def number(key: str, scale: int = 1, **about: str) -> Callable[[Line], float | None]:
-    """The number of a key, times a scale, in lines that have it and are about this."""
+    """The value of a key, times a scale, in lines that have it and these other values, such as part="pairs"."""
 
     def value(line: Line) -> float | None:
         return scale * line[key] if line.get(key) is not None and about.items() <= line.items() else None

@@ -1,4 +1,4 @@
-"""Orders of systems: which of two is better on a measure here, by how much, and whether that is significant.
+"""Orders of systems: by how much one of two is better on a measure here, with an interval and a test over seeds.
 
     rows = differences(values, OF_DTG)        for each order of the paper's tables, the difference on each corpus here
 
@@ -31,7 +31,8 @@ def as_text(of_seeds: pd.Series, digits: int = 1) -> str:
 def differences(values: pd.DataFrame, orders: Sequence[Order]) -> pd.DataFrame:
     """By how much the first system is better than the second (or worse, if negative), over the seeds that both have.
 
-    p is from a two-sided paired t test over the seeds; it is missing for one seed, and if all differences are equal.
+    `by` is the mean, `low` and `high` its t interval over seeds. p is from a two-sided paired t test; it is missing for
+    one seed, and if all differences are equal.
     """
     rows, low = [], {measure.name for measure in measures() if measure.less_is_better}
     for question, measure, first, second in orders:
@@ -39,21 +40,12 @@ def differences(values: pd.DataFrame, orders: Sequence[Order]) -> pd.DataFrame:
         of_measure = values[(values["question"] == question) & (values["measure"] == measure)]
         for (corpus, size), of_corpus in of_measure.groupby(["corpus", "size"], sort=False):
             by_seed = of_corpus.pivot_table(index="seed", columns="system", values="value")
-            if first not in by_seed or second not in by_seed:
+            if not {first, second} <= set(by_seed):
                 continue
-            difference = (sign * (by_seed[first] - by_seed[second])).dropna()
-            if difference.empty:
-                continue
-            rows.append(
-                {
-                    "measure": measure,
-                    "first": first,
-                    "second": second,
-                    "corpus": f"{corpus}, {size}",
-                    **dict(zip(("by", "low", "high"), over_seeds(difference), strict=True)),
-                    "sd": difference.std(),
-                    "seeds": len(difference),
-                    "p": float(ttest_1samp(difference, 0).pvalue) if difference.nunique() > 1 else None,
-                }
-            )
+            if len(difference := (sign * (by_seed[first] - by_seed[second])).dropna()):
+                row = {"measure": measure, "first": first, "second": second, "corpus": f"{corpus}, {size}"}
+                row |= dict(zip(("by", "low", "high"), over_seeds(difference), strict=True))
+                row |= {"sd": difference.std(), "seeds": len(difference)}
+                p = float(ttest_1samp(difference, 0).pvalue) if difference.nunique() > 1 else None
+                rows.append(row | {"p": p})
     return pd.DataFrame(rows)

@@ -1,6 +1,6 @@
 """Pictures of results: curves and bars. Those of trees and masks can be imported from here, too.
 
-    draw_tree(sentence)      the words in a row, arcs from head to dependent above them (trees.py)
+    draw_tree(sentence)      the words in a row, arcs from head to dependent above them (trees.py); draw_trees: several
     draw_reading(words, ...) a sentence word by word: surprisals, the best tree so far, and the words that are visible
     draw_mask(seen)          an attention mask (masks.py); draw_masks: several
     draw_curves(series, ...) named curves

@@ -14,7 +14,7 @@ from matplotlib.patches import FancyArrowPatch
 from matplotlib.path import Path as Curve
 from matplotlib.ticker import MaxNLocator
 
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 from dtglib.data.treebank import Sentence
 from dtglib.pictures.picture import BLUE, GREY, ORANGE, Picture
 from dtglib.transitions.protocol import OPEN
@@ -30,7 +30,8 @@ def draw_trees(trees: Mapping[str, Sentence]) -> Picture:
     arcs = [_arcs(sentence) for sentence in trees.values()]
     levels = [stacked([(head, word) for head, word, _ in tree]) for tree in arcs]
     height = max((level for of_tree in levels for level in of_tree.values()), default=0) + 1
-    words, *_ = (sentence.words for sentence in trees.values())
+    words, *others = dict.fromkeys(sentence.words for sentence in trees.values())
+    require(not others, "these trees are of different sentences; draw each with draw_tree")
     places = word_places(words)
     picture = Picture(figsize=(0.125 * places[-1] + 1.5, (0.42 * height + 1.1) * len(trees)))
     panels = picture.subplots(len(trees), squeeze=False).flat

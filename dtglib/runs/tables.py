@@ -139,7 +139,10 @@ def newest_lines(folder: Path | None, wanted: Callable[[Line], bool]) -> pd.Data
 def by_seed(
     part: str, value: str, columns: list[str], corpus: str = "minilang", size: str = "mini", folder: Path | None = None
 ) -> pd.DataFrame:
-    """A number in the newest lines of a part: a row for each model (its title) and seed, and named columns."""
+    """A value in the newest lines of a part: a row for each model (its title) and seed, a column for each other key.
+
+    Lines whose first key is "" are left out, such as suites of no circuit.
+    """
     lines = newest_lines(folder, lambda line: line["part"] == part and line.get("model") in titles())
     lines = lines[(lines["corpus"] == corpus) & (lines["size"] == size) & (lines[columns[0]] != "")]
     lines = lines.assign(model=lines["model"].map(titles()))
