@@ -93,7 +93,7 @@ def test_models_lists_what_there_is_and_shows_a_card(place, capsys):
     assert main(["models", "dtg-toy", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == asdict(CARD)
     assert main(["models", "dtg-ud"]) == 2
-    assert_one_line(capsys, "there is no released 'dtg-ud'; there are dtg-toy")
+    assert_one_line(capsys, "there is no released 'dtg-ud'; did you mean dtg-toy? there are dtg-toy")
 
 
 def test_where_nothing_is_released_models_says_so(place, capsys):

@@ -320,7 +320,8 @@ def test_a_model_that_is_not_there_is_named(folder, file, tmp_path, capsys):
     """Before the file is read: nothing is said of its empty line, nor that another is not there."""
     for read in (file, tmp_path / "nowhere.txt"):
         assert score(tmp_path, "txl-tokens", read) == 2
-        assert_one_line(capsys, f"{tmp_path / 'txl-tokens'}: holds no model; `dtglib train` makes one")
+        hint = "did you mean txl-tokens-ud? `dtglib train` makes one"
+        assert_one_line(capsys, f"{tmp_path / 'txl-tokens'}: holds no model; {hint}")
 
 
 def test_a_parser_that_is_not_there_is_named_with_the_way_out(folder, file, capsys):

@@ -738,7 +738,7 @@ def test_a_missing_or_null_part_is_an_error_with_the_file(tmp_path, path):
         break_key(inner, path[-1])
         file = write(tmp_path, written, f"{name}.json")
         null = "must be text" if path[-1] == "name" else "this is no test suite in SyntaxGym's format ("
-        reason = f"KeyError({path[-1]!r})" if name == "missing" else null
+        reason = f"it lacks {path[-1]!r}" if name == "missing" else null
         assert complaint(file).startswith(f"{file}: ") and reason in complaint(file), name
 
 

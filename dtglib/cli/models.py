@@ -8,7 +8,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from dtglib.basics.errors import require
+from dtglib.basics.errors import did_you_mean, require
 from dtglib.cli.options import Command, add_json, print_table
 
 
@@ -23,20 +23,22 @@ def models(options: argparse.Namespace) -> None:
 
     released = {**cards("model"), **cards("parser")}
     require(released, "no models came with this package; `make release` makes them")
-    known = f"there are {', '.join(released)}"
+    known = f"{did_you_mean(options.name, released)}there are {', '.join(released)}"
     require(options.name in (None, *released), f"there is no released {options.name!r}; {known}")
     if options.json:
         dicts = {name: asdict(card) for name, card in released.items()}
         print(json.dumps(dicts[options.name] if options.name else dicts, indent=2))
     elif options.name:
-        card = asdict(released[options.name])
-        print_table([{"": key.replace("_", " "), options.name: _shown(value)} for key, value in card.items()])
+        card = asdict(released[options.name]).items()
+        rows = [{"": key.replace("_", " "), options.name: _shown(value)} for key, value in card]
+        print_table(rows, {"nats per word": "on the dev part, with given trees; lost: by rounding", **NUMBERS})
     else:
         rows = [{"name": name} | {key: _shown(getattr(card, key)) for key in LISTED} for name, card in released.items()]
-        bound = "per word of the test part, with ends; of a model with trees an upper bound"
-        print_table(rows, {"perplexity": bound, "suites, pairs, uas, f1": "in percent", "ties": "wrong"})
+        print_table(rows, NUMBERS)
 
 
+BOUND = "per word of the test part, with ends; of a model with trees an upper bound"
+NUMBERS = {"perplexity": BOUND, "suites, pairs, uas, f1": "in percent", "ties": "wrong"}
 LISTED = ("title", "corpus", "perplexity", "suites", "pairs", "uas", "f1", "bleu")
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from dtglib.basics.errors import UserError, require
+from dtglib.basics.errors import UserError, did_you_mean, require
 
 # Imported by type checkers only (see above), so annotations that name these are not checked in tests.
 if TYPE_CHECKING:
@@ -166,12 +166,13 @@ def require_another(out: Path | None, text: str) -> None:
 
 def model_folder(options: argparse.Namespace, about: str | None = None, kind: str = "dtg") -> Path:
     """The folder of a command's model. By default it is the released model `kind` for the corpus `about`."""
-    from dtglib.basics.released import folder_named
+    from dtglib.basics.released import cards, folder_named
     from dtglib.network.saved import CONFIG_FILE
 
     folder = folder_named(options.model or _default(kind, about))
     if not (folder / CONFIG_FILE).exists():
-        raise UserError(f"{folder}: holds no model; `dtglib train` makes one, and `dtglib models` lists what is there")
+        hint = did_you_mean(folder.name, cards("model")) + "`dtglib train` makes one"
+        raise UserError(f"{folder}: holds no model; {hint}, and `dtglib models` lists what is there")
     return folder
 
 

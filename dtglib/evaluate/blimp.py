@@ -74,13 +74,13 @@ def _paradigm(text: str, where: str, share: int | float) -> Paradigm:
     for index, (number, line) in evenly(list(enumerate(lines)), share):
         try:
             row = json.loads(line)
+            if lacking := [name for name in KEYS if not isinstance(row.get(name), str)]:
+                raise TypeError(f"it has no text for {', '.join(lacking)}")
             *sentences, uid, term, field = (row[name] for name in KEYS)
-            if not all(isinstance(row[name], str) for name in KEYS):
-                raise TypeError(f"{', '.join(KEYS)} must be text")
             good, bad = (tuple(tokenize(text)) for text in sentences)
             paradigms.add((uid, term, field))
-        except (ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{where}:{number}: this is no minimal pair in BLiMP's format ({error!r})") from error
+        except (ValueError, AttributeError, TypeError) as error:
+            raise UserError(f"{where}:{number}: this is no minimal pair in BLiMP's format: {error}") from error
         require(good and bad, f"{where}:{number}: a sentence without words")
         pairs.append(MinimalPair(index, good, bad))
     require(len(paradigms) == 1, f"{where}: its pairs are of several paradigms: {sorted(paradigms)[:2]}")

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.stats import ttest_1samp
 
 from dtglib.evaluate.intervals import over_seeds
-from dtglib.evaluate.measures import Order, measures
+from dtglib.evaluate.measures import Line, Order, measures
 
 
 def as_text(of_seeds: pd.Series, digits: int = 1) -> str:
@@ -43,7 +43,7 @@ def differences(values: pd.DataFrame, orders: Sequence[Order]) -> pd.DataFrame:
             if not {first, second} <= set(by_seed):
                 continue
             if len(difference := (sign * (by_seed[first] - by_seed[second])).dropna()):
-                row = {"measure": measure, "first": first, "second": second, "corpus": f"{corpus}, {size}"}
+                row: Line = {"measure": measure, "first": first, "second": second, "corpus": f"{corpus}, {size}"}
                 row |= dict(zip(("by", "low", "high"), over_seeds(difference), strict=True))
                 row |= {"sd": difference.std(), "seeds": len(difference)}
                 p = float(ttest_1samp(difference, 0).pvalue) if difference.nunique() > 1 else None

@@ -99,7 +99,8 @@ def read_suite(content: Any, where: str) -> Suite:
     except UserError as error:
         raise UserError(f"{where}: {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(f"{where}: this is no test suite in SyntaxGym's format ({error!r})") from error
+        what = f"it lacks {error}" if isinstance(error, KeyError) else repr(error)
+        raise UserError(f"{where}: this is no test suite in SyntaxGym's format ({what})") from error
 
 
 def _suite(content: Any) -> Suite:

@@ -13,10 +13,6 @@ def form_of(fills: str) -> TreeForm:
     return forms.get(fills, HEADS)
 
 
-def _has_heads(sentence: Sentence) -> bool:
-    return sentence.heads is not None
-
-
 def _agreement(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> Iterator[str]:
     for what, counts in (("with punctuation", every_word), ("without punctuation", is_no_punctuation)):
         right = attached(gold, [sentence.heads or () for sentence in parsed], counts)
@@ -28,4 +24,4 @@ def _uas(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> float:
     return attached(gold, [sentence.heads or () for sentence in parsed]).uas
 
 
-HEADS = TreeForm(format_conllu, _has_heads, _agreement, "uas", _uas)
+HEADS = TreeForm(format_conllu, lambda sentence: sentence.heads is not None, _agreement, "uas", _uas)
