@@ -244,11 +244,7 @@ def sample(options: argparse.Namespace) -> None:
         else:
             rows.append({"log p": round(log_prob, 2), "sentence": " ".join(words), name: in_a_line(tree)})
     about = {"model": folder.name, "text": f"drawn, seed {options.seed}, temperature {temperature:g}", "unit": "nats"}
-    about |= {
-        "beginning": "<ROOT>, given",
-        "end": "<END>, predicted",
-        "log p": "of words (and tree), exact, untempered",
-    }
+    about |= {"beginning": "<ROOT>, given", "end": "<END>, predicted", "log p": "of what was drawn, exact, untempered"}
     if options.json:
         print(json.dumps({"conventions": about, "sentences": rows}))
     else:
