@@ -48,7 +48,7 @@ from IPython.display import Markdown
 
 from dtglib.basics.record import read_record
 from dtglib.data import corpora, treebank
-from dtglib.evaluate.intervals import over_seeds
+from dtglib.evaluate.intervals import over_seeds, with_spread
 from dtglib.families.base import family, load_model, titles
 from dtglib.network import attention, output
 from dtglib.runs import prepare, settings, tables
@@ -267,12 +267,7 @@ _ = axes.set(ylabel="", title="Held-out sentences: words with their tree; TXL (t
 
 
 # %% tags=["table"]
-def in_short(values):
-    """A mean ± a standard deviation."""
-    return f"{values.mean():.2f} ± {values.std():.2f}"
-
-
-table = recorded.groupby("model")[["nats_per_sentence", "nats_per_transition"]].agg(in_short).loc[nats.columns]
+table = recorded.groupby("model")[["nats_per_sentence", "nats_per_transition"]].agg(with_spread, 2).loc[nats.columns]
 others = with_trees.columns.drop("TXL (trans)")
 below = {name: f"{over_seeds(nats['TXL (trans)'] - nats[name]):.2f}" for name in others}  # of the same seeds
 table.assign(**{"nats per sentence below TXL (trans)": pd.Series(below)}).fillna("")

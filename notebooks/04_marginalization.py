@@ -44,6 +44,7 @@ import seaborn
 from IPython.display import Markdown
 
 from dtglib.data.treebank import Sentence
+from dtglib.evaluate.intervals import with_spread
 from dtglib.evaluate.likelihood import all_trees, score_trees
 from dtglib.families.base import load_model, titles
 from dtglib.parsing.parser import load_parser
@@ -259,13 +260,8 @@ Markdown(
 
 
 # %% tags=["table"]
-def in_short(values):
-    """A mean ± a standard deviation."""
-    return f"{values.mean():.1f} ± {values.std():.1f}"
-
-
 perplexity.replace(titles("dtg")).pivot_table(
-    index=["corpus", "bound by"], columns="model", values="per word", aggfunc=in_short, sort=False
+    index=["corpus", "bound by"], columns="model", values="per word", aggfunc=with_spread, sort=False
 ).fillna("")
 
 # %%
@@ -283,7 +279,8 @@ for corpus, values in by_seed.groupby("corpus", sort=False):
 
 # %% tags=["table"]
 some = reranking.assign(UAS=100 * reranking["UAS"])
-some.pivot_table(index=["corpus", "parser"], columns="chosen by", values="UAS", aggfunc=in_short, sort=False).fillna("")
+of_parsers = some.groupby(["corpus", "parser", "chosen by"], sort=False)["UAS"].agg(with_spread)
+of_parsers.unstack("chosen by", sort=False).fillna("")
 
 # %%
 gains = some[some["chosen by"] == "DTG"].assign(gain=lambda rows: 100 * rows["over proposal"])

@@ -42,7 +42,7 @@ import torch
 from IPython.display import Markdown
 from scipy.stats import ttest_1samp
 
-from dtglib.evaluate.intervals import Mean, over_seeds
+from dtglib.evaluate.intervals import Mean, over_seeds, with_spread
 from dtglib.families.base import BASE, Variant, family, load_model, titles
 from dtglib.network.output import legal_log_softmax
 from dtglib.pictures import plot
@@ -243,14 +243,9 @@ picture
 
 # %% tags=["table"]
 # NBVAL_CHECK_OUTPUT
-def in_short(values):
-    """A mean ± a standard deviation."""
-    return f"{values.mean():.1f} ± {values.std():.1f}" if len(values) > 1 else f"{values.mean():.1f}"
-
-
 BOTH = MEASURES | {"perplexity by beam": "perplexity by beam"}
 shown = recorded[recorded["measure"].isin(BOTH)].replace({"measure": MEASURES})
-numbers = shown.pivot_table(index=["question", "system"], columns="measure", values="value", aggfunc=in_short)
+numbers = shown.pivot_table(index=["question", "system"], columns="measure", values="value", aggfunc=with_spread)
 order = [(question, name) for question, variants in questions.items() for name in variants]
 numbers.loc[[pair for pair in order if pair in numbers.index], list(BOTH.values())].fillna("")
 

@@ -48,7 +48,7 @@ from IPython.display import Markdown, display
 
 from dtglib.decode.beam import Widths, search
 from dtglib.evaluate import orders, reports, suites
-from dtglib.evaluate.intervals import over_seeds, over_suites
+from dtglib.evaluate.intervals import over_seeds, over_suites, with_spread
 from dtglib.families.base import compared, load_model, titles
 from dtglib.pictures import plot
 from dtglib.runs import jobs, prepare, sentence_scores, settings, syntax_scores, tables
@@ -496,7 +496,7 @@ of_graphs = of_graphs.rename(columns={"numbers": "number right"})
 percent = ["F1 by number", "F1 by odds", "number right"]
 of_graphs[percent] *= 100
 by_model = of_graphs.groupby("model")[[*percent, "arcs per sentence", "log joint"]]
-by_model.agg(lambda values: f"{values.mean():.2f} ± {values.std():.2f}")
+by_model.agg(with_spread, 2)
 
 # %% [markdown]
 # Other tables and corpora: arcs of a word are predicted before it is read (RA), after its first piece (FTR) or after

@@ -43,7 +43,7 @@ import torch
 from IPython.display import Markdown, display
 
 from dtglib.data import treebank, vocabulary
-from dtglib.evaluate.intervals import over_seeds, over_suites
+from dtglib.evaluate.intervals import over_seeds, over_suites, with_spread
 from dtglib.pictures import plot
 from dtglib.runs import prepare, settings, tables
 from dtgpapers.udgn import config, decoding, examples, masked, measured, network, parser, pictures
@@ -299,7 +299,7 @@ for corpus in CORPORA.values():
         ours = 100 * found.query("corpus == @corpus and trees == 'tree'").set_index("seed")[measure]
         others = 100 * trivial[trivial["corpus"] == corpus].groupby("model")[measure].mean()
         row = {"corpus": corpus, "": measure, "paper, WSJ: UDGN, StructFormer": ", ".join(map(str, theirs[measure]))}
-        row |= {"UDGN, tree": f"{ours.mean():.1f} ± {ours.std():.1f}"}
+        row |= {"UDGN, tree": with_spread(ours)}
         of_other = 100 * by_structformer.query("corpus == @corpus and trees == 'tree'")[measure]
         row["StructFormer, tree, by seed"] = ", ".join(f"{value:.1f}" for value in of_other)
         row |= {"best trivial": others.idxmax(), "its %": round(others.max(), 1)}
@@ -359,10 +359,10 @@ theirs = tables.paper("udgn_table1").query("metric == 'PTB/MLM_PPL'").set_index(
 shown = pd.DataFrame({"paper, Penn Treebank": theirs.loc[list(MODELS)]})
 for corpus in CORPORA.values():
     of_models = {title: perplexity[corpus][model] for title, model in MODELS.items() if model in perplexity[corpus]}
-    shown[corpus] = pd.Series({title: f"{of.mean():.1f} ± {of.std():.1f}" for title, of in of_models.items()})
+    shown[corpus] = pd.Series({title: with_spread(of) for title, of in of_models.items()})
 of_both = pd.Series({corpus: f"{over_seeds(of):+.1f?}" for corpus, of in beside.items()})
 of_rate = earlier["udgn-transformer"]
-faster = pd.Series({mini: f"{of_rate.mean():.1f} ± {of_rate.std():.1f}"})
+faster = pd.Series({mini: with_spread(of_rate)})
 shown.T.assign(**{"UDGN − Transformer, same seeds": of_both, "Transformer, UDGN's rate": faster}).fillna("")
 
 # %% [markdown]

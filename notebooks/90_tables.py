@@ -294,8 +294,8 @@ Markdown(
 # %% [markdown]
 # ## 3. The tables of the paper
 #
-# Means ± standard deviations over seeds: three on minilang, two on UD English and on GUM, one on books (with UD
-# English). Corpora cannot be compared with one another. Perplexities are per word, ends included; those of models with
+# Means ± standard deviations over seeds: three on minilang, two on UD English, books (with UD English) and
+# GUM. Corpora cannot be compared with one another. Perplexities are per word, ends included; those of models with
 # trees are bounds from 300 trees of the strong parser (but in Table 5), of 200 test sentences on minilang and 150
 # elsewhere. The paper does not say what its perplexities are divided by; it has the numbers of PLM and Pushdown from
 # Murty et al. (2023), with other tokenisers. The test suites by circuit (the paper's Figure 3) are in [notebook

@@ -18,6 +18,16 @@ from scipy.stats import t
 from dtglib.evaluate.bootstrap import crossed_interval
 
 
+def with_spread(of_seeds: pd.Series, digits: int = 1) -> str:
+    """A mean, with its standard deviation if there are several seeds.
+
+    >>> with_spread(pd.Series([40.0, 42.0, 44.0])), with_spread(pd.Series([40.0]))
+    ('42.0 ± 2.0', '40.0')
+    """
+    spread = f" ± {of_seeds.std():.{digits}f}" if len(of_seeds) > 1 else ""
+    return f"{of_seeds.mean():.{digits}f}{spread}"
+
+
 class Mean(NamedTuple):
     """A mean and its 95 % interval, which is NaN for one seed. It takes the format of a number.
 

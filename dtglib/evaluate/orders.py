@@ -10,22 +10,13 @@ from collections.abc import Sequence
 import pandas as pd
 from scipy.stats import ttest_1samp
 
-from dtglib.evaluate.intervals import over_seeds
+from dtglib.evaluate.intervals import over_seeds, with_spread
 from dtglib.evaluate.measures import Line, Order, measures
 
 
 def as_text(of_seeds: pd.Series, digits: int = 1) -> str:
-    """A mean with its standard deviation and the number of seeds.
-
-    >>> as_text(pd.Series([40.0, 42.0, 44.0]))
-    '42.0 ± 2.0 (3 seeds)'
-    >>> as_text(pd.Series([40.0, 40.0, 40.0]))
-    '40.0 (the same with 3 seeds)'
-    """
-    if of_seeds.nunique(dropna=False) == 1:
-        how_many = "one seed" if len(of_seeds) == 1 else f"the same with {len(of_seeds)} seeds"
-        return f"{of_seeds.iloc[0]:.{digits}f} ({how_many})"
-    return f"{of_seeds.mean():.{digits}f} ± {of_seeds.std():.{digits}f} ({len(of_seeds)} seeds)"
+    """A mean with its spread and the number of seeds."""
+    return f"{with_spread(of_seeds, digits)} ({'one seed' if len(of_seeds) == 1 else f'{len(of_seeds)} seeds'})"
 
 
 def differences(values: pd.DataFrame, orders: Sequence[Order]) -> pd.DataFrame:
