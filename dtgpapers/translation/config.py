@@ -3,8 +3,8 @@
 Defaults are the paper's "medium" models. It says neither how wide the inner layer is (here four times the width), nor
 whether labels are smoothed (here by 0.1, for all systems), nor how rates fall after the warm-up (here with the inverse
 root, the only one of the schedules in its code that fits "1e-4 with 4,000 steps of warm-up"). By the paper's section 3,
-all three edges of a transition have its label; by its code, and in the records of November 2026, only that between the
-two words (`labelled: words`).
+all three edges of a transition have its label; by its code, and in the records of 25 and 26 November 2026, only that
+between the two words (`labelled: words`).
 """
 
 from collections.abc import Sequence
