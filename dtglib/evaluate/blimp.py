@@ -74,12 +74,12 @@ def _paradigm(text: str, where: str, share: int | float) -> Paradigm:
     for index, (number, line) in evenly(list(enumerate(lines)), share):
         try:
             row = json.loads(line)
-            if lacking := [name for name in KEYS if not isinstance(row.get(name), str)]:
+            if lacking := [name for name in KEYS if not (isinstance(row, dict) and isinstance(row.get(name), str))]:
                 raise TypeError(f"it has no text for {', '.join(lacking)}")
             *sentences, uid, term, field = (row[name] for name in KEYS)
             good, bad = (tuple(tokenize(text)) for text in sentences)
             paradigms.add((uid, term, field))
-        except (ValueError, AttributeError, TypeError) as error:
+        except (ValueError, TypeError) as error:
             raise UserError(f"{where}:{number}: this is no minimal pair in BLiMP's format: {error}") from error
         require(good and bad, f"{where}:{number}: a sentence without words")
         pairs.append(MinimalPair(index, good, bad))
