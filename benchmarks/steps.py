@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from dtglib.decode import beam, sequence_stepper, stack_stepper
+from dtglib.decode import beam, sequence_stepper
 from dtglib.decode.beam import Widths, search
 from dtglib.decode.sequence_stepper import SequenceStepper
 from dtglib.families.base import build
@@ -52,7 +52,7 @@ REACH = SequenceStepper._reach
 UNDONE: dict[str, Callable[[], AbstractContextManager]] = {
     "attention reads keys where they stand": lambda: uncompiled(math.inf),
     "relative positions are projected once": lambda: patch.object(SequenceStepper, "_reach", anew),
-    "no distributions over the vocabulary": lambda: patch.object(stack_stepper, "for_search", SearchOutput),
+    "no distributions over the vocabulary": lambda: patch.object(sequence_stepper, "for_search", SearchOutput),
     "what comes too late is not followed": lambda: patch.object(beam, "too_little", nowhere),
 }
 

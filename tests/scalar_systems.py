@@ -7,9 +7,31 @@ dtglib/transitions, and `test_transitions.py` compares the two state by state.
 
 from collections.abc import Sequence
 from types import ModuleType
+from typing import NamedTuple
 
+from dtglib.basics.errors import UserError
 from dtglib.transitions import START, Action, IllegalAction, Kind, State
-from dtglib.transitions.protocol import END, GEN, LEFTARC, OPEN, POP, RIGHTARC, Tree, as_tree
+from dtglib.transitions.protocol import OPEN, why_no_tree
+
+GEN, LEFTARC, RIGHTARC, POP, END = map(Action, Kind)
+
+
+class Tree(NamedTuple):
+    """A tree as lists; index 0 of each belongs to ROOT."""
+
+    heads: list[int]
+    leftmost: list[int]  # the leftmost dependent of each word, or the word itself if that is further left
+    rightmost: list[int]
+
+
+def as_tree(heads: Sequence[int]) -> Tree:
+    """The tree of heads; a UserError says why they are not a projective tree with one root."""
+    if why := why_no_tree(heads):
+        raise UserError(why)
+    leftmost, rightmost = list(range(len(heads) + 1)), list(range(len(heads) + 1))
+    for word, head in enumerate(heads, start=1):
+        leftmost[head], rightmost[head] = min(leftmost[head], word), max(rightmost[head], word)
+    return Tree([OPEN, *heads], leftmost, rightmost)
 
 
 def visible(state: State) -> tuple[int, ...]:

@@ -122,6 +122,11 @@ def test_a_temperature_that_cannot_be_computed_with_is_refused(temperature):
         draw(short_winded("dtg", A_OR_B), 1, temperature=temperature)
 
 
+def test_a_sentence_without_words_is_not_drawn():
+    with pytest.raises(UserError, match="most_words must be at least 1, not 0"):
+        draw(short_winded("dtg", A_OR_B), 1, most_words=0)
+
+
 @pytest.mark.parametrize(
     ("bias", "complaint"),
     [(50, "seldom ends a sentence within 2 words"), (torch.nan, "probabilities are no numbers; train it anew")],

@@ -43,7 +43,7 @@ from dtglib.data.treebank import Sentence, Treebank
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.decode.beam import SentenceResult, Widths, search
 from dtglib.decode.sampling import generate
-from dtglib.evaluate.attachment import attached, is_no_punctuation
+from dtglib.evaluate.attachment import attached, is_word
 from dtglib.evaluate.likelihood import score_trees
 from dtglib.evaluate.reports import parsing_row
 from dtglib.evaluate.surprisal import moments
@@ -194,8 +194,10 @@ def test_mistakes_in_labelled_trees_are_explained():
     system = SYSTEMS["arc-standard"]
     with pytest.raises(UserError, match="4 words, but a tree of 4 numbers; each word needs a head and a label"):
         compile_trees(system, LABELLED, [(EXAMPLE, THERE_IS_A_DIFFERENCE)])
-    with pytest.raises(UserError, match="numbers of a tree's labels are from 0 to 3 here, not 4"):
-        compile_trees(system, LABELLED, [(EXAMPLE, (*THERE_IS_A_DIFFERENCE, 1, 3, 4, 2))])
+    with pytest.raises(UserError, match="sentence 2: the numbers of labels are from 0 to 3 here, not 4"):
+        compile_trees(
+            system, LABELLED, [(EXAMPLE, (*THERE_IS_A_DIFFERENCE, *last)) for last in ((1, 3, 0, 2), (1, 3, 4, 2))]
+        )
     with pytest.raises(UserError, match="sentence 1: an arc has a label that the vocabulary lacks"):
         compile_trees(system, LABELLED, [(EXAMPLE, with_labels(LABELLED.symbols, (2, 0, 4, 2), "wxyz"))])
     with pytest.raises(UserError, match="sentence 1: no word has head 0"):
@@ -463,7 +465,7 @@ def test_a_word_is_right_with_its_label_if_its_head_is_right_too():
     heads, labels = (2, 0, 4, 2, 4), ("nsubj", "root", "det", "nsubj", "punct")
     found = attached([GOLD], [heads], labels=[labels])
     assert (found.uas, found.las) == (0.8, 0.6)
-    without = attached([GOLD], [heads], is_no_punctuation, [labels])
+    without = attached([GOLD], [heads], is_word, [labels])
     assert (without.uas, without.las) == (1.0, 0.75)
     with pytest.raises(UserError, match="without labels there is no labelled attachment score"):
         _ = attached([GOLD], [heads]).las

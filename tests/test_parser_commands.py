@@ -24,7 +24,7 @@ from dtglib.cli.main import main
 from dtglib.data.corpora import load
 from dtglib.data.projectivity import is_projective
 from dtglib.data.treebank import Sentence, read_conllu, write_conllu
-from dtglib.evaluate.attachment import attached, every_word, is_no_punctuation
+from dtglib.evaluate.attachment import attached, every_word, is_word
 from dtglib.evaluate.tree_forms import form_of
 from dtglib.parsing.kept import WEIGHTS_FILE
 from dtglib.parsing.kinds import ARCS
@@ -211,7 +211,7 @@ def test_parse_tells_how_many_gold_heads_it_found(parser, corpus, tmp_path, caps
     gold = read_conllu(corpus / "dev.conllu").sentences
     parsed = read_conllu(tmp_path / "out.conllu").sentences
     found = [sentence.heads for sentence in parsed]
-    for line, what, counts in ((with_punctuation, "with", every_word), (without, "without", is_no_punctuation)):
+    for line, what, counts in ((with_punctuation, "with", every_word), (without, "without", is_word)):
         uas, right, words = re.fullmatch(rf"UAS {what} punctuation: (.+) \((\d+) of (\d+) words\)", line).groups()
         expected = attached(gold, found, counts)
         assert (int(right), int(words)) == (expected.right.sum(), expected.words.sum())

@@ -18,9 +18,10 @@ import torch
 from dtglib.basics.errors import UserError
 from dtglib.data.treebank import Sentence
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.evaluate.attachment import attached, every_word, is_no_punctuation
+from dtglib.evaluate.attachment import attached, every_word, is_word
 from dtglib.evaluate.likelihood import score_trees
 from dtglib.evaluate.perplexity import by_trees
+from dtglib.evaluate.reports import parsing_row
 from dtglib.evaluate.rerank import reranked
 from dtglib.families.base import build
 from dtglib.network.transformer import TransformerConfig
@@ -44,7 +45,7 @@ def test_the_words_with_the_right_head_are_counted_sentence_by_sentence():
 
 
 def test_without_punctuation_the_full_stops_do_not_count():
-    found = attached([DIFFERENCE, YES], [NEAR, RIGHT], is_no_punctuation)
+    found = attached([DIFFERENCE, YES], [NEAR, RIGHT], is_word)
     assert (found.right.tolist(), found.words.tolist()) == ([3, 1], [4, 1])
     assert found.uas == 4 / 5
 
@@ -83,7 +84,7 @@ COUNTS_AS_A_WORD = {
 @pytest.mark.parametrize("word", COUNTS_AS_A_WORD)
 def test_punctuation_is_defined_by_unicode(word):
     """As in supar's evaluation. The Penn Treebank's own scorers do not count ``, which is a quotation mark there."""
-    assert is_no_punctuation(word) == COUNTS_AS_A_WORD[word]
+    assert is_word(word) == COUNTS_AS_A_WORD[word]
     assert every_word(word)
 
 
@@ -97,7 +98,9 @@ def test_a_sentence_without_a_tree_is_an_error_with_its_name():
     ("sentences", "trees"), [([YES, YES], [RIGHT]), ([YES], [RIGHT, RIGHT]), ([YES], [(0,)]), ([YES], [(0, 1, 1)])]
 )
 def test_trees_of_other_sentences_are_an_error(sentences, trees):
-    with pytest.raises(ValueError, match=r"is (shorter|longer)"):
+    with pytest.raises(
+        (ValueError, UserError), match=r"is (shorter|longer)|sentence 'yes' has 2 words, and its tree [13] heads"
+    ):
         attached(sentences, trees)
 
 
@@ -112,16 +115,23 @@ def test_the_interval_contains_the_share_over_all_sentences():
 def test_a_sentence_of_punctuation_alone_does_not_spoil_the_interval():
     dots = Sentence(("...",), heads=(0,), id="dots")
     with np.errstate(all="raise"):
-        low, high = attached([DIFFERENCE, dots], [NEAR, (0,)], is_no_punctuation).interval(np.random.default_rng(1))
+        low, high = attached([DIFFERENCE, dots], [NEAR, (0,)], is_word).interval(np.random.default_rng(1))
     assert (low, high) == (3 / 4, 3 / 4)
 
 
 def test_a_share_of_no_words_is_an_error():
-    nothing = attached([Sentence(("...",), heads=(0,), id="dots")], [(0,)], is_no_punctuation)
+    nothing = attached([Sentence(("...",), heads=(0,), id="dots")], [(0,)], is_word)
     with pytest.raises(UserError, match="no word is left whose head could be counted"):
         _ = nothing.uas
     with pytest.raises(UserError, match="nothing of which a share could be taken"):
         nothing.interval(np.random.default_rng(1))
+
+
+def test_where_all_is_punctuation_a_report_leaves_out_what_cannot_be_counted():
+    dots, tree = Sentence(("...",), heads=(0,)), DependencyTrees(np.array([[0]]), np.zeros(1))
+    assert "UAS without punctuation" not in (row := parsing_row([dots], [{"tree": [0]}])) and row["UAS"] == 1
+    (chosen, *_) = reranked([dots], [(0,)], [tree], {})
+    assert chosen["UAS"] == 1 and "UAS without punctuation" not in chosen
 
 
 # ---- Reranking

@@ -682,7 +682,7 @@ def complaint(path: Path | str | None) -> str:
 
 def test_missing_suites_are_an_error_with_a_way_out(tmp_path, monkeypatch):
     for path in (tmp_path, tmp_path / "nowhere", tmp_path / "nowhere.json"):
-        assert complaint(path).startswith(f"{path}: there are no test suites (*.json) here; name a folder or file")
+        assert complaint(path).startswith(f"{path}: there are no test suites (*.json); name a folder or file")
         assert "minilang" in complaint(path)
     monkeypatch.setenv("DTG_DATA", str(tmp_path))
     assert complaint(None).startswith(f"{tmp_path / 'sg' / 'json'}: there are no test suites")
@@ -692,7 +692,7 @@ def test_missing_suites_are_an_error_with_a_way_out(tmp_path, monkeypatch):
 def test_two_suites_of_one_name_are_an_error(tmp_path):
     write(tmp_path, content(HOLDS, name="same"), "a.json")
     write(tmp_path, content(FAILS, name="same"), "b.json")
-    assert complaint(tmp_path) == f"{tmp_path}: several files hold what is called 'same'"
+    assert complaint(tmp_path) == f"{tmp_path}: two of the files define 'same'"
 
 
 @pytest.mark.parametrize("text", ["", "{", "no JSON", "[1, 2", "\udcff"])

@@ -634,7 +634,7 @@ def test_a_model_that_is_not_there_is_named_with_the_way_out(what, tmp_path, cap
 def test_a_path_that_is_not_there_is_named(what, folder, tmp_path, capsys):
     for path in (tmp_path / "nowhere", tmp_path / "nowhere.json"):
         assert command(what, "--model", folder / "txl-tokens", path) == 2
-        assert_one_line(capsys, str(path), "`minilang` for its own")
+        assert_one_line(capsys, str(path), "`minilang` for the built-in ones")
 
 
 @pytest.mark.parametrize("what", ["suites", "blimp"])

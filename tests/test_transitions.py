@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from numba import njit
 from reference import all_trees_crossing_or_not, crossings
-from scalar_systems import legal, oracle, replay, step, take
+from scalar_systems import as_tree, legal, oracle, replay, step, take
 from trees import THERE_IS_A_DIFFERENCE, all_trees, projective_trees, random_tree
 
 from dtglib import transitions
@@ -21,7 +21,7 @@ from dtglib.basics.errors import UserError
 from dtglib.data.treebank import read_conllu, trees_only
 from dtglib.transitions import START, SYSTEMS, Action, IllegalAction, Kind, State, batch
 from dtglib.transitions.derivation import as_state
-from dtglib.transitions.protocol import as_tree, why_no_tree
+from dtglib.transitions.protocol import why_no_tree
 from dtglib.transitions.rows import MAY_END, MAY_GENERATE, MAY_POP, MOST_REACH, first_without_tree, row_after, row_of
 from dtglib.transitions.rules import number_of, step_row
 
@@ -459,6 +459,8 @@ def test_arc_swift_allows_reaches_up_to_the_number_of_bits():
     assert actions_in(may[0], left[0], right[0]) == near
     assert len(near) < len(legal(system, state))
     assert set(transitions.legal(system, state)) == near
+    with pytest.raises(UserError, match=r"arc-swift needs an arc that reaches further than \[31\]"):
+        transitions.oracle(system, [0, *range(1, 39), 1])
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

@@ -2,7 +2,7 @@
 
 Derivations are compared when they have generated the same words. Between two words the search goes in steps. In each
 step, every hypothesis is extended by every legal silent symbol (transition), and by the next word. All successors
-compete for `beam_width` places; the best `fast_track` of those that take the word are kept in any case. When no
+compete for `beam_width` places; the best `fast_track` of those that take the word are kept beyond these places. When no
 hypothesis has a transition left (or after `transitions` steps), the hypotheses that have taken the word are pruned to
 `word_beam_width`, and the search goes on with the word after it.
 
@@ -48,9 +48,9 @@ from dtglib.transitions.protocol import OPEN
 
 Result = TypeVar("Result")
 
-# The largest number of hypotheses over all sentences that are searched at once. A step has a fixed cost: where `within`
-# left few hypotheses of each sentence, 128 sentences at once needed a quarter of the time of groups of eight. But
-# nothing is dropped until a hypothesis has taken the word, so there must be room for all.
+# The number of sentences that are searched at once, times the beam width, if that makes FEWEST to MOST sentences. A
+# step has a fixed cost: where `within` left few hypotheses of each sentence, 128 sentences at once needed a quarter of
+# the time of groups of eight. But nothing is dropped until a hypothesis has taken the word.
 HYPOTHESES, HYPOTHESES_WITHIN = 2**10, 2**14
 # A share of a sum that float32, in which log-probabilities are computed, does not resolve.
 ROUNDING = 2**-24
@@ -77,7 +77,7 @@ class Widths(NamedTuple):
 
     @property
     def at_once(self) -> int:
-        """The number of sentences that are best searched at once."""
+        """The number of sentences to search at once."""
         room = HYPOTHESES if self.within is None else HYPOTHESES_WITHIN
         return min(max(room // max(self.beam_width, 1), FEWEST), MOST)
 

@@ -13,8 +13,9 @@
     True
 
 Only legal symbols are drawn, so every sentence is whole and has a projective tree. A `temperature` below 1 makes
-probable symbols more probable; `log_prob` is the model's own log-probability. A sentence that grows beyond `most_words`
-is given up and drawn anew, so the distribution is p(sentence | not longer).
+probable symbols more probable; `log_prob` is the model's own log-probability. A sentence with more than `most_words`
+words is given up (so is one with too many pieces or transitions) and drawn anew: the distribution is p(sentence | not
+longer).
 """
 
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ from dtglib.decode.stepper import DISTRIBUTIONS_AT_ONCE, Stepper
 from dtglib.transitions.protocol import OPEN
 
 MOST_PIECES = 8  # per word, on average: the limit for the pieces of a sentence
-LEAST_AGAIN = 32  # that are drawn at once when some were given up
+LEAST_AGAIN = 32  # sentences that are drawn together, at least, in the place of those that were given up
 MOST_TRIES = 100  # in a row that do not end a single sentence
 
 
@@ -50,6 +51,7 @@ def generate(
     temperature: float = 1.0,
 ) -> Iterator[Generated]:
     """Draw `count` sentences, independent of one another."""
+    require(most_words >= 1, f"most_words must be at least 1, not {most_words}")
     require(1e-4 <= temperature <= 1e4, f"temperature must be from 0.0001 to 10000, not {temperature}")
     at_once, left, failures = DISTRIBUTIONS_AT_ONCE[stepper.device.type], count, 0
     while left:
@@ -74,7 +76,7 @@ class _Growing(NamedTuple):
 def _draw(
     stepper: Stepper, vocabulary: Vocabulary, count: int, random: torch.Generator, most_words: int, temperature: float
 ) -> list[Generated]:
-    """Draw `count` sentences, and give up those that grow too long; those that end early do not come first."""
+    """Draw `count` sentences, and leave out those that grow too long."""
     state = stepper.choose(stepper.init(most_words), np.zeros(count, np.int64))
     sentences, done = [_Growing(number, [], 0, 0, 0.0) for number in range(count)], {}
     while sentences:

@@ -10,6 +10,7 @@ stack_stepper.py does for transitions.
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from dtglib.decode.stack_rows import Cache, Looks, first_cache, joined, mark, wi
 from dtglib.decode.stepper import Stepper
 from dtglib.network.attention import NEAREST, sinusoids
 from dtglib.network.output import Legal
-from dtglib.network.search_output import some_of
+from dtglib.network.search_output import SearchOutput, for_search
 from dtglib.network.transformer import LayerInputs, Transformer, rounded_up, sent
 from dtglib.sequences.columns import NOTHING
 from dtglib.sequences.structure import Pooled
@@ -84,6 +85,11 @@ class SequenceStepper(Stepper):
 
     # ---- Shared by all
 
+    @cached_property
+    def output(self) -> SearchOutput:
+        """The output layer and the embeddings, arranged for a search."""
+        return for_search(self.model.output, self.model.embedding.weight)
+
     @torch.no_grad()
     def init(self, most_words: int) -> Hypotheses:
         """The beginning of every sentence of at most so many words, as one row."""
@@ -106,8 +112,8 @@ class SequenceStepper(Stepper):
     def some_log_probs(
         self, hypotheses: Hypotheses, symbols: Int[Tensor, "rows A"]
     ) -> tuple[Float[Tensor, "rows A"], Float[Tensor, "rows 3"]]:
-        """See decode/stepper.py. If `log_probs` are those of the output layer, network/search_output.py is faster."""
-        return some_of(self.log_probs(hypotheses), symbols, self.model.output.classes)
+        """See decode/stepper.py."""
+        return self.output.some(hypotheses.x, self.legal(hypotheses), symbols)
 
     @torch.no_grad()
     def step(

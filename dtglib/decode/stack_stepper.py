@@ -23,12 +23,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import ROOT, Vocabulary
 from dtglib.decode.sequence_stepper import Hypotheses, SequenceStepper
 from dtglib.decode.stack_rows import CONTINUE, Cache, Looks, StackDerivations, advance_growing, advance_stack
 from dtglib.network.output import Legal
-from dtglib.network.search_output import for_search
 from dtglib.network.transformer import Transformer
 from dtglib.sequences.compile import Arcs
 from dtglib.sequences.readings import StackReading
@@ -52,7 +50,6 @@ class StackStepper(SequenceStepper):
 
     def __init__(self, model: Transformer) -> None:
         super().__init__(model)
-        self.output = for_search(model.output, model.embedding.weight)
         self.reading: StackReading = model.reading
         self.arcs = Arcs.of(model.vocabulary)
         self.moves = moves_of(model.vocabulary, self.arcs)
@@ -63,13 +60,6 @@ class StackStepper(SequenceStepper):
         token = np.full((1, most_words + 1), ROOT, np.int32)
         return StackDerivations(**start(1, most_words)._asdict(), token=token, label=np.zeros_like(token))
 
-    @torch.no_grad()
-    def some_log_probs(
-        self, hypotheses: Hypotheses, symbols: Int[torch.Tensor, "rows A"]
-    ) -> tuple[Float[torch.Tensor, "rows A"], Float[torch.Tensor, "rows 3"]]:
-        """Those of the output layer."""
-        return self.output.some(hypotheses.x, self.legal(hypotheses), symbols)
-
     def legal(self, hypotheses: Hypotheses) -> Legal:
         """The actions that the transition system allows."""
         may, left, right = legal(self.reading.system, states_of(hypotheses))
@@ -78,7 +68,7 @@ class StackStepper(SequenceStepper):
         return Legal(*(torch.from_numpy(bits).to(self.device) for bits in (may, left & in_reach, right & in_reach)))
 
     def leads_on(self, hypotheses: Hypotheses, to_end: np.ndarray) -> np.ndarray:
-        """No word follows some symbols, such as the arc from ROOT in arc-standard; the end may come after any."""
+        """The end may come after any symbol, but no word after some, such as the arc from ROOT in arc-standard."""
         may, left, right = closing(self.reading.system, states_of(hypotheses))
         bits = np.repeat(np.arange(len(self.arcs.left) - 1), self.arcs.of_each_reach)
         arcs = [(reaches[:, None] >> bits & 1).astype(bool) for reaches in (left, right)]
@@ -112,7 +102,7 @@ class StackStepper(SequenceStepper):
         return np.sort(words[words > 0])
 
     def most_silent(self, words: int) -> int:
-        """Each word and ROOT takes at most one arc and one POP."""
+        """Two for each word and for ROOT: an arc and a POP."""
         return 2 * (words + 1)
 
 

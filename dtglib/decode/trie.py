@@ -23,7 +23,7 @@ this is a structure like any other, so nothing here depends on its layers or on 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -34,7 +34,7 @@ from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import PAD
 from dtglib.decode.freed_memory import keep_freed_memory
 from dtglib.network.output import Legal
-from dtglib.network.transformer import Transformer, farthest_in
+from dtglib.network.transformer import Positions, Transformer, farthest_in
 from dtglib.sequences.batches import pad
 from dtglib.sequences.columns import NOTHING, Compiled, Sequences
 from dtglib.sequences.structure import Shared
@@ -55,16 +55,6 @@ class Trie(NamedTuple):
     node: Int[np.ndarray, "K T"]  # the number of each position of each sequence; NOTHING for padding
     sequence: Int[np.ndarray, " N"]  # for each number, a sequence that goes through it,
     place: Int[np.ndarray, " N"]  # and its place in that sequence
-
-
-class TrieBatch(NamedTuple):
-    """The input of the model's body, in rows of ROW; see `Batch` in network/transformer.py."""
-
-    token: Int[Tensor, "B T"]
-    arc: Int[Tensor, "B T"]
-    structure: Shared
-    farthest: int
-    bias: Any = None
 
 
 # From padded sequences to their `bias`, (K, C, T, T), of position i for position j. C is 1, or the number of heads, or
@@ -108,7 +98,7 @@ def groups(sequences: Sequences, positions: int) -> list[np.ndarray]:
     if not len(sequences):
         return []
     order, is_new = _in_order(pad(sequences, range(len(sequences))))
-    lengths, fresh = np.diff(sequences.starts)[order], is_new.sum(axis=1)
+    lengths, fresh = sequences.lengths[order], is_new.sum(axis=1)
     cuts, filled = [], 0
     for number in range(len(order)):
         if number and filled + fresh[number] > positions:
@@ -218,7 +208,7 @@ def _log_probs(model: Transformer, planned: Planned) -> Float[Tensor, " K"]:
         there(_in_rows(column[at], filling)) for column, filling in ((batch.token, PAD), (batch.arc, NOTHING))
     )
     bias = None if bias is None else bias.to(device)
-    x = model(TrieBatch(token, arc, structure, farthest_in(batch), bias)).flatten(0, 1)
+    x = model(Positions(token, arc, structure, farthest_in(batch), bias)).flatten(0, 1)
     # Several sequences may need the same position, for the same or for different targets.
     (predicting,) = np.nonzero(batch.target[at] != NOTHING)
     sequence, place = np.nonzero(batch.target != NOTHING)

@@ -4,7 +4,7 @@
     >>> sentence = Sentence(("There", "is", "a", "difference", "."), (2, 0, 4, 2, 2), labels)
     >>> attached([sentence], [(2, 0, 4, 2, 4)]).uas
     0.8
-    >>> attached([sentence], [(2, 0, 4, 2, 4)], counts=is_no_punctuation).uas
+    >>> attached([sentence], [(2, 0, 4, 2, 4)], counts=is_word).uas
     1.0
     >>> attached([sentence], [(2, 0, 4, 2, 4)], labels=[("nsubj", "root", "det", "nsubj", "punct")]).las
     0.6
@@ -34,7 +34,7 @@ def every_word(word: str) -> bool:
     return True
 
 
-def is_no_punctuation(word: str) -> bool:
+def is_word(word: str) -> bool:
     """True if a word has a character that is not punctuation in Unicode."""
     return not all(unicodedata.category(sign).startswith("P") for sign in word)
 
@@ -78,6 +78,8 @@ def attached(
     for sentence, heads, own_labels in zip(sentences, trees, labels or [()] * len(trees), strict=True):
         if sentence.heads is None:
             raise UserError(f"sentence {sentence.id!r} has no tree in the treebank to compare with")
+        words = len(sentence.words)
+        require(len(heads) == words, f"sentence {sentence.id!r} has {words} words, and its tree {len(heads)} heads")
         counted = np.array([counts(word) for word in sentence.words], bool)
         right = _equal(sentence.heads, heads) & counted
         both = right

@@ -29,7 +29,7 @@ def with_spread(of_seeds: pd.Series, digits: int = 1) -> str:
 
 
 class Mean(NamedTuple):
-    """A mean and its 95 % interval, which is NaN for one seed. It takes the format of a number.
+    """A mean and its 95 % interval, NaN where there is none. It takes the format of a number.
 
     A "?" at the end of the format adds "not significant" if the interval covers 0.
     """
@@ -47,13 +47,16 @@ class Mean(NamedTuple):
 
 
 def over_seeds(of_seeds: pd.Series) -> Mean:
-    """The mean of a number for each seed."""
+    """The mean of a number for each seed; one seed has no interval."""
     mean, half = of_seeds.mean(), t.ppf(0.975, of_seeds.count() - 1) * of_seeds.sem()
     return Mean(mean, mean - half, mean + half)
 
 
 def over_suites(table: pd.DataFrame) -> Mean:
-    """The mean of a table of seeds and suites; each topic, the first part of a column's name, has the same weight."""
+    """The mean of a table of seeds and suites; each topic, the first part of a column's name, has the same weight.
+
+    The interval of one seed is over suites alone.
+    """
     table, topics = table.dropna(), table.columns.get_level_values(0)  # no seed that lacks a suite
     weights = 1 / topics.value_counts().loc[topics].to_numpy()
     interval = crossed_interval(table.to_numpy(), np.random.default_rng(1), weights)

@@ -18,7 +18,7 @@ def files_of(path: str | Path | None, public: str, pattern: str, what: str) -> I
     if not files:
         get = f"run `make data`, or set DTG_DATA to a folder with {public}/"
         way_out = get if path is None else f"name a folder or file of {what}"
-        raise UserError(f"{folder}: there are no {what} ({pattern}) here; {way_out}, or `minilang` for its own")
+        raise UserError(f"{folder}: there are no {what} ({pattern}); {way_out}, or `minilang` for the built-in ones")
     for file in files:
         try:
             yield str(file), file.read_text("utf-8")
@@ -29,7 +29,7 @@ def files_of(path: str | Path | None, public: str, pattern: str, what: str) -> I
 def require_different(names: Sequence[str], where: object) -> None:
     """Raise a UserError if a name occurs twice."""
     if repeated := [name for name in names if names.count(name) > 1]:
-        raise UserError(f"{where}: several files hold what is called {repeated[0]!r}")
+        raise UserError(f"{where}: two of the files define {repeated[0]!r}")
 
 
 def evenly(items: Sequence[Something], share: int | float) -> list[Something]:

@@ -143,7 +143,7 @@ def score_words(model: nn.Module, sentences: Sequence[Sequence[str]]) -> np.ndar
     sequences = model.reading.compile(model.vocabulary, [(words, None) for words in sentences])
     totals = np.empty(len(sequences))
     device = model.embedding.weight.device
-    for numbers in by_length(np.diff(sequences.starts), POSITIONS[device.type], np.random.default_rng(0)):
+    for numbers in by_length(sequences.lengths, POSITIONS[device.type], np.random.default_rng(0)):
         batch = batch_of(pad(sequences, numbers), dense, device)
         log_probs = model.log_probs(batch).double().cpu().numpy()
         rows = (batch.predicts // batch.token.shape[1]).cpu().numpy()

@@ -11,7 +11,7 @@ from dtglib.basics.record import Row
 from dtglib.data.treebank import Sentence
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.evaluate import blimp, suites
-from dtglib.evaluate.attachment import attached, is_no_punctuation
+from dtglib.evaluate.attachment import attached, is_word
 from dtglib.evaluate.perplexity import SentenceScore, interval_per_word, perplexity
 from dtglib.evaluate.surprisal import is_known
 from dtglib.transitions.protocol import OPEN
@@ -51,12 +51,13 @@ def parsing_row(sentences: Sequence[Sentence], rows: Sequence[Row]) -> Row:
         labels = [row["labels"] or [""] * len(sentence.words) for sentence, row in judged]
     right = attached(sentences, trees, labels=labels)
     low, high = right.interval(np.random.default_rng(1))
+    without_punctuation = attached(sentences, trees, is_word)
     return {
         "sentences": len(rows),
         "UAS": right.uas,
         "UAS, low": low,
         "UAS, high": high,
-        "UAS without punctuation": attached(sentences, trees, is_no_punctuation).uas,
+        **({"UAS without punctuation": without_punctuation.uas} if without_punctuation.words.any() else {}),
         **({} if labels is None else {"LAS": right.las}),
         "without a tree": sum(row["tree"] is None for row in rows),
     }

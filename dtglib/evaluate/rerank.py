@@ -22,7 +22,7 @@ import numpy as np
 
 from dtglib.basics.record import Row
 from dtglib.data.treebank import Sentence
-from dtglib.evaluate.attachment import HeadsOfWords, attached, every_word, is_no_punctuation
+from dtglib.evaluate.attachment import HeadsOfWords, attached, every_word, is_word
 from dtglib.evaluate.bootstrap import ratio_interval
 from dtglib.parsing.projective import DependencyTrees
 
@@ -54,10 +54,11 @@ def reranked(
         row: Row = {"chosen by": name, "without a tree": sum(heads is None for heads in chosen)}
         filled = [best if heads is None else heads for heads, best in zip(chosen, favourites, strict=True)]
         results = []
-        for column, counts in (("UAS", every_word), ("UAS without punctuation", is_no_punctuation)):
+        for column, counts in (("UAS", every_word), ("UAS without punctuation", is_word)):
             heads = _nearest(sentences, trees, counts) if name == ORACLE else filled
             results.append(attached(sentences, heads, counts))
-            row[column], row[f"{column}, 95 %"] = results[-1].uas, results[-1].interval(np.random.default_rng(seed))
+            if results[-1].words.any():
+                row[column], row[f"{column}, 95 %"] = results[-1].uas, results[-1].interval(np.random.default_rng(seed))
         row["over proposal"] = results[0].uas - of_proposal.uas
         difference = results[0].right - of_proposal.right
         row["over proposal, 95 %"] = ratio_interval(difference, of_proposal.words, np.random.default_rng(seed))

@@ -24,7 +24,7 @@ the next word. Most published surprisals are such sums; `of_prefixes` has them. 
 "over" for the end of a word,
 
     of_words     -log p(W_i, over) / p(W_i-1, over)               of_prefixes   -log p(W_i) / p(W_i-1)
-    structure    -log p(W_i-1, over, what the derivations write next, that a word comes) / p(W_i-1, over)
+    structure    -log p(W_i-1, over, the transitions before word i, and a word) / p(W_i-1, over)
     its own      of_words - structure: which word, given the structure (the split of Roark et al. 2009)
 
 where `structure` sums over the derivations in which word i follows; the surprisal of the end is all structure.

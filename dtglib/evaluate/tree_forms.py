@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from dtglib.data.treebank import Sentence, format_conllu
-from dtglib.evaluate.attachment import attached, every_word, is_no_punctuation
+from dtglib.evaluate.attachment import attached, every_word, is_word
 from dtglib.parsing.kinds import TreeForm, kinds
 
 
@@ -14,7 +14,7 @@ def form_of(fills: str) -> TreeForm:
 
 
 def _agreement(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> Iterator[str]:
-    for what, counts in (("with punctuation", every_word), ("without punctuation", is_no_punctuation)):
+    for what, counts in (("with punctuation", every_word), ("without punctuation", is_word)):
         right = attached(gold, [sentence.heads or () for sentence in parsed], counts)
         if right.words.sum():
             yield f"UAS {what}: {100 * right.uas:.2f} ({right.right.sum()} of {right.words.sum()} words)"

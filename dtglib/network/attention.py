@@ -118,7 +118,7 @@ def gathered(rows: Float[Tensor, "N H D"], which: Int[Tensor, "B S"]) -> Float[T
 
 
 def pooled(qu: Heads, qw: Heads, k: Keys, v: Values, r: Table, structure: Pooled, bias: Bias | None = None) -> Attended:
-    """`shared` for single positions, without copies of keys and values: loops for the device read them."""
+    """`shared` for single positions, read where they stand: by a compiled loop on CPUs, by a Triton kernel on GPUs."""
     if qu.is_cuda and v.dtype != torch.float64:
         from dtglib.network.looks_on_gpu import look  # Triton comes with PyTorch for GPUs alone
 

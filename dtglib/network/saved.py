@@ -35,7 +35,7 @@ def network_beside(folder: Path, config_class: type, build: Callable[[Any, Vocab
     config, trained_with = read_config(folder / CONFIG_FILE, config_class, TrainedWith)
     vocabulary = Vocabulary.load(folder)
     own, other = trained_with.vocabulary_fingerprint, vocabulary.fingerprint
-    complaint = f"{folder}: the model speaks vocabulary {own}, but the one beside it is {other}"
+    complaint = f"{folder}: the model was trained with vocabulary {own}, but the one beside it is {other}"
     require(own == other, f"{complaint}; put back the files that it was saved with")
     with torch.random.fork_rng(devices=[]):  # the weights are replaced by those of the file
         return build(config, vocabulary)
@@ -49,14 +49,14 @@ class Saved(nn.Module):
         self.config, self.vocabulary = config, vocabulary
 
     def stepper(self) -> Any:
-        """A stepper for one search (decode/stepper.py); networks that have none are no left-to-right models."""
+        """A stepper for one search (decode/stepper.py); an error for models that do not predict from left to right."""
         raise UserError(
             f"{self.config.model} is no left-to-right model: it has no surprisals, and it can be neither searched nor "
             f"sampled; `dtglib score` gives the score that it has of whole sentences"
         )
 
     def save(self, folder: str | Path) -> None:
-        """Write vocabulary, config and weights into a folder; one with weights is complete, because they come last."""
+        """Write vocabulary, config and weights into a folder. Weights come last: a folder with them is complete."""
         folder = Path(folder)
         self.vocabulary.save(folder)
         with write_atomically(folder / CONFIG_FILE) as file:

@@ -53,7 +53,7 @@ class SearchOutput:
 
 
 class SingleSearchOutput(SearchOutput):
-    """The same for one softmax over all legal entries; the entries that are no words come first, then by KINDS."""
+    """The same for one softmax. Its entries are sorted: no words, pieces that start words, pieces that go on."""
 
     def __init__(self, output: Single, embeddings: Float[Tensor, "V d"]) -> None:
         super().__init__(output, embeddings)

@@ -25,7 +25,7 @@ positions of "There is a difference" 9 predict something, one for each transitio
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -99,20 +99,17 @@ class Batch(NamedTuple):
         return self.token.numel()
 
 
-@runtime_checkable
-class Readable(Protocol):
-    """The fields that the body reads; a Batch has them, and so do the rows of a trie (decode/trie.py)."""
+class Positions(NamedTuple):
+    """The part of a batch that the body reads; a trie (decode/trie.py) has no more."""
 
-    @property
-    def token(self) -> Int[Tensor, "B T"]: ...
-    @property
-    def arc(self) -> Int[Tensor, "B T"]: ...
-    @property
-    def structure(self) -> AnyStructure: ...
-    @property
-    def farthest(self) -> int: ...
-    @property
-    def bias(self) -> Any: ...
+    token: Int[Tensor, "B T"]
+    arc: Int[Tensor, "B T"]
+    structure: AnyStructure
+    farthest: int
+    bias: Any = None
+
+
+Readable = Batch | Positions
 
 
 def batch_of(

@@ -42,7 +42,7 @@ from dtglib.sequences.columns import COMPOSE, NOTHING, STACK, Compiled, Sequence
 from dtglib.sequences.labelled import NO_LABEL
 from dtglib.transitions.change import BUFFER, NOWHERE, apply_action, go_on
 from dtglib.transitions.protocol import OPEN, Kind, Tree, why_no_tree
-from dtglib.transitions.rows import MAY_CONTINUE, MOST_REACH, first_without_tree, row_after, row_of
+from dtglib.transitions.rows import MAY_CONTINUE, MOST_REACH, find_dependents, first_without_tree, row_after, row_of
 from dtglib.transitions.rules import legal_row, number_of, wanted_row
 
 
@@ -72,13 +72,11 @@ class Arcs(NamedTuple):
     def of(cls, vocabulary: Vocabulary) -> "Arcs":
         symbols = vocabulary.symbols
 
-        def ids(name: str) -> np.ndarray:
-            reaches = range(2, vocabulary.reach + 1)
-            names = [name, *(f"{name}[{reach}]" for reach in reaches)]
+        def ids(names: Sequence[str]) -> np.ndarray:
             first = [vocabulary.transition(symbols.labelled(name)[0]) for name in names]
             return np.array([NOTHING, *first], np.int32)
 
-        return cls(ids("LEFTARC"), ids("RIGHTARC"), vocabulary.transition("POP"), len(symbols.labels))
+        return cls(ids(symbols.left), ids(symbols.right), vocabulary.transition("POP"), len(symbols.labels))
 
     @property
     def of_each_reach(self) -> int:
@@ -119,8 +117,11 @@ def compile_trees(
     heads, labels = _end_to_end(trees, arcs)
     if (bad := first_without_tree(heads, lengths)) >= 0:
         raise UserError(f"sentence {bad + 1}: {why_no_tree(trees[bad][: lengths[bad]])}")
-    if len(wrong := labels[(labels < NO_LABEL) | (labels >= arcs.of_each_reach)]):
-        raise UserError(f"the numbers of a tree's labels are from 0 to {arcs.labels - 1} here, not {wrong[0]}")
+    (wrong,) = np.nonzero((labels < NO_LABEL) | (labels >= arcs.of_each_reach))
+    if len(wrong):
+        bad = np.searchsorted(np.cumsum(lengths), wrong[0], "right")
+        what = f"the numbers of labels are from 0 to {arcs.labels - 1} here, not {labels[wrong[0]]}"
+        raise UserError(f"sentence {bad + 1}: {what}")
     return compile_arrays(system, arcs, trees, np.array(ids, np.int32), np.array(pieces, np.int32))
 
 
@@ -172,7 +173,7 @@ def compile_arrays(
 # The rows of the array that the kernels fill, in the order of Compiled.
 (TOKEN, ARC, KIND, WORD, LAST, HEIGHT, LEVEL, SETTLED, TOP, FLOOR, HEAD_FIRST, HEAD_LAST, TARGET, MAY, LEFT, RIGHT,
  END_AT) = range(len(Compiled._fields))  # fmt: skip
-FOREVER = np.int32(2**30)  # later than any position; replaced by the sentence's length at the end
+FOREVER = np.int32(2**30)  # later than any position; cut down at the end, when the sentence's length is known
 
 
 class _Sentences(NamedTuple):
@@ -186,7 +187,7 @@ class _Sentences(NamedTuple):
 
 
 class _Sentence(NamedTuple):
-    tree: Tree  # of arrays
+    tree: Tree
     labels: np.ndarray
     ids: np.ndarray
     pieces: np.ndarray
@@ -212,7 +213,7 @@ def _compile_all(system, sentences, arcs, out, starts):
     for s in range(len(sentences.starts) - 1):
         tree = Tree(sentences.heads[sentences.starts[s] : sentences.starts[s + 1]], leftmost, rightmost)
         labels = sentences.labels[sentences.starts[s] : sentences.starts[s + 1]]
-        _find_dependents(tree)
+        find_dependents(tree)
         pieces = sentences.pieces[first_word : first_word + len(tree.heads) - 1]
         ids = sentences.ids[first_id : first_id + pieces.sum()]
         stack[0], heads[0] = 0, OPEN
@@ -223,17 +224,6 @@ def _compile_all(system, sentences, arcs, out, starts):
         first_id += len(ids)
         first_word += len(pieces)
     return too_far
-
-
-@njit
-def _find_dependents(tree):
-    """Find the outermost dependents of every word, or the word itself where they lie on its other side."""
-    for word in range(len(tree.heads)):
-        tree.leftmost[word] = tree.rightmost[word] = word
-    for word in range(1, len(tree.heads)):
-        head = tree.heads[word]
-        tree.leftmost[head] = min(tree.leftmost[head], word)
-        tree.rightmost[head] = max(tree.rightmost[head], word)
 
 
 @njit

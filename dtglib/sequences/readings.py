@@ -79,7 +79,7 @@ def transitions(system: ModuleType, vocabulary: Vocabulary, sentences: Iterable[
 
 def causal(sequences: Sequences) -> Sequences:
     """Return the same positions on a stack from which nothing is ever popped."""
-    lengths = np.diff(sequences.starts)
+    lengths = sequences.lengths
     place = (np.arange(lengths.sum()) - np.repeat(sequences.starts[:-1], lengths)).astype(np.int32)
     end = np.repeat(lengths - 1, lengths).astype(np.int32)
     none = np.zeros_like(place)
@@ -104,7 +104,7 @@ class Reading(Protocol):
     def tree_of(self, vocabulary: Vocabulary, sentence: Sentence) -> Sequence[int] | None:
         """The tree of a sentence for `compile`; a TreebankError if it has none that these symbols can write.
 
-        Not called for sentences without projective heads, unless no sentence has any.
+        If some sentences of a treebank have projective heads, only those are given.
         """
 
     def trees_of(self, vocabulary: Vocabulary, proposed: Any) -> np.ndarray:

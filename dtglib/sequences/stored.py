@@ -128,7 +128,7 @@ def _read_manifest(folder: Path, identity: Mapping[str, Any]) -> tuple[list[Shar
         same = content["identity"] == json.loads(json.dumps(dict(identity)))
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path}: damaged ({error!r}); delete its folder, and it is made again") from error
-    require(same, f"{path}: its sentences depend on something else; delete its folder, and it is made again")
+    require(same, f"{path}: it was made from other data or settings; delete its folder, and it is made again")
     return shards, is_whole
 
 

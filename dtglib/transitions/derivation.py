@@ -11,7 +11,7 @@
     >>> state
     State(stack=(0,), front=2, heads=(2, -1), done=False)
 
-The rules are those of batch.py and rows.py. So the reach of an arc is limited to MOST_REACH, which no treebank needs.
+The rules are those of the systems on rows (rows.py): arcs reach at most MOST_REACH words, enough for all treebanks.
 """
 
 from collections.abc import Sequence
@@ -19,12 +19,13 @@ from types import ModuleType
 
 import numpy as np
 
+from dtglib.basics.errors import UserError, require
 from dtglib.basics.jit import njit
 from dtglib.transitions.batch import States, start, step
 from dtglib.transitions.batch import legal as legal_bits
 from dtglib.transitions.change import apply_action
-from dtglib.transitions.protocol import OPEN, START, Action, IllegalAction, Kind, State, Tree, as_tree
-from dtglib.transitions.rows import MAY_END, MAY_GENERATE, MAY_POP, row_after, row_of
+from dtglib.transitions.protocol import OPEN, START, Action, IllegalAction, Kind, State, Tree, why_no_tree
+from dtglib.transitions.rows import MAY_END, MAY_GENERATE, MAY_POP, MOST_REACH, find_dependents, row_after, row_of
 from dtglib.transitions.rules import number_of, wanted_row
 
 
@@ -70,9 +71,13 @@ def as_state(states: States, row: int) -> State:
 
 def oracle(system: ModuleType, heads: Sequence[int], labels: Sequence[str] | None = None) -> list[Action]:
     """Return the actions that write a tree, with the preference LEFTARC/RIGHTARC > GEN > POP (paper, section 2)."""
-    tree = Tree(*(np.array(column, np.int32) for column in as_tree(heads)))  # type: ignore[arg-type]
+    if why := why_no_tree(heads):
+        raise UserError(why)
+    tree = Tree(np.array([OPEN, *heads], np.int32), *np.zeros((2, len(heads) + 1), np.int32))
+    find_dependents(tree)
     actions = [Action(Kind.END)]
     for kind, reach, dependent in _oracle(number_of(system), tree).tolist()[::-1]:
+        require(reach <= MOST_REACH, f"{system.NAME} needs an arc that reaches further than [{MOST_REACH}]")
         label = labels[dependent - 1] if labels is not None and dependent > 0 else None
         actions.append(Action(Kind(kind), reach, label))
     return actions[::-1]

@@ -24,7 +24,8 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from dtglib.basics.errors import UserError
+import numpy as np
+
 from dtglib.data.projectivity import crossing_arcs
 
 OPEN = -1  # the head of a word that has none yet
@@ -54,9 +55,6 @@ class Action(NamedTuple):
         return self.kind in (Kind.LEFTARC, Kind.RIGHTARC)
 
 
-GEN, LEFTARC, RIGHTARC, POP, END = map(Action, Kind)
-
-
 class State(NamedTuple):
     """The state of a derivation."""
 
@@ -74,21 +72,11 @@ class IllegalAction(ValueError):
 
 
 class Tree(NamedTuple):
-    """A projective tree with what the oracles need; in kernels, of arrays. Index 0 of each list belongs to ROOT."""
+    """A projective tree with what the oracles need. Index 0 of each array belongs to ROOT."""
 
-    heads: list[int]
-    leftmost: list[int]  # the leftmost dependent of each word, or the word itself if that is further left
-    rightmost: list[int]
-
-
-def as_tree(heads: Sequence[int]) -> Tree:
-    """Make a tree of heads; a UserError says why they are not a projective tree with one root."""
-    if why := why_no_tree(heads):
-        raise UserError(why)
-    leftmost, rightmost = list(range(len(heads) + 1)), list(range(len(heads) + 1))
-    for word, head in enumerate(heads, start=1):
-        leftmost[head], rightmost[head] = min(leftmost[head], word), max(rightmost[head], word)
-    return Tree([OPEN, *heads], leftmost, rightmost)
+    heads: np.ndarray
+    leftmost: np.ndarray  # the leftmost dependent of each word, or the word itself if that is further left
+    rightmost: np.ndarray
 
 
 def why_no_tree(heads: Sequence[int]) -> str | None:

@@ -5,7 +5,7 @@ Every system has three functions on rows:
     legal_row(row)                 the legal actions, as three integers
     step_row(row, kind, reach)     takes an action: changes the arrays of the row in place, and returns depth, front and
                                    count after it
-    wanted_row(row, tree)          kind and reach of the oracle's action; `tree` is a protocol.Tree of arrays
+    wanted_row(row, tree)          kind and reach of the oracle's action; `tree` is a protocol.Tree
 
 The three integers of `legal_row` are `may`, which has a bit for GEN, POP and END each, and `left` and `right`, which
 have bit k - 1 for LEFTARC[k] and RIGHTARC[k]. They cover reaches up to MOST_REACH, so that they fit into 32 bits; no
@@ -66,6 +66,17 @@ def generate_in_buffer(row):
         depth += 1
     row.heads[row.count + 1] = OPEN
     return depth, row.count + 1, row.count + 1
+
+
+@njit
+def find_dependents(tree):
+    """Find the outermost dependents of every word, or the word itself where they lie on its other side."""
+    for word in range(len(tree.heads)):
+        tree.leftmost[word] = tree.rightmost[word] = word
+    for word in range(1, len(tree.heads)):
+        head = tree.heads[word]
+        tree.leftmost[head] = min(tree.leftmost[head], word)
+        tree.rightmost[head] = max(tree.rightmost[head], word)
 
 
 @njit(nogil=True)

@@ -7,11 +7,9 @@ how many there may be is bounded by the rules (machine.py), not by the words.
 import numpy as np
 import torch
 
-from dtglib.basics.shapes import Float, Int
 from dtglib.decode.sequence_stepper import Hypotheses, SequenceStepper
 from dtglib.decode.stack_rows import Cache, Looks
 from dtglib.network.output import Legal
-from dtglib.network.search_output import for_search
 from dtglib.network.transformer import Transformer
 from dtglib.transitions.rows import MAY_CONTINUE
 from dtgpapers.constituency.compile import brackets_of, rules_of
@@ -32,7 +30,6 @@ class BracketStepper(SequenceStepper):
 
     def __init__(self, model: Transformer) -> None:
         super().__init__(model)
-        self.output = for_search(model.output, model.embedding.weight)
         self.composes = model.reading.composes
         self.opening, self.closing = brackets_of(model.vocabulary)
         self.rules = rules_of(model.vocabulary, model.reading.most_in_a_row)
@@ -46,13 +43,6 @@ class BracketStepper(SequenceStepper):
     def start(self, most_words: int) -> Brackets:
         """Nothing is written, and nothing is open."""
         return start(most_words, self.rules)
-
-    @torch.no_grad()
-    def some_log_probs(
-        self, hypotheses: Hypotheses, symbols: Int[torch.Tensor, "rows A"]
-    ) -> tuple[Float[torch.Tensor, "rows A"], Float[torch.Tensor, "rows 3"]]:
-        """Those of the output layer."""
-        return self.output.some(hypotheses.x, self.legal(hypotheses), symbols)
 
     def legal(self, hypotheses: Hypotheses) -> Legal:
         """The symbols that the machine allows."""

@@ -16,6 +16,7 @@ from torch import Tensor
 from dtglib.basics.shapes import Bool, Float, Int
 from dtglib.decode.sequence_stepper import Hypotheses, SequenceStepper
 from dtglib.network.output import Legal
+from dtglib.network.search_output import some_of
 from dtglib.network.transformer import Transformer
 from dtglib.transitions.rows import MAY_CONTINUE, MAY_END, MAY_GENERATE
 
@@ -69,6 +70,13 @@ class DecisionStepper(SequenceStepper):
             if len(rows):
                 log_probs[self._there(rows)] = of_rows(self.choose(hypotheses, rows)).to(log_probs.dtype)
         return log_probs
+
+    @torch.no_grad()
+    def some_log_probs(
+        self, hypotheses: Hypotheses, symbols: Int[Tensor, "rows A"]
+    ) -> tuple[Float[Tensor, "rows A"], Float[Tensor, "rows 3"]]:
+        """Those of `log_probs`."""
+        return some_of(self.log_probs(hypotheses), symbols, self.model.output.classes)
 
     def leads_on(self, hypotheses: Hypotheses, to_end: np.ndarray) -> np.ndarray:
         """After a decision anything may come."""
