@@ -67,12 +67,12 @@ of_real = ""
 if len(real):  # where the data folder has UD English
     words, shares = real["median words"], real["projective %"]
     of_real = (
-        f" Half of those of {len(real)} English treebanks have at most {words.min()} to {words.max()}, and "
-        f"{shares.min()} to {shares.max()} % of their trees are projective."
+        f" In {len(real)} English treebanks the median is {words.min()} to {words.max()} words, and {shares.min()} to "
+        f"{shares.max()} % of the trees are projective."
     )
 Markdown(
-    f"**In short:** the models read sentences with dependency trees. Half of the sentences of {corpus.corpus} have at "
-    f"most {ours['median words']} words, and {ours['projective %']:.0f} % of its trees are projective.{of_real} Of "
+    f"**In short:** the models read sentences with dependency trees. The median sentence of {corpus.corpus} has "
+    f"{ours['median words']} words, and {ours['projective %']:.0f} % of its trees are projective.{of_real} Of "
     f"minilang we know exactly which sentences are grammatical, and which constructions training never had."
 )
 
@@ -96,7 +96,9 @@ Markdown(
 # ## 2. One sentence
 #
 # *There is a difference* follows us through all notebooks. Every word has one head, and the head of *is* is ROOT. No
-# two arcs cross: the tree is **projective**, as the transition systems of the next notebook demand.
+# two arcs cross: the tree is **projective**, as the transition systems of the next notebook demand. All our trees
+# follow Universal Dependencies, where a preposition depends on its noun. The paper has Stanford dependencies, where it
+# is the head of its noun, and leaves Universal Dependencies to future work.
 
 # %%
 difference = Sentence(("There", "is", "a", "difference"), (2, 0, 4, 2), ("expl", "root", "det", "nsubj"))
@@ -145,8 +147,8 @@ for name in ("attractor", "depth", "combination"):
 # ## 4. How long, and how projective
 #
 # A tree that is not projective cannot be built by the transition systems. Such sentences are left out of training and
-# counted here; where a model's probabilities are measured they stay, because no treebank's tree is
-# needed there. The treebanks appear below when the data folder has them (`make data`).
+# counted here; perplexities, as in [notebook 04](04_marginalization.ipynb), need no treebank's tree, so there they
+# stay. The treebanks appear below when the data folder has them (`make data`).
 
 # %%
 print("UD English:", f"{len(at_hand) - 1} of {len(UD_ENGLISH)} treebanks are at hand")
@@ -181,8 +183,9 @@ pd.DataFrame(listed, columns=["corpus", "what", "licence"]).set_index("corpus")
 # ## 5. Words and pieces
 #
 # On minilang a model's alphabet is its words. For real text there are too many, so SentencePiece cuts rare words into
-# pieces; a word always starts with a piece that carries the word mark `▁`, so what is measured per piece can be summed
-# per word. (The number of entries includes 67 for transitions and the like.)
+# pieces (with only 600 pieces, as here, frequent ones too); a word always starts with a piece that carries the word
+# mark `▁`, so what is measured per piece can be summed per word. (The number of entries includes 67 for transitions and
+# the like.)
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -211,9 +214,9 @@ picture
 # ## 6. What the models are tested on
 #
 # A **minimal pair** is two sentences that differ in one thing; a model should find the good one more probable. minilang
-# has paradigms for all of BLiMP's phenomena. (There are thirteen: twelve by BLiMP's paper, and *s-selection*, which
-# that paper counts as a part of argument structure and BLiMP's files name separately.) The package's tests have a
-# recogniser built on the grammar, which finds each good sentence in the language and no bad one.
+# has paradigms for all of BLiMP's phenomena. (Thirteen: BLiMP's paper has twelve, but its files name *s-selection*
+# apart.) The package's tests have a recogniser built on the grammar, which finds each good sentence in the language and
+# no bad one.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -271,14 +274,15 @@ print(*tokenize("The boys' dog didn't bark, and John's cat can't."), sep=" | ")
 # | [a, b] | interval that covers the true value in 95 % of such experiments |
 #
 # **Sizes** of a run: `smoke` (the released models, a few minutes), `short` (minilang, one epoch), `mini` (minilang,
-# four epochs), `open-small` (UD English, on a CPU), `open` (books, a larger model, on a GPU), `paper` (BLLIP and the
-# paper's settings). The last two were never run to the end. [All about sizes](../book/sizes.md).
+# four epochs), `open-small` (UD English), `gum` and `ewt-gum` (two of its treebanks), `books-small` (books), `open`
+# (books, on a GPU), `paper` (BLLIP and the paper's settings). The last two were never run to the end. [All about
+# sizes](../book/sizes.md).
 #
 # ## What we found
 #
-# minilang is tamer than real text, and its sentences are shorter than written ones (those of CHILDES, speech with
-# children, are shorter still). Its trees are projective by construction, while real treebanks lose some to crossing
-# arcs. But its grammar is known, it is small enough for a laptop, and its tests can ask the paper's question: does a
-# model that sees the stack generalise better than one that sees the words? A doubt stays: minilang's trees nearly
-# follow from its words (only phrases such as *behind the theater* may belong to the verb or to the noun); those of
-# English do less.
+# minilang is tamer than real text, and its sentences are shorter than written ones. Its trees are projective by
+# construction, while real treebanks lose some to crossing arcs. But its grammar is known, it is small enough for a
+# laptop, and its tests can ask the paper's question: does a model that sees the stack generalise better than one that
+# sees the words? A doubt stays: minilang's trees nearly follow from its words (only phrases such as *behind the
+# theater* may belong to the verb or to the noun); those of English do less: a parser has 98 and 85 % of the heads right
+# ([notebook 04](04_marginalization.ipynb)).

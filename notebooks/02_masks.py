@@ -265,7 +265,7 @@ plot.save(picture, "02_seen")
 # ## 6. What the mask hides
 #
 # *No actor arrived at at most six lakes* is bad, because *at most* does not go with *No* ([Appendix
-# C](https://arxiv.org/html/2407.17406v1#A3)). So one must know of *No* at the second *at*. Below is
+# C](https://arxiv.org/html/2407.17406v1#A3)). The model must still know *No* when it predicts the second *at*. Below is
 # arc-standard up to the position that predicts the second *at*, the last row.
 
 # %%

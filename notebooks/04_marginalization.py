@@ -52,7 +52,7 @@ from dtglib.parsing.projective import best_trees, different_samples, how_many
 from dtglib.pictures import plot
 from dtglib.runs import prepare, syntax_scores, tables
 
-pd.set_option("display.width", 160)
+pd.set_option("display.width", 160, "display.max_colwidth", None)
 
 # %%
 SIZES, WAYS = {"minilang": "mini", "ud-english": "open-small"}, {"sample": "draws", "best": "best trees"}
@@ -76,6 +76,8 @@ perplexity.loc[perplexity["model"] == "txl-tokens", "bound by"] = "none: exact"
 of_dtg = perplexity.query("model == 'dtg'").groupby(["corpus", "bound by"])["per word"].mean()
 ratio_of_parsers = of_dtg["minilang", "weak parser"] / of_dtg["minilang", "strong parser"]
 strong = lacking["draws"]["minilang", "strong"]
+
+# %%
 Markdown(
     f"**In short:** whether 300 trees are enough depends on the parser that proposes them, and on the corpus. On "
     f"minilang, by an estimate, draws from a parser with {right['minilang', 'strong']:.0f} % of the heads right miss "
@@ -94,10 +96,9 @@ Markdown(
 #
 # $$p(x) = \sum_y p(x, y), \qquad \log p(x) = \log \sum_y \exp \log p(x, y).$$
 #
-# We count one transition sequence per tree, the oracle's; the model gives others some probability, which this sum
-# leaves out. So $\log p(x, y)$ is the sum of the log-probabilities of these transitions ([notebook
-# 03](03_training.ipynb)). Four words have 30 trees, so the sum can be written out. The model is the released DTG of UD
-# English.
+# As the paper does, we write $p(x, y)$ for the probability of one transition sequence per tree, the oracle's ($p(a)$ in
+# [notebook 03](03_training.ipynb)); the model gives others some probability, which this sum leaves out. Four words have
+# 30 trees, so it can be written out. The model is the released DTG of UD English.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -138,15 +139,14 @@ plot.draw_tree(Sentence(tuple(words), tuple(trees[order[0]].tolist())), f"p(y | 
 #
 # $$\log \sum_{y \in Y'} p(x, y) \;\le\; \log p(x).$$
 #
-# Such a bound is soon needed: from the sixth word on, each word multiplies the number of trees by more than five.
+# A bound is soon needed: from the sixth word on, each word multiplies the number of trees by more than five.
 
 # %%
 # NBVAL_CHECK_OUTPUT
 pd.Series({count: how_many(count) for count in (2, 4, 6, 8, 12, 20)}, name="trees").rename_axis("words").to_frame().T
 
 # %% [markdown]
-# What is missing is a difference of logarithms, in nats. If the trees come in the best order, the difference vanishes
-# fastest.
+# What is missing is a difference of logarithms, in nats; in the best order it vanishes fastest.
 
 # %%
 K = np.arange(1, len(trees))
@@ -169,8 +169,9 @@ plot.make_logarithmic(axes, "y")
 #
 # Nobody knows the model's best order beforehand. A biaffine parser scores each possible arc, $s(h \to d)$, and thereby
 # defines a distribution over trees, $q(y \mid x) \propto \exp \sum_{h \to d \in y} s(h \to d)$. The $K$ best trees, or
-# $K$ different draws, can be taken from it exactly (`parsing/projective.py`). For four words, the definition and the
-# package's chart agree:
+# $K$ different draws, can be taken from it exactly (`parsing/projective.py`). The paper's two parsers
+# differ by RoBERTa; ours by their size and their steps of training ([configs/parsers](../configs/parsers)).
+# For four words, the definition and the package's chart agree:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -183,7 +184,8 @@ print("five best, by the package:   ", best.log_probs.round(2))
 
 # %% [markdown]
 # Drawing without replacement: add Gumbel noise to each $\log q$ and take the largest (for all trees at once here; the
-# package draws from the chart). The bound of ten such draws, and of the ten best:
+# package draws from the chart). The bound of ten such draws, and of the ten best by the parser, whose order need not be
+# the model's:
 
 # %%
 gumbel = chance.gumbel(size=len(trees))
@@ -206,8 +208,8 @@ pd.Series(bounds, name="nats").round(4).to_frame()
 # longer sentences it is estimated: the sum over all trees that were looked at, plus the mean of $p(x, y) / q(y)$ over
 # draws $y \sim q$, where a tree that was looked at counts as 0. This $q$ is a mixture: a third of it is the parser's
 # distribution, and the rest flatter versions of the same. The curves show longer sentences only; a point is a mean over
-# seeds, in nats per word, and the dotted line marks 300 trees. Points of 3,000 trees are left out: the estimate
-# contains the same trees. So are values below 1e-6.
+# seeds, in nats per word, and the dotted line marks 300 trees. Left out are points of 3,000 trees, which the estimate
+# contains, and values below 1e-6.
 
 # %%
 shown = study.groupby(["corpus", "parser", "way", "trees"], as_index=False)["nats"].mean()
@@ -230,7 +232,8 @@ table.round(dict.fromkeys(columns, 4) | {"perplexity too high, %": 1, "heads rig
 
 # %% [markdown]
 # The error of the estimate is half a 95 % interval, for these sentences. It is too narrow where a parser is sure of
-# itself, because a tree that is never drawn cannot widen it; so what is missing is rather more than said.
+# itself, because a tree that is never drawn cannot widen it; so what is missing is rather more than said. The study has
+# a fifth of the test sentences, so it can differ from *In short*, where the two parsers' bounds are compared on all.
 
 # %%
 ratio = lacking["draws"] / lacking["best trees"]
@@ -254,9 +257,11 @@ Markdown(
 # %% [markdown]
 # ## 5. Perplexity, and the trees that the models choose
 #
-# Recorded perplexities per word, ends of sentences included: the mean over seeds ± their standard deviation, which says
-# nothing about the choice of sentences. Of a model with trees it is a bound, by 300 draws from a parser or by the beam
-# search of [notebook 05](05_syntactic_evaluation.ipynb); the lowest bound is the best. That of TXL (tokens) is exact.
+# Recorded perplexities per word, of 200 test sentences of minilang and 150 of UD English. Ends of sentences count as
+# words (the paper does not say what it divides by): the mean over seeds ± their standard deviation, which says nothing
+# about the choice of sentences. Of a model with trees it is a bound, by 300 draws from a parser or by the beam search
+# of [notebook 05](05_syntactic_evaluation.ipynb); the lowest bound is the best. That of TXL (tokens) is exact. Empty:
+# not measured.
 
 
 # %% tags=["table"]
@@ -292,8 +297,10 @@ by_parser.rename(columns={"won": "seeds won"}).round(1)
 
 # %% [markdown]
 # *seeds won* counts the seeds in which the 95 % interval of the gain over the parser, a bootstrap over sentences, lies
-# above zero. DTG's choice gains most over the weak parser. The paper reports + 0.1 over a parser with
-# 96.9, with no interval; its models learn from that parser's trees, ours from the treebank's, so ours can gain more.
+# above zero. DTG's choice gains most over the weak parser, as does
+# that of TXL (trans). The paper
+# reports + 0.1 over a parser with 96.9, for both models, with no interval; they learn from that parser's trees, ours
+# from the treebank's, so ours can gain more.
 
 # %% [markdown]
 # ## 6. This run
@@ -316,7 +323,7 @@ pd.DataFrame(rows).set_index("model")[columns].round(1)
 # the number of trees. In JupyterLab there is a field for the words.
 
 # %%
-yours = "The judge wrote a letter to the new president ."
+yours = "Old friends and neighbours of the family came to the party in the garden ."
 
 
 def draw_bound(text):
@@ -344,11 +351,10 @@ plot.with_field(draw_bound, yours)
 #
 # <details><summary>Answers</summary>
 #
-# 1. `(posterior > 0.01).sum()` after section 1's cells with the new words, for at most 8 words. The released model is
-#    small and spreads its belief more widely than a reader does.
+# 1. `(posterior > 0.01).sum()` after section 1's cells with the new words, for at most 8 words.
 # 2. The best, if $q$ orders the trees as $p$ does: they have the most mass of all sets of $K$. Draws can be better
-#    where $q$ is sure of trees that the model does not like: a draw sometimes takes a tree that $q$ places far down.
-#    In the record the best are better in most settings; the picture of section 4 shows both.
+#    where $q$ is sure of trees that the model does not like.
+#    In the record the best are better in most settings (section 4).
 #
 # </details>
 #

@@ -26,8 +26,9 @@
 # how many readings are open, how many words stand on its stack. Does it know better how people read than a plain model
 # of the same size? The UCL corpus has 205 isolated sentences with self-paced reading, four measures of eye movements
 # (*first fixation*; *first pass*: until the eyes leave the word; *right-bounded*: with returns to it before they move
-# on; *go-past*: with all rereading before that), six components of the EEG (ELAN, LAN, N400, EPNP, P600, PNP), and
-# surprisals of other people's models up to GPT-Neo 2.7B as a scale.
+# on; *go-past*: with all rereading before that), six components of the EEG (ELAN and LAN: early and later left anterior
+# negativity; N400; EPNP and PNP: early and late positivity after the N400; P600), and surprisals of other people's
+# models up to GPT-Neo 2.7B as a scale.
 #
 # 1. What a predictor is worth
 # 2. All models, all measures
@@ -162,10 +163,10 @@ picture = pictures.draw_intervals(
 plot.save(picture, "50_reading_times")
 
 # %% [markdown]
-# Words with punctuation, and the words after them, are left out above. At the end of a sentence people look back, and
-# the EEG changes; the baseline does not know which word is the last one, but a surprisal that contains the period's
-# does. The same gains with these words: those of PSG (a phrase-structure grammar) and GPT-2 grow most in go-past times,
-# which is looking back.
+# Words with punctuation, and the words after them, are left out above: at the end of a sentence people look back, and
+# the EEG changes. The baseline does not know which word is the last; a surprisal that contains the period's may tell.
+# The same gains with these words: in go-past times, which is looking back, those of PSG (a phrase-structure grammar)
+# and GPT-2 grow far more than ours, and in the N400 most shrink. Why was not examined.
 
 # %% tags=["table"]
 chosen = ["DTG", "TXL (trans)", "TXL (tokens)", "tetragram", "PSG", "GPT-2", "GPT-2 XL"]
@@ -191,10 +192,10 @@ picture
 # %% [markdown]
 # ## 4. What else a model of trees knows
 #
-# *structure* is the part of surprisal that the derivations write before the word; *entropy* is that of the next symbol
-# before the word; *hypotheses* is how many derivations the search keeps after the word (of 30, within 8 nats of the
-# best), *tree entropy* how much their trees differ, *depth* how many words stand on the stack of the best one. Gains
-# over a baseline that has the same model's surprisal already:
+# *structure* is the part of surprisal that is spent on arcs before the word; *entropy* is the uncertainty about the
+# next symbol before the word is read; *hypotheses* is how many derivations the search keeps after the word (of 30,
+# within 8 nats of the best), *tree entropy* how much their trees differ, *depth* how many words stand on the stack of
+# the best one. Gains over a baseline that has the same model's surprisal already:
 
 # %%
 picture = pictures.draw_intervals(
@@ -214,14 +215,15 @@ of_structure = beyond[(beyond["predictor"] == "structure") & (beyond["model"] ==
 means = recorded[(recorded["part"] == "predictor") & (recorded["which"] == "inner words")]
 means = means[means["model"] == "DTG"].set_index("predictor")["mean"]
 Markdown(
-    f"Of {len(beyond)} intervals (three models) {above} lie above 0 and {below} below; some {0.025 * len(beyond):.0f} "
-    f"on each side would by chance, and a useless predictor loses more often than it gains. {len(strong)} of the "
-    f"{above} are of the number of hypotheses, which gains {strong['nats'].min():.0f} to {strong['nats'].max():.0f} in "
-    f"{', '.join(dict.fromkeys(strong['measure']))}, of {' and '.join(dict.fromkeys(strong['model']))} alike. It is a "
-    f"number of the search, and whether it stands for effort or for the class of the word was not examined. DTG's "
-    f"structure gains significantly in {excluding_0(of_structure)[0]} of {len(of_structure)} measures, and loses in "
-    f"{excluding_0(of_structure)[1]}; there is little of it, {means['structure']:.2f} of {means['surprisal']:.1f} nats "
-    f"per word, perhaps because without word classes nearly any arcs fit any word."
+    f"Of {len(beyond)} intervals (three models) {above} lie above 0 and {below} below; by chance about "
+    f"{0.025 * len(beyond):.0f} would on each side, and a useless predictor loses more often than it gains. Of those "
+    f"above 0, {len(strong)} belong to the number of hypotheses (of "
+    f"{' and of '.join(dict.fromkeys(strong['model']))}), which gains {strong['nats'].min():.0f} to "
+    f"{strong['nats'].max():.0f} in {', '.join(dict.fromkeys(strong['measure']))}. It is a number of the search, and "
+    "whether it stands for effort or for the class of the word was not examined. DTG's structure gains significantly "
+    f"in {excluding_0(of_structure)[0]} of {len(of_structure)} measures, and loses in {excluding_0(of_structure)[1]}; "
+    f"there is little of it, {means['structure']:.2f} of {means['surprisal']:.1f} nats per word, perhaps because "
+    "without word classes nearly any arcs fit any word."
 )
 
 # %% [markdown]
@@ -253,8 +255,8 @@ if words is not None:
 here
 
 # %% [markdown]
-# Twelve sentences say nothing: the intervals are wide. One sentence as DTG reads it, with what people needed for it
-# (milliseconds):
+# Twelve sentences say nothing: the intervals are wide. One sentence as DTG reads it, with what people needed for it.
+# Times are in milliseconds, lengths in letters, surprisal, structure and entropy in nats:
 
 # %%
 example = None

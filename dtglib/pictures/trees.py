@@ -118,9 +118,10 @@ def draw_reading(
         1.2 + 0.5 * max(of_arcs.values(), default=0) + 0.5 * any(head == 0 for head, *_ in tree)
         for of_arcs, tree in zip(levels, trees, strict=True)
     ]
-    bars = 3.2
-    picture = Picture(figsize=(0.1 * places[-1] + 1.0, 0.36 * (sum(heights) + bars)))
-    *lines, below = picture.subplots(len(moments) + 1, height_ratios=[*heights, bars], gridspec_kw={"hspace": 0.0})
+    gaps = [0.0] * len(words) + [0.6]  # below each line
+    rooms = [*np.add(heights, gaps), 3.2]
+    picture = Picture(figsize=(0.1 * places[-1] + 1.0, 0.36 * sum(rooms)))
+    *lines, below = picture.subplots(len(moments) + 1, height_ratios=rooms, gridspec_kw={"hspace": 0.0})
     for number, axes in enumerate(lines):
         _draw_words(axes, places, words[: number + 1], all_visible[number])
         for head, word, _ in trees[number]:
@@ -128,7 +129,7 @@ def draw_reading(
                 draw_root(axes, places[word], heights[number] - 1.1)
             else:
                 draw_arc(axes, places[head], places[word], 0.5 * levels[number][head, word] + 0.3, "", BLUE)
-        axes.set(xlim=(places[1] - 5, places[-1] + 5), ylim=(-0.5, heights[number] - 0.1))
+        axes.set(xlim=(places[1] - 5, places[-1] + 5), ylim=(-0.5 - gaps[number], heights[number] - 0.1))
         axes.axis("off")
     lines[0].set_title(title, fontsize=11)
     _draw_surprisals_below(below, places[1:], [*words, "end"], surprisals, unit)
