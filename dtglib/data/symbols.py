@@ -14,6 +14,8 @@ import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from dtglib.basics.errors import require
+
 MOST_PAIRS = 31  # of left and right symbols; the legal ones are bits of an integer
 
 
@@ -42,6 +44,7 @@ class Symbols(NamedTuple):
 
 def arcs(reach: int, labels: Sequence[str] = ()) -> Symbols:
     """The symbols of the transition systems; with the same labels an entry has the same id, whatever the reach."""
+    require(1 <= reach <= MOST_PAIRS, f"the reach of arcs must be from 1 to {MOST_PAIRS}, not {reach}")
     left, right = ([arc, *(f"{arc}[{k}]" for k in range(2, reach + 1))] for arc in ("LEFTARC", "RIGHTARC"))
     return Symbols("\t".join([str(reach), *labels]), tuple(left), tuple(right), ("POP",), tuple(labels))
 

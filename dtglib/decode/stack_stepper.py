@@ -32,7 +32,7 @@ from dtglib.sequences.compile import Arcs
 from dtglib.sequences.readings import StackReading
 from dtglib.transitions.batch import States, choose, closing, legal, start
 from dtglib.transitions.protocol import Kind
-from dtglib.transitions.rows import MAY_CONTINUE, MOST_REACH
+from dtglib.transitions.rows import MAY_CONTINUE
 from dtglib.transitions.rules import number_of
 
 
@@ -64,7 +64,7 @@ class StackStepper(SequenceStepper):
         """The actions that the transition system allows."""
         may, left, right = legal(self.reading.system, states_of(hypotheses))
         may |= np.where(hypotheses.begun, MAY_CONTINUE, 0)
-        in_reach = (1 << min(self.model.vocabulary.reach, MOST_REACH)) - 1
+        in_reach = (1 << self.model.vocabulary.reach) - 1
         return Legal(*(torch.from_numpy(bits).to(self.device) for bits in (may, left & in_reach, right & in_reach)))
 
     def leads_on(self, hypotheses: Hypotheses, to_end: np.ndarray) -> np.ndarray:

@@ -162,7 +162,7 @@ def compile_arrays(
         if (labels[offsets[first] : offsets[first + 1]] == NO_LABEL).any():
             what, way_out = "an arc has a label that the vocabulary lacks", "leave it out"
         else:
-            reach = min(len(arcs.left) - 1, MOST_REACH)
+            reach = len(arcs.left) - 1
             what = f"{system.NAME} needs an arc that reaches further than [{reach}]"
             larger = "" if reach == MOST_REACH else ", or make a vocabulary with a larger reach"
             way_out = f"leave it out{larger}"
@@ -229,7 +229,7 @@ def _compile_all(system, sentences, arcs, out, starts):
 @njit
 def _compile_one(system, sentence, arcs, row, spans, out):
     """Fold the oracle's actions of one tree into `out`; return the number of positions, or -1 if an arc is missing."""
-    most_reach = min(len(arcs.left) - 1, MOST_REACH)
+    most_reach = len(arcs.left) - 1
     at = _begin(out, spans, row)
     predicting, generated = at - 1, at - 1
     while True:

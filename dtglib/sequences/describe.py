@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dtglib.basics.errors import UserError, require
-from dtglib.data.symbols import arcs
+from dtglib.data.symbols import MOST_PAIRS, arcs
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.sequences.columns import NOTHING, STACK, Compiled
 from dtglib.sequences.compile import Arcs, compile_arrays
@@ -50,7 +50,7 @@ def show(
     require(labels is None or len(labels) == len(words), "each word needs a label")
     pieces = pieces_for(words, pieces)
     actions = oracle(SYSTEMS[system], heads, labels)  # an error if this is no tree
-    vocabulary = Vocabulary.of_words([words], arcs(max(2, len(words)), sorted(set(labels or ()))))
+    vocabulary = Vocabulary.of_words([words], arcs(MOST_PAIRS, sorted(set(labels or ()))))
     tree = with_labels(vocabulary.symbols, heads, labels or ())
     names = dict(enumerate(vocabulary.entries))
     ids = np.arange(len(vocabulary), len(vocabulary) + sum(pieces), dtype=np.int32)

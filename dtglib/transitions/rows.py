@@ -19,9 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dtglib.basics.jit import njit
+from dtglib.data.symbols import MOST_PAIRS
 from dtglib.transitions.protocol import OPEN
 
-MOST_REACH = 31
+MOST_REACH = MOST_PAIRS
 MAY_GENERATE, MAY_CONTINUE, MAY_POP, MAY_END = 1, 2, 4, 8
 
 
