@@ -169,7 +169,7 @@ MISTAKES = {
     "--set model=gpt": ["there is no model 'gpt'; models are ", "txl-tokens, txl-trans, "],
     "--model gpt": ["there is no model 'gpt'; models are ", "txl-tokens, txl-trans, "],
     "--set corpus=minilangue": ["minilangue", "`dtglib corpora` lists them"],
-    "--set longest=2": ["all 40 sentences have more than 2 positions; set longest higher"],
+    "--set longest=2": ["no sentence is left for model txl-tokens: 40 more than 2 positions; set longest higher"],
     "--set width=9": ["width must be an even number per head"],
 }
 

@@ -87,6 +87,7 @@ def test_train_lacks_the_sentences_of_every_dev_and_test_part_and_counts_them(si
     train = load("ud-english", "train")
     assert words_of(train)[:2] == ["There is a difference", "thank you"]
     assert train.excluded == Counter({"also in dev or test": 3})
+    assert load("ud-english", "train", 1).excluded == Counter(), "of a part that is cut nothing is counted"
 
 
 def test_dev_and_test_are_not_filtered(six_treebanks):

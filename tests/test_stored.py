@@ -422,7 +422,7 @@ def test_if_nothing_is_left_of_all_blocks_that_is_an_error(tmp_path):
     with pytest.raises(UserError, match="no sentence is left for model txl-tokens: 2 non-projective"):
         examples_of(tmp_path / "crossing", [CROSSING], [CROSSING])
     long = Sentence(("is",) * 4, (2, 3, 4, 0), id="long")
-    with pytest.raises(UserError, match="all 2 sentences have more than 4 positions; set longest higher"):
+    with pytest.raises(UserError, match="1 non-projective, 2 more than 4 positions; set longest higher"):
         examples_of(tmp_path / "long", [long, CROSSING], [long], reading=on_a_stack("arc-standard"))
 
 

@@ -170,8 +170,8 @@ def find(name: str | Path, sentences: int | None = None) -> dict[str, Reader]:
         return {ALL: partial(file_blocks, path)}
     hint = did_you_mean(name, (corpus.name for corpus in corpora()))
     raise UserError(
-        f"{str(name)!r} is neither a file, a folder nor a corpus ({hint}`dtglib corpora` lists them; a sentence has "
-        f"several words, or ends like one); for UD treebanks {how_to_get_data()}"
+        f"{str(name)!r} is neither a file, a folder nor a corpus ({hint}`dtglib corpora` lists them; a sentence "
+        f"needs several words or a full stop); for UD treebanks {how_to_get_data()}"
     )
 
 

@@ -17,6 +17,7 @@ sequences of training (training/examples.py) are made of either. Code that needs
     5
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -89,10 +90,10 @@ def as_many_as_fit(blocks: Iterable[ReadsBlock]) -> Treebank | None:
 
 
 def first(count: int, blocks: Iterable[ReadsBlock]) -> Iterator[ReadsBlock]:
-    """The blocks of the first sentences; to count them, all blocks but those after them are read."""
+    """The blocks of the first sentences. Of a block that is cut, what was left out is not counted."""
     for block in blocks:
         sentences, excluded = block()
-        yield partial(Treebank, sentences[:count], excluded)
+        yield partial(Treebank, sentences[:count], excluded if len(sentences) <= count else Counter())
         count -= len(sentences)
         if count <= 0:
             return

@@ -84,7 +84,7 @@ class Vocabulary:
         all_counts = Counter(word for words in sentences for word in words)
         require(all_counts, "there are no words to make a vocabulary of: the training sentences are empty")
         counts = {word: count for word, count in all_counts.items() if count >= rarest}
-        require(counts, f"no word occurs {rarest} times in the training sentences; lower this number")
+        require(counts, f"no word occurs {rarest} times in the training sentences; lower `rarest`")
         if broken := [word for word in counts if "\n" in word]:
             raise UserError(f"the word {broken[0]!r} has a line break in it; vocabulary files have one word per line")
         by_frequency = sorted(counts, key=lambda word: (-counts[word], word))
@@ -285,7 +285,7 @@ def _read_description(path: Path) -> dict:
 
 
 def thinned(items: Iterable[Something], most: int) -> list[Something]:
-    """All items or, of more than `most`, at least half as many, spread evenly.
+    """All items; of more than `most`, from half of `most` to `most` of them, evenly spaced.
 
     >>> thinned(range(4), 4), thinned(range(17), 4)
     ([0, 1, 2, 3], [0, 8, 16])

@@ -31,16 +31,11 @@ from dtglib.runs.jobs import Job
 MOST_WORKERS = 4  # each holds a corpus and a model, a gigabyte or two where the model is small
 
 
-def is_possible() -> bool:
-    """True if several processes are faster than one: on a CPU with more than one thread."""
-    return torch.get_num_threads() > 1 and not torch.cuda.is_available()
-
-
 def work_through(jobs: Sequence[Job], folder: Path) -> list[str]:
     """Do all jobs in a pool; returns the names of those that were not done."""
     threads = torch.get_num_threads()
     count = min(threads, MOST_WORKERS, len(jobs))
-    if not is_possible() or count < 2:
+    if count < 2 or torch.cuda.is_available():  # one process is faster
         return [job.name for job in jobs]
     (folder / "jobs").mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _begin, (threads // count,)) as workers:

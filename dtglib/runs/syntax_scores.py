@@ -39,7 +39,7 @@ from dtglib.training.distributed import device_at_hand
 class Directly:
     """The family's own score, which needs neither a parser nor a search; it is exact for TXL (tokens).
 
-    A sentence has no score if one of its words has no probability: without this word it would score better.
+    A sentence has no score if one of its words has no probability: to leave the word out would raise the score.
     """
 
     parser: ClassVar[None] = None

@@ -87,8 +87,8 @@ class Examples:
     ) -> "Examples":
         """Compile a treebank's sentences of at most `longest` positions; the model's name is for messages.
 
-        All models train on the same sentences, those with projective heads. Only if no sentence has heads, as in raw
-        text and in files of brackets, is every sentence taken for which the reading has a tree, or that needs none.
+        All models train on the same sentences, those with projective heads. If no sentence has heads (raw text, files
+        of brackets), all sentences are taken that the reading accepts.
         If the sentences do not fit into memory, neither will the examples: they are then stored in files.
         """
         compiled = partial(_compiled, reading, vocabulary, longest)
@@ -154,6 +154,7 @@ def left_out(excluded: Counter[str], too_long: Sequence[str]) -> str:
 # --- From sentences to sequences ---------------------------------------------------------------------------------
 
 TOO_FAR = "an arc that reaches too far"
+WITHOUT_TREE = ("no tree", "no labels", "without a graph", "without constituents")
 
 
 def _compiled(reading: Reading, vocabulary: Vocabulary, longest: int | None, treebank: Treebank) -> CompiledPart:
@@ -203,11 +204,8 @@ def _stored(compiled: Callable[[Treebank], CompiledPart], streamed: Streamed) ->
 
 def _why_nothing(model: str, excluded: Counter[str], longest: int | None) -> str:
     """The message if no sentence is left."""
-    if excluded[_too_long(longest)]:
-        return f"all {excluded[_too_long(longest)]} sentences have {_too_long(longest)}; set longest higher"
-    if excluded[TOO_FAR]:
-        far = f"in all {excluded[TOO_FAR]} sentences an arc reaches too far"
-        return f"{far}; make a vocabulary of larger reach"
-    reasons = ", ".join(f"{count} {reason}" for reason, count in excluded.items()) or "it is empty"
-    way_out = "; where there are no trees, set parsed_by to a parser" if "without" in reasons else ""
+    reasons = ", ".join(f"{count} {reason}" for reason, count in excluded.items() if count) or "it is empty"
+    ways_out = dict.fromkeys(WITHOUT_TREE, "set parsed_by to a parser")
+    ways_out |= {_too_long(longest): "set longest higher", TOO_FAR: "make a vocabulary of larger reach"}
+    way_out = "; ".join(["", *dict.fromkeys(way for reason, way in ways_out.items() if excluded[reason])])
     return f"no sentence is left for model {model}: {reasons}{way_out}"

@@ -29,7 +29,7 @@ def stop_requests() -> Iterator[StopRequests]:
     """
     requests = StopRequests()
     signals = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
-    before: dict[int, Any] = {number: signal.getsignal(number) for number in signals}
+    before: dict[int, Any] = {number: signal.getsignal(number) or signal.SIG_DFL for number in signals}
 
     def stop(number: int, frame: Any) -> None:
         requests.signal = number

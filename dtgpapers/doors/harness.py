@@ -75,8 +75,7 @@ class Answers:
 
     def log_probs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """log p of each continuation, given its context."""
-        sentences = [tokenize(context + continuation) for context, continuation in pairs]
-        befores = [words_before(words, context) for words, (context, _) in zip(sentences, pairs, strict=True)]
+        sentences, befores = words_of(pairs)
         for number, (words, before) in enumerate(zip(sentences, befores, strict=True), start=1):
             require(before < len(words), f"request {number} of lm_eval has no words to score: {pairs[number - 1]}")
         shown = partial(progress, what="scoring", unit="sentence", total=len(sentences))
@@ -104,8 +103,7 @@ class Answers:
 
         Sentences are read as many at a time as a search reads, and what several of them begin with only once.
         """
-        sentences = [tokenize(context + continuation) for context, continuation in pairs]
-        befores = [words_before(words, context) for words, (context, _) in zip(sentences, pairs, strict=True)]
+        sentences, befores = words_of(pairs)
         asked, answers = [number for number, before in enumerate(befores) if before], [False] * len(pairs)
         for first in range(0, len(asked), self.widths.at_once):
             some = asked[first : first + self.widths.at_once]
@@ -145,6 +143,13 @@ class Answers:
             if cut := [text.index(stop) for stop in stops if stop in text]:
                 return text[: min(cut)]
         return text
+
+
+def words_of(pairs: Sequence[tuple[str, str]]) -> tuple[list[list[str]], list[int]]:
+    """The words of contexts with their continuations, and how many of them are before the continuation."""
+    sentences = [tokenize(context + continuation) for context, continuation in pairs]
+    befores = [words_before(words, context) for words, (context, _) in zip(sentences, pairs, strict=True)]
+    return sentences, befores
 
 
 def registered() -> type:

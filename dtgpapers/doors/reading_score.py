@@ -84,7 +84,8 @@ def reading_scores(words: "pd.DataFrame") -> dict[str, float]:
 
 def gain(words: "pd.DataFrame", time: str, baseline: Sequence[str]) -> float:
     """The share of the variance unexplained by the baseline that the surprisal explains, in percent."""
-    without, with_surprisal = (explained(words, time, baseline, more) for more in ((), ("pred",)))
+    rows = words.dropna(subset=[time, *baseline, "pred"])
+    without, with_surprisal = (explained(rows, time, baseline, more) for more in ((), ("pred",)))
     return 100 * (with_surprisal - without) / (1 - without)
 
 

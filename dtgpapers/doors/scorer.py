@@ -16,8 +16,8 @@ Names, order and defaults of arguments are those of minicons 0.3.39. What differ
   which are its tokens. Each token has log p given those before it, which sums over trees by beam search where the model
   has trees. The first token is given the beginning of the sentence, as in minicons with `bos_token=True`; there is no
   other way here, and the beginning is not listed as a token. The end is a token only with `eos_token=True`.
-- With `bow_correction` the end of a word is its own affair (decode/word_by_word.py): what follows a word is anything
-  that does not continue it, the end of the sentence included. minicons counts only tokens that begin a word, and does
+- With `bow_correction` each word pays for its own end (decode/word_by_word.py), which is anything that does not
+  continue it, the end of the sentence included. minicons counts only tokens that begin a word, and does
   not correct the first word of a continuation.
 - `word_score` has the words of a treebank, and multiplies probabilities. That of minicons splits at other places, adds
   probabilities, and does not find the words of GPT-2's tokens.
@@ -67,7 +67,7 @@ class ReadTexts(NamedTuple):
     eos_token: bool
 
 
-Prepared = tuple[ReadTexts, list[int]]  # with the number of tokens of each text that are only read
+Prepared = tuple[ReadTexts, list[int]]  # with the number of tokens of each text that are context alone
 
 
 def mean_of_tokens(scores: torch.Tensor) -> float:

@@ -24,11 +24,11 @@ def _options(sub: argparse.ArgumentParser) -> None:
 
 def tape(options: argparse.Namespace) -> None:
     """Show the features that GiLT reads of a dependency graph, word by word."""
-    from dtgpapers.gilt.describe import as_json, as_rows, show
+    from dtgpapers.gilt.describe import as_rows, show
 
     shown = show(options.words, options.arcs, options.depth, options.root)
     if options.json:
-        print(json.dumps(as_json(shown)))
+        print(json.dumps({"counts": shown.counts, "prefixes": shown.prefixes}))
     elif shown.words:
         print_table(as_rows(shown))
 

@@ -1,9 +1,10 @@
 """The settings of GiLT, and how it is trained.
 
 Where the paper and the published code differ, the defaults are the paper's, and the code's reading is a setting: see
-attention.py (`graph_keys`), tape.py (`depth`), scorer.py (`biaffine`, `counts`) and model.py (`word`). Only in the loss
-the default has sums (`weighting`), as the code, with the weights of the paper's equation 6: with its means models are
-worse (results/2026-11-28-mini-gilt-letter). The released model has the code's `graph_keys: content`.
+attention.py (`graph_keys`), tape.py (`depth`), scorer.py (`biaffine`, `counts`) and model.py (`word`). The exception is
+the loss (`weighting`): by default it has sums, as the code, but the weights of the paper's equation 6, because models
+with its means were worse (results/2026-11-28-mini-gilt-letter). The released model has the code's `graph_keys:
+content`.
 """
 
 from dataclasses import dataclass

@@ -8,7 +8,7 @@
 """
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dtglib.basics.errors import UserError
 from dtgpapers.gilt.graphs import Graph
@@ -50,11 +50,6 @@ def graph_in(arcs: str, words: int) -> Graph:
             )
         pairs.append((head, dependent))
     return Graph.of(words, pairs)
-
-
-def as_json(shown: ShownTape) -> dict[str, Any]:
-    """The features as the command prints them with --json."""
-    return {"counts": shown.counts, "prefixes": shown.prefixes}
 
 
 def as_rows(shown: ShownTape) -> list[dict[str, object]]:

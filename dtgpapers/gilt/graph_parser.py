@@ -84,7 +84,7 @@ class GraphParser(Trained):
         return nats, {"word": LossPart(nats.detach(), batch.words)}
 
     def parse(self, sentences: Sequence[Sentence]) -> list[Sentence]:
-        """The sentences with their graphs, and with nothing that belongs to another one."""
+        """The sentences with the graphs that are found; their rows are dropped, which have the old ones."""
         self.eval()
         parsed = list(sentences)
         for numbers in in_groups([sentence.words for sentence in sentences], 1, "parsing"):
@@ -111,7 +111,7 @@ class GraphParserExamples(ParserExamples):
 
     def has_tree(self, sentence: Sentence) -> bool:
         """True if it has a graph."""
-        return sentence.enhanced is not None
+        return _has_graph(sentence)
 
     def tree_of(self, sentence: Sentence) -> tuple[Tensor]:
         """The arcs, as dependent and head."""

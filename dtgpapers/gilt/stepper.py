@@ -133,7 +133,7 @@ class GraphStepper(DecisionStepper):
         return stepped
 
     def asks(self, symbols: np.ndarray) -> Bool[np.ndarray, " rows"]:
-        """After which symbols the scorer is asked for the arcs of the last word."""
+        """True for symbols after which the scorer is asked for the arcs of the last word."""
         return self.number_of[symbols] == BEGINS
 
     def advance(self, states: Growth, cache: Cache, symbols: np.ndarray, first: np.ndarray, looks: Looks) -> None:

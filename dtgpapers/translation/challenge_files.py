@@ -2,7 +2,7 @@
 
     sets = public_sets("de", "en")
     sets["de_particle"].items[0]           a Sentence with its source as translation
-    sets["de_particle"].distances[0]       3: at least so many words stand between the verb and its particle, or 5
+    sets["de_particle"].distances[0]       3 words at least stand between the verb and its particle; or 5
 
 A name is the language that has the phenomenon, what it is, and `news` where the sentences are from newstest2013; others
 are from books. The files have the distances as subsets: de_particle3.ids names the sentences of distance 3 and more.
@@ -35,11 +35,6 @@ class ChallengeSet(NamedTuple):
     distances: list[int]
 
 
-def challenge_folder() -> Path:
-    """The folder in which the files are looked for."""
-    return data_folder() / "challenge"
-
-
 def public_sets(source: str, target: str) -> dict[str, ChallengeSet]:
     """All sets that are there, by name."""
     names = [f"{side}_{kind}{news}" for side in (source, target) for kind in KINDS for news in NEWS]
@@ -48,7 +43,7 @@ def public_sets(source: str, target: str) -> dict[str, ChallengeSet]:
 
 
 def _file(name: str, suffix: str) -> Path:
-    return challenge_folder() / f"{name}.{suffix}"
+    return data_folder() / "challenge" / f"{name}.{suffix}"
 
 
 def _read(name: str, source: str, target: str) -> ChallengeSet:

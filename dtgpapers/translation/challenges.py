@@ -25,8 +25,9 @@ from dtgpapers.translation.translations import measured, translations_of, unknow
 
 
 def challenged(folder: Path, beam: TranslationBeam, share: float = 1.0) -> list[Row]:
-    """For each of minilang's challenge sets, in percent: what keeps what the set is about, and what is word for word
-    the reference; the same for the counterparts in the plain order, of which particles and reflexives are not asked."""
+    """A row for each of minilang's challenge sets, in percent: translations that keep what the set is about (`kept`) or
+    equal the reference (`exact`), of its items and of the same in plain order; there, particles and reflexives have no
+    `kept`."""
     rows = []
     for name, all_items in challenge_sets().items():
         items = evenly(all_items, share)

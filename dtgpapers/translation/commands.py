@@ -11,7 +11,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from dtglib.basics.errors import UserError, shortened
+from dtglib.basics.errors import UserError, require, shortened
 from dtglib.cli.options import (
     Command,
     add_json,
@@ -115,6 +115,7 @@ def challenge(options: argparse.Namespace) -> None:
     sets = challenge_sets()
     if options.name is not None and options.name not in sets:
         raise UserError(f"there is no challenge set {options.name!r}; there are {', '.join(sets)}")
+    require(options.items is None or options.name is not None, "--items are of one set; name the set, too")
     if options.model is not None:
         _challenged(options)
         return

@@ -35,7 +35,8 @@ class TranslationConfig:
     labelled: Literal["all", "words"] = "all"  # the edges that the graph network reads labels of
     # Of the prefixes of each target, this share is drawn in a step; a system learns from the symbols that follow them.
     prefixes: float = 1.0
-    # This share of the pairs of training, the same in all epochs, are wrong: each is learned with another one's source.
+    # This share of the pairs of training, the same in all epochs, are wrong: each is learned with the source of the
+    # next one of its batch (a batch of one pair has no other).
     noise: float = 0.0
 
     def __post_init__(self) -> None:

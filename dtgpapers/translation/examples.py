@@ -6,7 +6,7 @@
 >>> vocabulary = speaks(config, Vocabulary.of_words([["only", "targets"]]), train).with_symbols(symbols(config, train))
 >>> examples = TranslationExamples.of(config, vocabulary, train)
 >>> examples.summary
-'3 pairs, 29 words of the source, 52 symbols of the target'
+'3 pairs, 29 pieces of the source, 52 symbols of the target'
 >>> [vocabulary.entries[entry].removeprefix("▁") for entry in examples.targets[0].ids[:5]]
 ['This', 'script', 'L:det', 'which', 'disappeared']
 
@@ -28,7 +28,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dtglib.basics.errors import UserError, require
+from dtglib.basics.errors import require
 from dtglib.basics.shapes import Bool, Int
 from dtglib.data.symbols import Symbols
 from dtglib.data.treebank import Sentence, Treebank, trees_only
@@ -201,9 +201,9 @@ class TranslationExamples:
 
     @property
     def summary(self) -> str:
-        """The numbers of pairs, words and symbols, and what was left out, in words."""
-        words, written = sum(map(len, self.sources)), int(self.lengths.sum())
-        lengths = f"{words} words of the source, {written} symbols of the target"
+        """The numbers of pairs, pieces and symbols, and what was left out, in words."""
+        pieces, written = sum(map(len, self.sources)), int(self.lengths.sum())
+        lengths = f"{pieces} pieces of the source, {written} symbols of the target"
         return f"{len(self.names)} pairs, {lengths}{left_out(self.excluded, self.too_long)}"
 
     @property
@@ -232,7 +232,7 @@ class TranslationExamples:
 
 
 def why_not(meanings: Meanings, sentence: Sentence) -> str | None:
-    """Why a sentence cannot be a target; None if it can."""
+    """The reason why a sentence cannot be a target; None if it can."""
     if not meanings.transitions:
         return None
     if sentence.heads is None or sentence.labels is None:
@@ -243,8 +243,6 @@ def why_not(meanings: Meanings, sentence: Sentence) -> str | None:
 
 def padded(rows: Sequence[np.ndarray]) -> Int[Tensor, "B T"]:
     """Rows of entries side by side."""
-    if not rows:
-        raise UserError("a batch without sentences")
     ids = np.full((len(rows), max(map(len, rows))), PAD)
     is_symbol = np.arange(ids.shape[1]) < np.array([len(row) for row in rows])[:, None]
     ids[is_symbol] = list(chain.from_iterable(rows))

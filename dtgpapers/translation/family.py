@@ -83,7 +83,7 @@ def _family(system: System) -> Family:
             is_exact=not system.writes_tree,
             sums_over_trees=False,
             scores=scores_of,
-            is_searched=False,  # by words that are given; translations are searched for in search.py
+            is_searched=False,  # no search scores words that are given; search.py finds translations
             is_conditional=True,
             check=require_languages,
         ),

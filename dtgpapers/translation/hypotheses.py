@@ -1,7 +1,7 @@
 """Beginnings of translations, and what comes next: by keys and values that are kept, or by encoding them anew.
 
     reader = reader_of(network, sources)                    for one search
-    log_probs = reader.log_probs(hypotheses, parents)       `parents[n]`: the row of the last call that n goes on with
+    log_probs = reader.log_probs(hypotheses, parents)       `parents[n]`: the row of the call before that n extends
 
 What a causal decoder has computed of a beginning stays as it is when a symbol follows, so `Cached` computes the last
 position alone. A decoder that reads whole prefixes must compute all of them again (`Anew`); the hypotheses of all

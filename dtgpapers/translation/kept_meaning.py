@@ -18,7 +18,6 @@ have one of the nouns under another name it says nothing ("other").
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from dtglib.basics.errors import UserError
 from dtglib.data.treebank import Words
 
 BE = frozenset(["am", "is", "are", "was", "were", "be", "been", "being", "get", "gets", "getting", "got"])
@@ -70,7 +69,5 @@ JUDGES: dict[str, Callable[[Words, Mapping[str, Any]], bool]] = {
 
 def kept(name: str, found: Sequence[Words], truths: Sequence[Mapping[str, Any]]) -> list[bool]:
     """For each translation of a challenge set whether it keeps what the set is about."""
-    judge = next((judge for start, judge in JUDGES.items() if name.startswith(start)), None)
-    if judge is None:
-        raise UserError(f"nothing is known of what {name} must keep; there are {', '.join(JUDGES)}")
+    judge = next(judge for start, judge in JUDGES.items() if name.startswith(start))
     return [judge(words, truth) for words, truth in zip(found, truths, strict=True)]

@@ -160,7 +160,7 @@ class DecoderLayer(nn.Module):
     ) -> Float[Tensor, "N T d"]:
         if parents is None:
             return self.own.attend(q, k, v, is_causal=around.is_causal)
-        # Head 0 sees parents, if only the last positions are asked for, then theirs; the others see the whole row.
+        # Head 0 sees parents alone (of the last positions, if only those are computed), the others the whole row.
         mask = parents[:, -q.shape[2] :][:, None]
         first = self.own.attend(q[:, :1], k[:, :1], v[:, :1], mask)
         return torch.cat([first, self.own.attend(q[:, 1:], k[:, 1:], v[:, 1:])], dim=2)

@@ -60,7 +60,7 @@ def as_translation(network: Translator, found: Hypothesis) -> Translation:
 @torch.no_grad()
 def search(network: Translator, sources: Sequence[Words], beam: TranslationBeam) -> list[Hypothesis]:
     """The best hypothesis of each source, with <END>."""
-    beam.checked()
+    beam.check()
     vocabulary = network.vocabulary
     read = padded([np.array(vocabulary.encode(words).ids) for words in sources]).to(network.device)
     limits = [beam.most_words or 2 * len(words) + 10 for words in sources]

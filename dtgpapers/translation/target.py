@@ -15,7 +15,7 @@ pieces of both words (section 3 of the paper), all with x's label: head -> depen
     >>> [sorted(keys) for keys in parent_keys(edges_of(symbols), len(symbols))[:3]]
     [[0, 2, 3], [1, 2, 3], [2]]
 
-`grow` adds a symbol to a prefix. Training and decoding know the graph by nothing else, so that both have the same one.
+`grow` adds a symbol to a prefix. Training and decoding both build the graph with it, so that they agree.
 What a model writes need not be a tree: an arc for which there are not two words adds nothing, and is counted.
 """
 
@@ -100,7 +100,7 @@ class TargetState(NamedTuple):
     spans: tuple[tuple[int, int], ...] = ()  # the positions of each word
     heads: tuple[int, ...] = ()  # from 1, as in a Sentence; OPEN where a word has none
     labels: tuple[str, ...] = ()
-    odd: int = 0  # symbols that no tree has at their places
+    odd: int = 0  # symbols that cannot stand where they do in any tree
 
     @property
     def may_go_on(self) -> bool:

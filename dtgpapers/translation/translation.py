@@ -14,11 +14,10 @@ class TranslationBeam(NamedTuple):
     legal: bool = False  # only symbols that lead to a tree
     most_words: int | None = None  # of a translation; None: twice as many as the source has, and ten more
 
-    def checked(self) -> "TranslationBeam":
-        """The same, after a check of its numbers."""
+    def check(self) -> None:
+        """Raise a UserError if a number makes no sense."""
         require(self.width >= 1, f"a beam keeps at least one hypothesis, not {self.width}")
         require(0 <= self.alpha < math.inf, f"the exponent of the length must not be below 0, as {self.alpha} is")
-        return self
 
 
 class Translation(NamedTuple):

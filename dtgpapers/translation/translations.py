@@ -39,7 +39,7 @@ def translations_of(folder: Path, sources: Sequence[Words], beam: TranslationBea
     name = family_name_in(folder)
     if name not in SYSTEMS:
         raise UserError(f"{folder}: {family(name).title} does not translate; name a model of another kind")
-    beam.checked()
+    beam.check()
 
     def load() -> Callable[[slice], Iterator[Row]]:
         network = load_model(folder, device_at_hand())

@@ -77,10 +77,11 @@ def splits_of_size(name: str, sentences: int | None) -> Mapping[str, Reader] | N
 
 
 def files_of_size(name: str) -> list[Path] | None:
-    """The files of BLLIP and of section 23; None for another name."""
+    """The files of BLLIP and, where PTB is set, of section 23; None for another name."""
     if name not in TRAIN:
         return None
-    return [*corpus_files("bllip"), *conllx.conllx_files(ptb_folder()).get(PARSED, [])]
+    parsed = conllx.conllx_files(ptb_folder()).get(PARSED, []) if os.environ.get("PTB") else []
+    return [*corpus_files("bllip"), *parsed]
 
 
 def listed_sizes() -> list[ListedCorpus]:

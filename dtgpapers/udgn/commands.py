@@ -30,7 +30,7 @@ def _options(sub: argparse.ArgumentParser) -> None:
     add_sentences(sub)
     what = "a folder of a trained model that finds trees by itself, such as udgn"
     sub.add_argument("--model", required=True, metavar="NAME", help=what)
-    decoding = "the best tree, the best projective one, or the best head of each word, no tree (default: tree)"
+    decoding = "what is written: the best tree, the best projective one, or the best head of each word (default: tree)"
     sub.add_argument("--decode", choices=("tree", "projective", "argmax"), default="tree", help=decoding)
     sub.add_argument("--labels", type=count, metavar="N", help="correlate attention heads with the N commonest labels")
     sub.add_argument("--out", metavar="FILE", help="write the sentences as read, with these trees (CoNLL-U)")
@@ -73,7 +73,7 @@ def induce(options: argparse.Namespace) -> None:
         print(json.dumps(report | {"heads": [{"words": one.sentence.words, **one.trees} for one in parses]}))
     elif "trees" in report:
         print_table([{key: _percent(value) for key, value in row.items()} for row in report["trees"]])
-        print(f"in percent of {report['words']} words; the last rows are of trees that know nothing")
+        print(f"in percent of {report['words']} words; the last rows are trivial trees")
         print_conventions(about | {"unit": "percent of the words"})
     elif not options.out:
         print("".join(texts), end="")

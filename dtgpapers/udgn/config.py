@@ -7,8 +7,8 @@ Every ablation of Tables 4 and 8 and of Figures 4 and 6 is a setting:
     - relative pos bias    bias="none"               + pos encoding          bias="none", positions=True
     number of heads        heads=1, 2, 4, ...        mask rate               mask_rate=0.1, ..., 0.9
 
-Where the paper and its published code differ, the defaults are the code's, and the paper's reading is a setting; but
-dropout is where the code has it.
+Where the paper and its published code differ, the defaults are the code's, and the paper's reading is a setting.
+Dropout alone has no such setting: it is where the code has it.
 """
 
 from collections.abc import Sequence
@@ -35,8 +35,8 @@ class MaskedConfig:
     dropout: float = 0.2
     attention_dropout: float = 0.1  # of the weights between two words
     mask_rate: float = 0.3  # the share of the words that are hidden in training
-    rarest: int = 5  # words that the training part has fewer times are unknown
-    counted_in: str | None = None  # the corpus whose training part that is; None: the run's own
+    rarest: int = 5  # words that occur less often in the training part are unknown
+    counted_in: str | None = None  # the corpus whose training part is counted; None: the run's own
 
     def __post_init__(self) -> None:
         require_positive(self, "layers", "width", "heads", "rarest")
@@ -134,7 +134,7 @@ class MaskedTraining(TrainConfig):
         return torch.optim.Adam(groups, eps=1e-9, weight_decay=self.weight_decay)
 
     def rate(self, step: int, steps: int, dev: Sequence[float]) -> float:
-        """As PyTorch's ReduceLROnPlateau, computed anew from all held-out losses so far."""
+        """As PyTorch's ReduceLROnPlateau with threshold=0, computed from all held-out losses so far."""
         best, waited, falls = np.inf, 0, 0
         for loss in dev:
             best, waited = (loss, 0) if loss < best else (best, waited + 1)

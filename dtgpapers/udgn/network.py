@@ -30,7 +30,6 @@ from dtglib.data.vocabulary import Vocabulary
 from dtglib.network.dropout import Dropout
 from dtgpapers.udgn.beliefs import own_metrics
 from dtgpapers.udgn.config import UdgnConfig
-from dtgpapers.udgn.examples import MaskedExamples
 from dtgpapers.udgn.masked import MaskedBatch, MaskedModel
 from dtgpapers.udgn.parser import EDGES, SPREAD, Parser, Probabilities, mask_of
 
@@ -121,9 +120,7 @@ class Udgn(MaskedModel):
         """q: the probability of each head of each word."""
         return self.edges(self.parser(batch.token, batch.length), batch.there, batch.heads)
 
-    def own_metrics(self, held_out: MaskedExamples) -> dict[str, Any]:
-        """The parser's output at an evaluation during training."""
-        return own_metrics(self, held_out)
+    own_metrics = own_metrics  # the parser's output at an evaluation during training
 
     def weight(self, batch: MaskedBatch) -> Float[Tensor, "B 1 T T"]:
         """The factor of the shares of heads: the mask, a little more than 0, and 0 for padding."""

@@ -28,8 +28,6 @@ whole batch; here a sentence does not depend on its neighbours. The words' vecto
 followed by a norm and tanh. Width, layers and heads are those of UDGN's Table 6.
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
@@ -38,7 +36,6 @@ from dtglib.data.vocabulary import Vocabulary
 from dtgpapers.udgn.baseline import MaskedBlock
 from dtgpapers.udgn.beliefs import own_metrics
 from dtgpapers.udgn.config import StructFormerConfig
-from dtgpapers.udgn.examples import MaskedExamples
 from dtgpapers.udgn.masked import MaskedBatch, MaskedModel
 from dtgpapers.udgn.network import Positions, Weights
 from dtgpapers.udgn.parser import Probabilities
@@ -133,9 +130,7 @@ class StructFormer(MaskedModel):
         """q: the probability of each head of each word. The parser reads the vectors that the layers read, too."""
         return self.parser(self.embedding(batch.token), batch.there)
 
-    def own_metrics(self, held_out: MaskedExamples) -> dict[str, Any]:
-        """The parser's output at an evaluation during training."""
-        return own_metrics(self, held_out)
+    own_metrics = own_metrics  # the parser's output at an evaluation during training
 
     def masks(self, batch: MaskedBatch) -> list[Float[Tensor, "B H T T"]]:
         """m of each layer."""

@@ -147,6 +147,13 @@ def test_a_gain_is_that_of_two_regressions_of_statsmodels(words):
         assert gain(table, time, names) == pytest.approx(expected, rel=1e-6)
 
 
+def test_a_gain_is_of_the_words_that_have_a_surprisal(words):
+    table = with_word_before(words.assign(pred=words["s_GPT2"]))
+    time, names = EYE_TRACKING[0], ["Subtlex_log10", "length", "context_length"]
+    some = table.assign(pred=table["pred"].where(table[time] < table[time].median()))  # the others died
+    assert gain(some, time, names) == pytest.approx(gain(some.dropna(subset=["pred"]), time, names))
+
+
 def test_a_word_is_the_sum_over_its_pieces_and_has_the_word_before_it(words):
     some = words[words["sent_id"] == 96]
     model, widths = model_of("txl-tokens"), Widths(1, 1)

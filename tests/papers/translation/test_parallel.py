@@ -154,6 +154,8 @@ def test_challenge_sets_are_listed_and_shown(capsys):
     assert main(["challenge", "object-first-both", "--items", "1", "--json"]) == 0
     (item,) = json.loads(capsys.readouterr().out)["items"]
     assert item["german"].startswith("Den ") and item["subject"] in item["english"].split()
+    assert main(["challenge", "--items", "3"]) == 2
+    assert "name the set, too" in capsys.readouterr().err
     assert main(["challenge", "object-last"]) == 2
     assert "there are particle, reflexive" in capsys.readouterr().err
 

@@ -48,7 +48,7 @@ def test_without_a_penn_treebank_its_variable_is_named(folder, monkeypatch):
     with pytest.raises(UserError, match=r"PTB names .*nowhere, which is not a folder"):
         load("bllip-sm", "section-23")
     monkeypatch.delenv("PTB")
-    assert len(load("bllip-xs", "dev").sentences) == 6
+    assert len(load("bllip-xs", "dev").sentences) == 6 and corpus_checksum("bllip-xs")
     with pytest.raises(UserError, match="set PTB to your Penn Treebank in CoNLL-X"):
         load("bllip-sm", "section-23")
 
