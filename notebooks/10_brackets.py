@@ -83,10 +83,10 @@ DEPTHS = np.arange(1, 17)
 
 
 def shares_of(corpus):
-    """The percentage of pairs of a prediction and an earlier word that so many layers do not connect."""
+    """The percentage of pairs of a word's prediction and an earlier word that so many layers do not connect."""
     columns = {}
     for name, read in READS.items():
-        needed = np.concatenate(reach.of_all(sequences[corpus][name], read))
+        needed = np.concatenate(reach.of_all(sequences[corpus][name], read, reach.before_words))
         columns[name] = [reach.unreached(needed, layers) for layers in DEPTHS]
     return pd.DataFrame(columns, pd.Index(DEPTHS, name="layers"))
 
@@ -96,7 +96,7 @@ of_words = {
     name: np.concatenate(reach.of_all(sequences["minilang"][name], READS[name], reach.before_words))
     for name in (TG, DTG)
 }
-few, many = ({name: reach.unreached(of, layers) for name, of in of_words.items()} for layers in (4, 8))
+few, many = (shares["minilang"].loc[layers] for layers in (4, 8))
 Markdown(
     f"**In short:** both hide what has been composed behind one position. Arcs keep the head word readable and bury "
     f"its dependents, an arc at a time; brackets keep only a label, and compose all parts of a constituent at once. "
@@ -197,9 +197,8 @@ pd.DataFrame(table).set_index("predicts")
 
 # %% [markdown]
 # **What TG hides and DTG shows.** In the row *are*, both models see the whole subject as one composed position, and
-# neither sees *cabinet*. But DTG's is *RIGHTARC + keys*: its input is the embedding of the arc plus that of *keys*,
-# whose number is there before anything is computed. TG's is *NP)*. That it is about keys has to have come through two
-# compositions.
+# neither sees *cabinet*. But DTG's is *RIGHTARC + keys*: its input is the embedding of the arc plus that of *keys*, so
+# the number is in the input itself. TG's is *NP)*. That it is about keys has to have come through two compositions.
 #
 # **What DTG hides and TG shows.** In the row *to*, TG sees that *The keys* stands inside a larger noun phrase; it had
 # to decide on that before *The*. TG shows what is to come, DTG the head words of what has been.
@@ -251,8 +250,8 @@ print(pd.DataFrame(distances(cabinet, at), list(READS), keys[:at]))
 #
 # ## 5. All sentences
 #
-# A pair of a prediction (of a word, bracket or arc) and an earlier word is **out of reach** of L layers if it needs
-# more. The axis is logarithmic; zeros are left out.
+# A pair of a word's prediction and an earlier word is **out of reach** of L layers if it needs more. These pairs are
+# the same in both models. The axis is logarithmic; zeros are left out.
 
 # %%
 picture = plot.Picture(figsize=(11, 3.6))
@@ -273,11 +272,11 @@ print(
 
 # %% [markdown]
 # The curves cross. With few layers DTG has more pairs out of reach, as every arc takes a layer where a bracket takes
-# all its parts at once. With many layers TG has more, because an embedded clause is often three brackets (SBAR, S, VP)
-# but one arc. At one layer, DTG owes more than half of what it reaches to the heads' words.
+# all its parts at once. With many layers TG has more, perhaps because an embedded clause is often three brackets (SBAR,
+# S, VP) but one arc. At one layer, DTG owes more than half of what it reaches to the heads' words.
 #
-# Brackets are other predictions than arcs, but predictions of **words** are the same pairs in both models. What is out
-# of reach there of models with as many layers as ours and the papers'? And how long are the sequences?
+# Which model needs fewer layers, pair by pair? What is out of reach of models with as many layers as ours and the
+# papers'? And how long are the sequences?
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -317,16 +316,20 @@ def deepest(corpus, name):
         needed[other] = np.where(rows < reach.NEVER, rows, 0)  # 0 for words that come later
     following, word = np.unravel_index(needed[name].argmax(), needed[name].shape)
     words = banks[corpus].sentences[number].words
-    about = {"deepest in": name, "from": words[word], "to the prediction of": words[following]}
-    return about | {other: rows[following, word] for other, rows in needed.items()} | {"sentence": " ".join(words)}
+    about = {"corpus": corpus, "deepest in": name, "from": words[word], "to the prediction of": words[following]}
+    return (
+        about
+        | {f"layers, {other}": rows[following, word] for other, rows in needed.items()}
+        | {"sentence": " ".join(words)}
+    )
 
 
 pd.DataFrame(deepest(corpus, name) for corpus in banks for name in (TG, DTG))
 
 # %% [markdown]
 # TG is deep where clauses are embedded to the right: all of them close before the full stop, and each is several
-# brackets. DTG can be deeper in lists, as in the last row: each item is an arc, while one flat constituent
-# holds many of them.
+# brackets. DTG is deep where one word takes many dependents, each by an arc of its own; a flat constituent takes them
+# all at once.
 #
 # ## 6. Your tree
 #
