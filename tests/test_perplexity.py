@@ -376,11 +376,11 @@ def seeds_by_suites(random: np.random.Generator, seeds: int = 12, suites: int = 
 
 def test_95_of_100_crossed_intervals_contain_the_true_mean():
     random, held, held_by_cells = np.random.default_rng(9), [], []
-    for _ in range(400):
+    for _ in range(200):
         scores = seeds_by_suites(random)
-        low, high = crossed_interval(scores, random, draws=400)
+        low, high = crossed_interval(scores, random, draws=200)
         held.append(low <= 50 <= high)
-        low, high = crossed_interval(scores.reshape(1, -1), random, draws=400)
+        low, high = crossed_interval(scores.reshape(1, -1), random, draws=200)
         held_by_cells.append(low <= 50 <= high)
     assert 0.90 <= np.mean(held) <= 0.99
     assert np.mean(held_by_cells) < 0.6  # as if the scores were independent of one another
