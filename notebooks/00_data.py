@@ -274,7 +274,7 @@ print(*tokenize("The boys' dog didn't bark, and John's cat can't."), sep=" | ")
 # | [a, b] | interval that covers the true value in 95 % of such experiments |
 #
 # **Sizes** of a run: `smoke` (the released models, a few minutes), `short` (minilang, one epoch), `mini` (minilang,
-# four epochs), `open-small` (UD English), `gum` and `ewt-gum` (two of its treebanks), `books-small` (books), `open`
+# four epochs), `open-small` (UD English), `gum` (its GUM), `ewt-gum` (its EWT and GUM), `books-small` (books), `open`
 # (books, on a GPU), `paper` (BLLIP and the paper's settings). The last two were never run to the end. [All about
 # sizes](../book/sizes.md).
 #

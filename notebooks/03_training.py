@@ -187,7 +187,7 @@ rows = {"position": [labels[i] for i in places], "predicts": targets, "nats": lo
 pd.DataFrame(rows)
 
 # %% [markdown]
-# RIGHTARC at 10 costs much: in minilang every sentence ends in a full stop.
+# RIGHTARC at 10 costs much: minilang's sentences end in a full stop, the example does not.
 #
 # A step of training minimises $\frac{1}{n} \sum_{a} -\log p(a)$ over the sentences of its batch, where $n$ is
 # the mean number of **sentences** per batch of the epoch. So every sentence has the same weight, whatever its batch.

@@ -258,10 +258,10 @@ Markdown(
 # ## 5. Perplexity, and the trees that the models choose
 #
 # Recorded perplexities per word, of 200 test sentences of minilang and 150 of UD English. Ends of sentences count as
-# words (the paper does not say what it divides by): the mean over seeds ± their standard deviation, which says nothing
-# about the choice of sentences. Of a model with trees it is a bound, by 300 draws from a parser or by the beam search
-# of [notebook 05](05_syntactic_evaluation.ipynb); the lowest bound is the best. That of TXL (tokens) is exact. Empty:
-# not measured.
+# words (the paper does not say what it divides by). Numbers are means over seeds ± standard deviations, which say
+# nothing about the choice of sentences. Of a model with trees it is a bound, by 300 draws from a parser or by the beam
+# search of [notebook 05](05_syntactic_evaluation.ipynb); the lowest bound is the best. That of TXL (tokens) is exact.
+# Empty: not measured.
 
 
 # %% tags=["table"]

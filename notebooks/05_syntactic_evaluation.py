@@ -82,12 +82,11 @@ Markdown(
     f"{over_suites(lead.drop(columns='Agreement', level=0)):.0f?}. In sentences with agreement DTG does not see the "
     "noun that misleads when it predicts the verb. In the suites no model has learned reflexives: "
     f"{reflexives.min(axis=None):.0f} to {reflexives.max(axis=None):.0f} % of the items are right, means over seeds "
-    f"(at most {of_seeds.max(axis=None):.0f} with one seed); guessing gets a quarter (section 5). In minimal pairs "
-    f"{of_pairs.min(axis=None):.0f} to {of_pairs.max(axis=None):.0f} % are right, and guessing gets half. On UD "
-    f"English DTG leads TXL (trans) by {over_suites(lead_on_english):.0f?}; "
-    f"with each of the {english.shape[1]} suites counted "
-    f"once, by {over_suites(lead_on_english.droplevel(0, axis=1)):.0f?} (one more of the public suites is in no "
-    "circuit). The paper does not say which mean it takes."
+    f"(at most {of_seeds.max(axis=None):.0f} with one seed); guessing gets a quarter (section 5). Of minimal pairs "
+    f"with reflexives {of_pairs.min(axis=None):.0f} to {of_pairs.max(axis=None):.0f} % are right, and guessing gets "
+    f"half. On UD English DTG leads TXL (trans) by {over_suites(lead_on_english):.0f?}; with each of the "
+    f"{english.shape[1]} suites counted once, by {over_suites(lead_on_english.droplevel(0, axis=1)):.0f?} (one more "
+    "of the public suites is in no circuit). The paper does not say which mean it takes."
 )
 
 # %% [markdown]

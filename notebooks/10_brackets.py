@@ -328,8 +328,8 @@ pd.DataFrame(deepest(corpus, name) for corpus in banks for name in (TG, DTG))
 
 # %% [markdown]
 # TG is deep where clauses are embedded to the right: all of them close before the full stop, and each is several
-# brackets. DTG is deep where one word takes many dependents, each by an arc of its own; a flat constituent takes them
-# all at once.
+# brackets. DTG is deep where one word takes many dependents, each by an arc of its own, as in the last row; a flat
+# constituent takes them all at once.
 #
 # ## 6. Your tree
 #

@@ -341,7 +341,7 @@ for first, second in COMPARED:
 pd.DataFrame(rows)
 
 # %% [markdown]
-# Licensing is most of TG's lead over DTG. No distance explains reflexives: models that see everything
+# Licensing is most of TG's lead over DTG. To see the subject is not enough for reflexives: models that see everything
 # fail, too, and one seed of TG has learned them. By suite, means over seeds, then TG's seeds:
 
 # %%
@@ -475,9 +475,9 @@ Markdown(
     f"outperforms {who('suites', 'behind')} in the suites, and {who('suites', 'ahead')} outperforms it; in pairs it "
     f"outperforms {who('pairs', 'behind')}, and {who('pairs', 'ahead')} outperforms it. Whether brackets help more "
     f"than arcs is open. Against a beam of 30, 300 trees lack at least {brackets.min():.2f} to {brackets.max():.2f} "
-    f"nats per word with brackets, {arcs.min():.2f} to {arcs.max():.2f} with arcs: too few for both, by about as "
-    "much. So too few trees do not explain why TG's perplexity is below DTG's by both bounds, against the paper's "
-    "order; by 300 trees all are above TXL (tokens), which is exact."
+    f"nats per word with brackets, {arcs.min():.2f} to {arcs.max():.2f} with arcs: too few for both. TG's perplexity "
+    "is below DTG's by both bounds, against the paper's order (not significantly, notebook 90); that too few trees "
+    "would explain it is not shown. By 300 trees all are above TXL (tokens), which is exact."
 )
 
 # %% [markdown]

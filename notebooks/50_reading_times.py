@@ -256,7 +256,7 @@ here
 
 # %% [markdown]
 # Twelve sentences say nothing: the intervals are wide. One sentence as DTG reads it, with what people needed for it.
-# Times are in milliseconds, lengths in letters, surprisal, structure and entropy in nats:
+# Times are in milliseconds; lengths in letters; surprisal, structure and entropy in nats:
 
 # %%
 example = None

@@ -169,7 +169,7 @@ MISTAKES = {
     "--set model=gpt": ["there is no model 'gpt'; models are ", "txl-tokens, txl-trans, "],
     "--model gpt": ["there is no model 'gpt'; models are ", "txl-tokens, txl-trans, "],
     "--set corpus=minilangue": ["minilangue", "`dtglib corpora` lists them"],
-    "--set longest=2": ["no sentence is left for model txl-tokens: 40 more than 2 positions; set longest higher"],
+    "--set longest=2": ["txl-tokens; left out: 40 more than 2 positions; set longest higher"],
     "--set width=9": ["width must be an even number per head"],
 }
 
@@ -198,7 +198,7 @@ def test_without_a_folder_for_the_model_train_does_not_begin(tiny, capsys):
     [
         ("raw", [], "there is no split 'dev'; it has train"),
         ("raw/train.conllu", [], "a model is trained on one part and watched on another"),
-        ("whole", ["--model", "dtg"], "no sentence is left for model dtg: 1 no tree"),
+        ("whole", ["--model", "dtg"], "no sentence is left for model dtg; left out: 1 no tree"),
     ],
 )
 def test_a_corpus_that_lacks_something_is_one_line(corpus, options, complaint, tiny, tmp_path, capsys):

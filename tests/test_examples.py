@@ -56,13 +56,15 @@ def test_a_sentence_whose_arcs_reach_too_far_is_left_out_and_counted():
     mixed = Treebank([far, SHORT, far, DIFFERENCE], Counter())
     found = Examples.of("dtg-swift", READING_OF["dtg-swift"], near, mixed)
     assert found.names == ["short", "difference"]
-    assert found.excluded == {"an arc that reaches too far": 2}
+    assert found.excluded == {"with an arc that reaches too far": 2}
     assert (
         found.checksum
         == Examples.of("dtg-swift", READING_OF["dtg-swift"], near, Treebank([SHORT, DIFFERENCE], Counter())).checksum
     )
     assert len(Examples.of("dtg", READING_OF["dtg"], near, mixed)) == 4
-    with pytest.raises(UserError, match="dtg-swift: 2 an arc that reaches too far; make a vocabulary of larger reach"):
+    with pytest.raises(
+        UserError, match="dtg-swift; left out: 2 with an arc that reaches too far; take another transition system"
+    ):
         Examples.of("dtg-swift", READING_OF["dtg-swift"], near, Treebank([far, far], Counter()))
 
 
@@ -125,16 +127,19 @@ def test_raw_text_is_read_by_txl_tokens():
 
 @pytest.mark.parametrize("model", by_model(sorted(READINGS.keys() - {"txl-tokens"})))
 def test_raw_text_is_refused_by_the_models_that_need_trees(model):
-    with pytest.raises(UserError, match=f"no sentence is left for model {model}: 2 no tree; set parsed_by to a parser"):
+    with pytest.raises(
+        UserError,
+        match=f"no sentence is left for model {model}; left out: 2 no tree; set parsed_by to a parser that draws them",
+    ):
         examples(model, RAW, RAW)
 
 
 def test_a_treebank_of_which_nothing_is_left_says_why():
-    with pytest.raises(UserError, match="no sentence is left for model dtg: 2 non-projective, 1 multi-root"):
+    with pytest.raises(UserError, match="no sentence is left for model dtg; left out: 2 non-projective, 1 multi-root"):
         examples("dtg", CROSSING, CROSSING, TWO_ROOTS)
     with pytest.raises(UserError, match="no sentence is left for model txl-tokens: it is empty"):
         examples("txl-tokens")
-    with pytest.raises(UserError, match="dtg: 1 non-projective, 2 more than 3 positions; set longest higher"):
+    with pytest.raises(UserError, match="dtg; left out: 1 non-projective, 2 more than 3 positions; set longest higher"):
         examples("dtg", LONG, CROSSING, DIFFERENCE, longest=3)
 
 

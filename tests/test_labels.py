@@ -194,7 +194,7 @@ def test_mistakes_in_labelled_trees_are_explained():
     system = SYSTEMS["arc-standard"]
     with pytest.raises(UserError, match="4 words, but a tree of 4 numbers; each word needs a head and a label"):
         compile_trees(system, LABELLED, [(EXAMPLE, THERE_IS_A_DIFFERENCE)])
-    with pytest.raises(UserError, match="sentence 2: the numbers of labels are from 0 to 3 here, not 4"):
+    with pytest.raises(UserError, match="sentence 2: there is no label number 4; the vocabulary has labels 0 to 3"):
         compile_trees(
             system, LABELLED, [(EXAMPLE, (*THERE_IS_A_DIFFERENCE, *last)) for last in ((1, 3, 0, 2), (1, 3, 4, 2))]
         )

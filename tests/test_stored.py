@@ -419,7 +419,7 @@ def test_a_block_of_which_nothing_is_left_is_counted_and_no_error(tmp_path):
 
 
 def test_if_nothing_is_left_of_all_blocks_that_is_an_error(tmp_path):
-    with pytest.raises(UserError, match="no sentence is left for model txl-tokens: 2 non-projective"):
+    with pytest.raises(UserError, match="no sentence is left for model txl-tokens; left out: 2 non-projective"):
         examples_of(tmp_path / "crossing", [CROSSING], [CROSSING])
     long = Sentence(("is",) * 4, (2, 3, 4, 0), id="long")
     with pytest.raises(UserError, match="1 non-projective, 2 more than 4 positions; set longest higher"):

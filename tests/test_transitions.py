@@ -459,7 +459,7 @@ def test_arc_swift_allows_reaches_up_to_the_number_of_bits():
     assert actions_in(may[0], left[0], right[0]) == near
     assert len(near) < len(legal(system, state))
     assert set(transitions.legal(system, state)) == near
-    with pytest.raises(UserError, match=r"arc-swift needs an arc that reaches further than \[31\]"):
+    with pytest.raises(UserError, match=r"arc-swift needs an arc beyond \[31\]"):
         transitions.oracle(system, [0, *range(1, 39), 1])
 
 

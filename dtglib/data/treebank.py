@@ -107,7 +107,7 @@ def conllu_blocks(path: Path) -> Iterator[ReadsBlock]:
 def _read(path: Path, first: int, data: bytes) -> Treebank:
     """The sentences in a piece of a file; the piece begins with line `first`."""
     sentences = []
-    for line, block in blocks_of(data, first):
+    for line, block in _blocks(data, first):
         try:
             sentences.append(_sentence_from_block(block))
         except TreebankError as error:
@@ -170,7 +170,7 @@ def decode(data: bytes) -> str:
         raise TreebankError(what, line=data.count(b"\n", 0, error.start)) from None
 
 
-def blocks_of(data: bytes, line: int = 1) -> Iterator[tuple[int, bytes]]:
+def _blocks(data: bytes, line: int) -> Iterator[tuple[int, bytes]]:
     """The sentences as bytes, each with the number of its first line; the empty line at its end is included."""
     *ended, rest = data.split(b"\n\n")
     for block in [*(block + b"\n\n" for block in ended), rest]:

@@ -34,7 +34,7 @@ from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import PAD
 from dtglib.decode.freed_memory import keep_freed_memory
 from dtglib.network.output import Legal
-from dtglib.network.transformer import Positions, Transformer, farthest_in
+from dtglib.network.transformer import BodyInputs, Transformer, farthest_in
 from dtglib.sequences.batches import pad
 from dtglib.sequences.columns import NOTHING, Compiled, Sequences
 from dtglib.sequences.structure import Shared
@@ -208,7 +208,7 @@ def _log_probs(model: Transformer, planned: Planned) -> Float[Tensor, " K"]:
         there(_in_rows(column[at], filling)) for column, filling in ((batch.token, PAD), (batch.arc, NOTHING))
     )
     bias = None if bias is None else bias.to(device)
-    x = model(Positions(token, arc, structure, farthest_in(batch), bias)).flatten(0, 1)
+    x = model(BodyInputs(token, arc, structure, farthest_in(batch), bias)).flatten(0, 1)
     # Several sequences may need the same position, for the same or for different targets.
     (predicting,) = np.nonzero(batch.target[at] != NOTHING)
     sequence, place = np.nonzero(batch.target != NOTHING)

@@ -99,7 +99,7 @@ class Batch(NamedTuple):
         return self.token.numel()
 
 
-class Positions(NamedTuple):
+class BodyInputs(NamedTuple):
     """The part of a batch that the body reads; a trie (decode/trie.py) has no more."""
 
     token: Int[Tensor, "B T"]
@@ -109,7 +109,7 @@ class Positions(NamedTuple):
     bias: Any = None
 
 
-Readable = Batch | Positions
+Readable = Batch | BodyInputs
 
 
 def batch_of(

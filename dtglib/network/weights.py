@@ -105,8 +105,8 @@ def read_weights(path: Path, network: nn.Module, made_for: Mapping[str, str]) ->
             raise UserError(f"{path}: these weights belong to another {what} than the one beside them; restore both")
     weights, expected = expanded(weights), network.state_dict()
     if odd := sorted(weights.keys() ^ expected.keys()):
-        has, lacks = ("it has", "the config") if odd[0] in weights else ("the config has", "it")
-        raise UserError(f"{path}: {has} a tensor {odd[0]} that {lacks} lacks")
+        where = "the file, not in the network" if odd[0] in weights else "the network, not in the file"
+        raise UserError(f"{path}: tensor {odd[0]} is in {where} of its config; put back the config of these weights")
     for name, tensor in weights.items():
         if tensor.shape != expected[name].shape:
             shapes = f"{tuple(tensor.shape)}, but {tuple(expected[name].shape)} by the config"
@@ -123,7 +123,7 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             names, about = file.keys(), file.metadata() or {}
             weights = {name: file.get_tensor(name) for name in names}
     except OSError as error:
-        raise UserError(f"{path}: {str(error).removesuffix(f': {path}')}; a saved model has this file") from error
+        raise UserError(f"{path}: {str(error).removesuffix(f': {path}')}; name the folder of a saved model") from error
     except SafetensorError as error:
         raise UserError(f"{path}: damaged, or only half of it ({error}); {REMEDY}") from error
     made_for = json.loads(about.get(MADE_FOR, "{}"))

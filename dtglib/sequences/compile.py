@@ -120,7 +120,7 @@ def compile_trees(
     (wrong,) = np.nonzero((labels < NO_LABEL) | (labels >= arcs.of_each_reach))
     if len(wrong):
         bad = np.searchsorted(np.cumsum(lengths), wrong[0], "right")
-        what = f"the numbers of labels are from 0 to {arcs.labels - 1} here, not {labels[wrong[0]]}"
+        what = f"there is no label number {labels[wrong[0]]}; the vocabulary has labels 0 to {arcs.labels - 1}"
         raise UserError(f"sentence {bad + 1}: {what}")
     return compile_arrays(system, arcs, trees, np.array(ids, np.int32), np.array(pieces, np.int32))
 

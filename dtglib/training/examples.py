@@ -153,7 +153,7 @@ def left_out(excluded: Counter[str], too_long: Sequence[str]) -> str:
 
 # --- From sentences to sequences ---------------------------------------------------------------------------------
 
-TOO_FAR = "an arc that reaches too far"
+TOO_FAR = "with an arc that reaches too far"
 WITHOUT_TREE = ("no tree", "no labels", "without a graph", "without constituents")
 
 
@@ -204,8 +204,7 @@ def _stored(compiled: Callable[[Treebank], CompiledPart], streamed: Streamed) ->
 
 def _why_nothing(model: str, excluded: Counter[str], longest: int | None) -> str:
     """The message if no sentence is left."""
-    reasons = ", ".join(f"{count} {reason}" for reason, count in excluded.items() if count) or "it is empty"
-    ways_out = dict.fromkeys(WITHOUT_TREE, "set parsed_by to a parser")
-    ways_out |= {_too_long(longest): "set longest higher", TOO_FAR: "make a vocabulary of larger reach"}
+    ways_out = dict.fromkeys(WITHOUT_TREE, "set parsed_by to a parser that draws them")
+    ways_out |= {_too_long(longest): "set longest higher", TOO_FAR: "take another transition system"}
     way_out = "; ".join(["", *dict.fromkeys(way for reason, way in ways_out.items() if excluded[reason])])
-    return f"no sentence is left for model {model}: {reasons}{way_out}"
+    return f"no sentence is left for model {model}{left_out(excluded, []) or ': it is empty'}{way_out}"

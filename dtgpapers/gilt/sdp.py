@@ -13,13 +13,13 @@ comes from ROOT. The sentence above has the enhanced graph ((), (Edge("0", "top"
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dtglib.basics.progress import progress
 from dtglib.data.conllu import Edge, TreebankError
 from dtglib.data.corpora import SPLITS, Readers, files_of_split
-from dtglib.data.treebank import Sentence, Treebank, blocks_of, decode, read_bytes
+from dtglib.data.treebank import Sentence, Treebank, decode, read_bytes
 
 COLUMNS = ("id", "form", "lemma", "tag", "top", "predicate", "frame")
 ID, FORM, TOP, PREDICATE = map(COLUMNS.index, ("id", "form", "top", "predicate"))
@@ -31,15 +31,27 @@ def read_sdp(path: str | Path) -> Treebank:
     """All sentences of a file. A broken one is an error with its line."""
     path = Path(path)
     sentences = []
-    for line, block in progress(blocks_of(read_bytes(path)), f"reading {path.name}", "sentence"):
+    for line, block in progress(_blocks(read_bytes(path)), f"reading {path.name}", "sentence"):
         name = ""
         try:
-            lines = decode(block).rstrip("\n").split("\n")
-            name = "".join(text[1:].strip() for text in lines if text.startswith("#") and not text.startswith(HEADER))
+            lines = decode(block).split("\n")
+            name = "".join(text[1:].strip() for text in lines[:1] if text.startswith("#"))
             sentences.append(_sentence(lines, name))
         except TreebankError as error:
             raise error.at(path, line, f"sentence {name!r}" if name else "sentence without a name") from None
     return Treebank(sentences, Counter())
+
+
+def _blocks(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The sentences, each with the number of its first line; the line that names the format belongs to none."""
+    number, block, first = 0, [], 0
+    for number, line in enumerate([*data.split(b"\n"), b""], start=1):
+        if line.strip() and not line.startswith(HEADER.encode()):
+            first = first if block else number
+            block.append(line)
+        elif block:
+            yield first, b"\n".join(block)
+            block = []
 
 
 def _sentence(lines: Sequence[str], name: str) -> Sentence:

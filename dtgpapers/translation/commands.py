@@ -115,10 +115,10 @@ def challenge(options: argparse.Namespace) -> None:
     sets = challenge_sets()
     if options.name is not None and options.name not in sets:
         raise UserError(f"there is no challenge set {options.name!r}; there are {', '.join(sets)}")
-    require(options.items is None or options.name is not None, "--items are of one set; name the set, too")
     if options.model is not None:
         _challenged(options)
         return
+    require(options.items is None or options.name is not None, "--items are of one set; name the set, too")
     if options.name is None:
         rows = [
             {"set": name, "items": len(items), "example": " ".join(items[0].german)} for name, items in sets.items()

@@ -77,11 +77,10 @@ def splits_of_size(name: str, sentences: int | None) -> Mapping[str, Reader] | N
 
 
 def files_of_size(name: str) -> list[Path] | None:
-    """The files of BLLIP and, where PTB is set, of section 23; None for another name."""
+    """The files of BLLIP; None for another name. Section 23, with which trees are compared, is no part of it."""
     if name not in TRAIN:
         return None
-    parsed = conllx.conllx_files(ptb_folder()).get(PARSED, []) if os.environ.get("PTB") else []
-    return [*corpus_files("bllip"), *parsed]
+    return list(corpus_files("bllip"))
 
 
 def listed_sizes() -> list[ListedCorpus]:

@@ -1,7 +1,7 @@
 """The command about trees that are learned from words alone: induce.
 
 dtglib induce "There is a difference" --model DIR             the tree that a model has found by itself
-dtglib induce my-treebank --split test --model DIR            DDA and UDA, beside those of trees that know nothing
+dtglib induce my-treebank --split test --model DIR            DDA and UDA, beside those of trivial trees
 dtglib induce my-treebank --split test --model DIR --labels 8     which of its attention heads stand for which labels
 """
 

@@ -15,6 +15,7 @@ on section 23 alone, which is a part "section-23".
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from dtglib.basics.progress import progress
 from dtglib.data.conllu import COLUMNS, DEPS, Fields, TreebankError
 from dtglib.data.corpora import Readers
 from dtglib.data.sections import files_of_parts
-from dtglib.data.treebank import Sentence, Treebank, blocks_of, decode, read_bytes, sentence_from_rows
+from dtglib.data.treebank import Sentence, Treebank, decode, read_bytes, sentence_from_rows
 
 SUFFIXES = (".conllx", ".dep")
 SECTIONS = {"train": range(21), "dev": range(21, 23), "test": range(23, 25), "section-23": range(23, 24)}
@@ -32,7 +33,7 @@ def read_conllx(path: str | Path) -> Treebank:
     """All sentences of a file. A broken one is an error with its line."""
     path = Path(path)
     sentences = []
-    blocks = progress(blocks_of(read_bytes(path)), f"reading {path.name}", "sentence")
+    blocks = progress(_blocks(read_bytes(path)), f"reading {path.name}", "sentence")
     for number, (line, block) in enumerate(blocks, start=1):
         name = f"{path.stem}-{number}"
         try:
@@ -42,8 +43,19 @@ def read_conllx(path: str | Path) -> Treebank:
     return Treebank(sentences, Counter())
 
 
+def _blocks(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The sentences, each with the number of its first line."""
+    block: list[bytes] = []
+    for number, line in enumerate([*data.split(b"\n"), b""], start=1):
+        if line.strip():
+            block.append(line)
+        elif block:
+            yield number - len(block), b"\n".join(block)
+            block = []
+
+
 def _sentence(block: bytes, name: str) -> Sentence:
-    rows = [_as_conllu(line.split("\t"), number) for number, line in enumerate(decode(block).rstrip("\n").split("\n"))]
+    rows = [_as_conllu(line.split("\t"), number) for number, line in enumerate(decode(block).split("\n"))]
     return replace(sentence_from_rows(rows), id=name)
 
 

@@ -94,7 +94,7 @@ def agreement_rows(found: Sequence[Induced]) -> list[dict[str, Any]]:
     return rows
 
 
-# ---- Trees that know nothing, to compare with
+# ---- Trivial trees, to compare with
 
 
 def left_neighbours(words: int, random: np.random.Generator) -> list[int]:

@@ -103,7 +103,7 @@ def label_rows(beliefs: Iterable[Belief], most: int) -> list[Row]:
 
 
 def trivial_of(settings: Settings) -> list[Row]:
-    """The agreement of trees that know nothing, on the sentences whose trees are compared, as models read them."""
+    """The agreement of trivial trees, on the sentences whose trees are compared, as models read them."""
     heads = [sentence.heads for sentence in readable(read_parsed(settings)) if sentence.heads is not None]
     return trivial_rows(heads) if heads else []
 

@@ -449,7 +449,7 @@ def test_sentences_without_constituents_are_left_out_by_name():
     examples = chosen.examples(config, vocabulary, all_of_them, None)
     assert len(examples) == 5
     assert examples.excluded["without constituents"] == examples.excluded["nested too deep"] == 1
-    with pytest.raises(UserError, match="no sentence is left for model tg: 1 without constituents"):
+    with pytest.raises(UserError, match="no sentence is left for model tg; left out: 1 without constituents"):
         chosen.examples(config, vocabulary, treebank._replace(sentences=[bare]), None)
 
 

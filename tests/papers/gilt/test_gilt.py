@@ -427,7 +427,7 @@ def test_sentences_without_a_graph_or_with_too_many_arcs_are_counted():
     assert data.excluded == {"without a graph": 1, "too many arcs of a word": 1} and data.names == list("01234")
     arcs = sum(len(graph.arcs) for graph in data.graphs)
     assert f"5 sentences, {data.lengths.sum()} positions" in data.summary and f"{arcs} arcs" in data.summary
-    with pytest.raises(UserError, match="no sentence is left for model gilt: 1 without a graph"):
+    with pytest.raises(UserError, match="no sentence is left for model gilt; left out: 1 without a graph"):
         GraphExamples.of(graph_of, SMALL, in_pieces(), Treebank([replace(found[0], enhanced=None)], Counter()))
 
 

@@ -551,7 +551,7 @@ def test_sentences_that_it_cannot_read_are_left_out_by_reason():
     examples = chosen.examples(config, speaking(), all_of_them, None)
     assert len(examples) == 5
     assert examples.excluded["without constituents"] == examples.excluded["too wide a tree"] == 1
-    with pytest.raises(UserError, match="no sentence is left for model pushdown: 1 without constituents"):
+    with pytest.raises(UserError, match="no sentence is left for model pushdown; left out: 1 without constituents"):
         chosen.examples(config, speaking(), treebank._replace(sentences=[bare]), None)
 
 
