@@ -77,10 +77,7 @@ def oracle(system: ModuleType, heads: Sequence[int], labels: Sequence[str] | Non
     find_dependents(tree)
     actions = [Action(Kind.END)]
     for kind, reach, dependent in _oracle(number_of(system), tree).tolist()[::-1]:
-        require(
-            reach <= MOST_REACH,
-            f"{system.NAME} needs an arc beyond [{MOST_REACH}]; take another system",
-        )
+        require(reach <= MOST_REACH, f"{system.NAME} needs an arc beyond [{MOST_REACH}]; take another system")
         label = labels[dependent - 1] if labels is not None and dependent > 0 else None
         actions.append(Action(Kind(kind), reach, label))
     return actions[::-1]
