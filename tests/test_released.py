@@ -29,7 +29,6 @@ from dtglib.network.weights import write_compact
 from dtglib.parsing.kept import CONFIG_FILE
 from dtglib.parsing.kinds import ARCS, kind_of, kinds, load_trained
 from dtglib.runs.parsers import read_parser
-from dtglib.runs.prepare import read_corpus
 from dtglib.runs.settings import read_size
 
 CARD = Card(
@@ -223,7 +222,7 @@ def test_the_loss_on_a_card_is_that_of_the_files(name):
         found = release.of_parser(folder, dev, train.batch_positions)
     else:
         model, train = load_model(folder), settings.train
-        treebank = in_memory(read_corpus(settings).dev)
+        treebank = in_memory(part_of(settings.corpus, "dev"))
         treebank = treebank._replace(sentences=treebank.sentences[:: 30 if is_large else 1])
         dev = settings.family.examples(model.config, model.vocabulary, treebank, train.longest)
         found = release.of_model(folder, dev, train.batch_positions)
