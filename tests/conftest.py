@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.nn.attention.flex_attention as flex_attention
 from checked_shapes import pytest_collection_finish, pytest_configure  # noqa: F401 (pytest calls them)
 from hypothesis import settings
 
@@ -38,7 +39,9 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 # Without a GPU, seeding those of all GPUs only stores a formatted stack, and a training does it in each step. `int`
 # takes the same argument and does nothing.
 if not torch.cuda.is_available():
-    torch.cuda.manual_seed_all = int
+    torch.cuda.manual_seed_all = torch.xpu.manual_seed_all = torch.mtia.manual_seed_all = int
+    # FlexAttention is traced at each call that is not compiled; without it the same is computed.
+    flex_attention._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG = True
 
 # pytest rewrites the assertions of these helpers, too, so that a failure shows their values.
 pytest.register_assert_rewrite("reference", "running", "toys", "words_in_pieces")

@@ -112,6 +112,8 @@ print(read_cached(module, "before"), read_cached(module, "after"))
 """
 
 
+# Slow: it starts processes that import numba.
+@pytest.mark.slow
 def test_a_process_caches_nothing_after_a_change_of_the_code(tmp_path, empty):
     """The process runs the old code, or some of both."""
     shutil.copytree(PACKAGE, tmp_path / "dtglib", ignore=shutil.ignore_patterns("__pycache__"))

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 import trees
 import yaml
-from conftest import slow
 from running import CONFIGS, assert_one_line, interrupted_at, lines, raw, without_conventions, written
 from toys import DIFFERENCE, TINY, TINY_PARSER
 
@@ -523,7 +522,9 @@ WITHOUT_SUPAR = (
 )
 
 
-@pytest.mark.parametrize("name", ["parse", *slow(["trees", "train-parser"])])
+# Slow: it starts processes that import PyTorch.
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["parse", "trees", "train-parser"])
 def test_where_supar_is_not_installed_a_command_says_so_in_one_line(name, tiny, parser, text, tmp_path):
     arguments = {
         "parse": ["--parser", parser, text, "--out", tmp_path / "o.conllu"],

@@ -203,6 +203,8 @@ def test_on_a_gpu_there_is_no_pool(threads, monkeypatch):
 # ---- Failures
 
 
+# Slow: it starts processes that import PyTorch.
+@pytest.mark.slow
 @pytest.mark.alone
 def test_a_process_that_is_killed_is_reported_and_the_rest_is_left_to_the_notebooks(threads, capsys):
     threads(2)

@@ -146,6 +146,8 @@ def test_a_picture_is_drawn_of_one_sentence(place, tmp_path, capsys):
 # ---- How they are made
 
 
+# Slow: a parser and a model are trained and judged as a release.
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 def test_a_release_is_trained_rounded_measured_and_has_its_card_at_the_end(tmp_path, monkeypatch):
     monkeypatch.chdir(tiny_repository(tmp_path))

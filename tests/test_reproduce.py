@@ -143,6 +143,8 @@ def test_notebooks_are_run_side_by_side(repository, monkeypatch, capsys):
     assert sorted(line.split()[1] for line in lines if ", done" in line) == ["00_first:", "01_second:"]
 
 
+# Slow: it starts kernels.
+@pytest.mark.slow
 def test_the_tables_of_a_notebook_are_printed_before_the_next_is_run(repository, capsys):
     write_notebook(repository, "'a table'", "00_first")
     path = repository / "notebooks" / "00_first.ipynb"
@@ -183,6 +185,8 @@ def test_a_damaged_record_vouches_for_nothing(repository, without_kernels):
     assert (repository / "notebooks" / "ran").read_text() == "xx"
 
 
+# Slow: it starts kernels.
+@pytest.mark.slow
 @pytest.mark.alone
 def test_a_kernel_that_dies_is_reported(repository):
     write_notebook(repository, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
@@ -245,6 +249,8 @@ def test_a_second_run_waits_for_the_first(repository):
     assert sorted("up to date" in (repository / printed).read_text() for printed in "ab") == [False, True]
 
 
+# Slow: it starts a kernel.
+@pytest.mark.slow
 def test_the_record_tells_the_memory_of_the_kernel(repository):
     write_notebook(repository, "block = bytearray(700 * 2**20)")
     reproduce("smoke")

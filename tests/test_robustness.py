@@ -152,6 +152,8 @@ def on_a_read_only_disk(repository: Path) -> list[str]:
     return before
 
 
+# Slow: it starts the whole command.
+@pytest.mark.slow
 def test_where_nothing_can_be_written_the_error_names_the_folder_and_the_way_out(repository):
     write_notebook(repository, "00_first", PRINTS)
     status, printed, said = run(repository, before=on_a_read_only_disk(repository))
@@ -206,7 +208,9 @@ def leave_room(disk: Path, kilobytes: int) -> None:
 
 
 # The record needs 8, what the notebook prints 8; executed, it needs 16, and as a web page 280 more.
-@pytest.mark.parametrize("room", [0, *slow([100])])
+# Slow: the whole command, twice.
+@pytest.mark.parametrize("room", [0, 100])
+@pytest.mark.slow
 @pytest.mark.alone
 def test_on_a_full_disk_one_line_says_so_and_when_there_is_room_the_same_command_goes_on(room, disk, corpus):
     repository = fill(disk, corpus)

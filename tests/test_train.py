@@ -628,6 +628,8 @@ def command(*arguments: object) -> int:
     return main(["train", *map(str, arguments)])
 
 
+# Slow: three trainings, one in a process of its own. A signal ends one quickly below.
+@pytest.mark.slow
 @pytest.mark.alone
 def test_a_command_that_was_killed_goes_on_with_the_same_bits(tiny, tmp_path):
     arguments = [tiny, "--out", tmp_path / "killed", "--set", "epochs=20"]

@@ -43,7 +43,7 @@ def proposed(graphs: Growing, asked: NewestWords, depth_from_root: bool) -> Prop
 
 @njit
 def _list_cells(graphs, asked, depth_from_root, arc, columns, features):
-    tape = np.zeros((features.shape[1], graphs.latest.shape[1]), np.int64)
+    tape = np.zeros((features.shape[1], graphs.latest.shape[1]), np.int16)
     filled = 0
     for step in range(len(asked.rows)):
         begin, word = asked.begin[step], asked.words[step]

@@ -191,7 +191,7 @@ class GraphStepper(DecisionStepper):
 @njit
 def _advance(states, cache, symbols, numbers, reads, depth_from_root, first, looks):
     """Let words begin, add the arcs of words whose number is decided, and read pieces."""
-    tape = np.zeros((looks.facts.shape[2], states.latest.shape[1]), np.int64)
+    tape = np.zeros((looks.facts.shape[2], states.latest.shape[1]), np.int16)
     for row in range(len(first)):
         token = symbols[row]
         if numbers[row] == BEGINS:

@@ -69,19 +69,18 @@ def tapes(graph: Graph, depth: str = "paper") -> Int[np.ndarray, "N F N"]:
     """The tape of a whole sentence."""
     nodes = graph.words + 1
     out = np.zeros((nodes, len(FEATURES), nodes), np.int16)
-    _fill(growing(1, graph.words, len(graph.arcs)), graph.arcs, DEPTHS[depth], out)
+    _fill(growing(1, graph.words, len(graph.arcs)), 0, graph.arcs, DEPTHS[depth], out)
     return out
 
 
 @njit
-def _fill(graphs, arcs, depth_from_root, out):
-    look(graphs, 0, 0, depth_from_root, out[0])
+def _fill(graphs, row, arcs, depth_from_root, out):
     added = 0
-    for word in range(1, out.shape[2]):
+    for word in range(out.shape[2]):
         while added < len(arcs) and max(arcs[added, 0], arcs[added, 1]) == word:
-            add(graphs, 0, arcs[added, 0], arcs[added, 1])
+            add(graphs, row, arcs[added, 0], arcs[added, 1])
             added += 1
-        look(graphs, 0, word, depth_from_root, out[word])
+        look(graphs, row, word, depth_from_root, out[word])
 
 
 @njit

@@ -65,13 +65,14 @@ def environment(packages: Sequence[str]) -> Environment:
 
 
 def _make(folder: Path, packages: Sequence[str], constraints: Sequence[str], below: str) -> None:
-    venv.create(folder, with_pip=True, symlinks=True)
+    venv.create(folder, symlinks=True)
     made = Environment(folder)
     (site,) = folder.glob("lib/python*/site-packages")
     (site / "below.pth").write_text(f"{below}\n")  # the running environment may be a virtual one itself
     (folder / "constraints.txt").write_text("\n".join(constraints))
-    pip = [made.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    ran = subprocess.run([*pip, "-c", folder / "constraints.txt", *packages], capture_output=True, text=True)
+    pip = [sys.executable, "-m", "pip", "--python", made.python, "--quiet", "--disable-pip-version-check"]
+    install = ["install", "--no-compile", "-c", folder / "constraints.txt"]  # few of their modules will be imported
+    ran = subprocess.run([*pip, *install, *packages], capture_output=True, text=True)
     if ran.returncode and UNREACHABLE.search(ran.stderr):
         pytest.skip(f"the package index cannot be reached, so {', '.join(packages)} cannot be installed")
     assert ran.returncode == 0, ran.stderr

@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
+from conftest import slow
 from test_translation_network import SMALL, in_every_system, network, treebank
 
 from dtglib.basics.errors import UserError
@@ -18,6 +19,7 @@ from dtgpapers.translation.examples import Target, TranslationBatch, padded
 from dtgpapers.translation.hypotheses import Anew, Cached, Hypothesis, extended
 from dtgpapers.translation.network import Translator
 from dtgpapers.translation.search import Entries, as_translation, search, translate
+from dtgpapers.translation.systems import SYSTEMS
 from dtgpapers.translation.target import Does, grown
 from dtgpapers.translation.translation import TranslationBeam
 
@@ -47,8 +49,10 @@ def test_what_a_causal_decoder_keeps_is_what_it_would_compute_anew(name):
         live = [extended(model, live[row], int(entry), 0.0) for row, entry in zip(parents, entries, strict=True)]
 
 
-@in_every_system
-@pytest.mark.parametrize("kind", ["words", "pieces"])
+IN_PIECES = slow((name, "pieces") for name in SYSTEMS if name != "gcn")
+
+
+@pytest.mark.parametrize(("name", "kind"), [("gcn", "pieces"), *((name, "words") for name in SYSTEMS), *IN_PIECES])
 def test_a_translation_has_the_probability_that_the_network_gives_it(name, kind):
     model = network(name, kind=kind)
     for source, one in zip(SOURCES, translate(model, SOURCES, TranslationBeam(3, most_words=4)), strict=True):
