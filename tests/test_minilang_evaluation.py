@@ -215,8 +215,6 @@ def test_the_text_of_a_pair_gives_its_words_again(paradigm: GeneratedParadigm):
         assert tokenize(written["sentence_bad"]) == list(pair.bad)
 
 
-# Slow: thousands of sentences are drawn.
-@pytest.mark.slow
 def test_every_word_of_the_evaluation_is_known_from_train():
     unknown = {word.lower() for words in evaluation_sentences() for word in words}
     for count in (5_000, 10_000, 20_000):  # rare words come late, and drawing takes its time

@@ -114,9 +114,6 @@ class Worked(NamedTuple):
     folder: Path
 
 
-of_three_jobs = pytest.mark.slow  # they start processes that import PyTorch
-
-
 @pytest.fixture(scope="module")
 def worked(tmp_path_factory) -> Worked:
     """A pool that has done three jobs, the first two at the same time, with two threads each."""
@@ -137,7 +134,6 @@ def worked(tmp_path_factory) -> Worked:
         return Worked(failed, printed.getvalue(), events(), after, folder)
 
 
-@of_three_jobs
 def test_jobs_are_done_at_the_same_time_by_other_processes_that_share_the_threads(worked):
     begun = [name for kind, name, _ in worked.events if kind == "begin"]
     assert (sorted(begun), sorted(begun[:2])) == (["a", "b", "c"], ["a", "b"])
@@ -148,14 +144,12 @@ def test_jobs_are_done_at_the_same_time_by_other_processes_that_share_the_thread
     assert worked.threads == 4, "as before"
 
 
-@of_three_jobs
 def test_a_line_tells_each_job_that_was_done(worked):
     told = [line for line in worked.printed.splitlines() if line.startswith("[")]
     assert sorted(line.split("] ")[1].split(":")[0] for line in told) == ["a", "c"]
     assert [line.split("]")[0] for line in told] == ["[1/3", "[2/3"]
 
 
-@of_three_jobs
 def test_a_job_that_fails_is_named_and_the_others_are_done(worked):
     assert worked.failed == ["b"]
     (told,) = (line for line in worked.printed.splitlines() if line.startswith("b: failed"))
@@ -163,7 +157,6 @@ def test_a_job_that_fails_is_named_and_the_others_are_done(worked):
     assert log.startswith("so far\nTraceback") and "ValueError: no trees here" in log
 
 
-@of_three_jobs
 def test_all_output_of_a_job_is_in_its_log_in_order(worked):
     lines = ["2 threads", "by the system", "by a child", "aside", "last"]
     assert (worked.folder / "logs/jobs/a.log").read_text().splitlines() == lines

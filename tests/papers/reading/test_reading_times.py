@@ -161,8 +161,6 @@ def test_a_table_has_what_is_known_of_a_word_and_of_the_word_before(a_corpus, tm
     assert len(found) == 1 + len(OTHERS) and len(BASELINE) == 5
 
 
-# Slow: eleven measures and their baselines.
-@pytest.mark.slow
 def test_the_record_has_all_gains_and_the_planted_one_is_the_greatest(a_corpus, tmp_path):
     gains = record_reading({"ours": tmp_path, "ours again": tmp_path}, Widths(30, 30), tmp_path / "out")
     best = gains[gains["measure"] == "self-paced reading"].sort_values("nats").iloc[-1]
