@@ -21,8 +21,9 @@ from dtglib.basics.cache_folder import cache_folder
 from dtglib.data import minilang
 from dtglib.data.minilang import corpus
 
-# The same examples each time in CI, new ones elsewhere. (A machine may be busy: there is no deadline.)
-settings.register_profile("tests", derandomize=bool(os.environ.get("CI")), deadline=None)
+# The same examples each time in CI, new and fewer ones elsewhere. (A machine may be busy: there is no deadline.)
+IN_CI = bool(os.environ.get("CI"))
+settings.register_profile("tests", derandomize=IN_CI, deadline=None, max_examples=100 if IN_CI else 25)
 settings.load_profile("tests")
 
 # As the command does (dtglib/__main__.py): what is loaded for the tests is no garbage.

@@ -93,7 +93,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 600  # on a machine that is busy with other things
     while not condition():
         assert time.monotonic() < deadline, "the run has not come so far"
-        time.sleep(0.001)
+        time.sleep(0.01)
 
 
 # ---- What a training leaves in its folder

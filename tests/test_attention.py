@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 import torch
+from conftest import slow
 from torch import Tensor
 from torch._functorch import config as functorch_config
 from toys import compiled, random_sentences
@@ -154,7 +155,7 @@ def test_the_places_are_sines_and_cosines_from_minus_1_on():
 # ---- The three forms
 
 
-@with_and_without_bias
+@pytest.mark.parametrize("biased", [True, *slow([False])])
 @in_every_arrangement
 @in_every_structure
 def test_dense_is_naive_in_values_and_in_every_gradient(name, arrange, biased):
@@ -165,7 +166,7 @@ def test_dense_is_naive_in_values_and_in_every_gradient(name, arrange, biased):
 
 
 @with_and_without_bias
-@in_every_arrangement
+@pytest.mark.parametrize("arrange", ["packed", *slow(["padded"])])
 @in_every_structure
 def test_flex_is_naive_in_values(name, arrange, biased):
     """On the CPU PyTorch gives it no gradients; of those there is a test with CUDA."""

@@ -12,7 +12,7 @@ from dtglib.basics.errors import UserError
 from dtglib.basics.record import read_record
 from dtglib.data.treebank import Sentence, sentence_from_rows, write_conllu
 from dtglib.families.base import load_model
-from dtglib.runs.prepare import prepare, trained
+from dtglib.runs.prepare import folder_for, prepare, trained
 from dtglib.runs.settings import read_settings
 from dtglib.training.examples import Examples
 
@@ -66,9 +66,8 @@ def test_nothing_is_trained_twice(repository, monkeypatch):
     ids=str,
 )
 def test_any_other_setting_gives_another_folder(other, repository):
-    first, second = trained(settings(repository)), trained(settings(repository, **other))
-    assert first != second
-    assert read_record(first).about["status"] == read_record(second).about["status"] == "finished"
+    one, another = settings(repository), settings(repository, **other)
+    assert folder_for(one, prepare(one)) != folder_for(another, prepare(another))
 
 
 def test_other_sentences_in_the_same_place_give_another_folder(repository):
@@ -87,9 +86,11 @@ def test_other_sentences_in_the_same_place_give_another_folder(repository):
     ["dtglib/training/loop", "dtglib/network/output", "dtglib/sequences/compile", "dtglib/families/sequence_model"],
 )
 def test_other_code_gives_another_folder(module, repository, monkeypatch):
-    first = trained(settings(repository))
+    found = settings(repository)
+    prepared = prepare(found)
+    first = folder_for(found, prepared)
     monkeypatch.setitem(RUNNING, module, "of a changed one")
-    assert trained(settings(repository)) != first
+    assert folder_for(found, prepared) != first
 
 
 def test_code_that_decides_about_no_weight_gives_the_same_folder(repository, monkeypatch):

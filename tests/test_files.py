@@ -33,7 +33,6 @@ def test_an_exception_leaves_the_old_file_and_nothing_else(tmp_path):
     assert os.listdir(tmp_path) == ["file.txt"]
 
 
-@pytest.mark.alone
 def test_a_killed_writer_leaves_no_file_of_that_name(tmp_path):
     path = tmp_path / "file.txt"
     program = (

@@ -95,7 +95,6 @@ def test_a_row_is_in_the_file_before_the_next_one_is_computed(path):
     assert seen == [1, 2, 3, 4]
 
 
-@pytest.mark.alone
 def test_a_killed_process_leaves_what_it_had(path):
     program = (
         "import sys, time, pathlib\nfrom dtglib.runs.cache import Computed, kept_rows\n"

@@ -1,7 +1,7 @@
 """A parser of one's own: it learns its sentences, scores each by itself, and reads whatever a word may be.
 
 The judge is supar: its network, fed sentence by sentence through its own fields, is what our batches must agree with.
-The parser of these tests has sixteen units to either side, and knows two dozen sentences of minilang by heart.
+The parser of these tests has sixteen units to either side, and knows a dozen sentences of minilang by heart.
 """
 
 import json
@@ -84,10 +84,10 @@ def learn(
 
 @pytest.fixture(scope="module")
 def by_heart(tmp_path_factory) -> Trained:
-    """The parser that knows two dozen sentences by heart."""
+    """The parser that knows a dozen sentences by heart."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    folder = learn(tmp_path_factory.mktemp("by-heart"), minilang(24), how=LEARNING)
+    folder = learn(tmp_path_factory.mktemp("by-heart"), minilang(12), how=LEARNING)
     torch.set_num_threads(threads)
     return Trained.load(folder)
 
@@ -346,7 +346,7 @@ def test_the_checksum_depends_on_all_that_is_read(other):
 
 
 def test_it_learns_its_sentences(by_heart):
-    known = minilang(24).sentences
+    known = minilang(12).sentences
     parsed = by_heart.parse(known)
     right = attached(known, [sentence.heads for sentence in parsed])
     assert right.uas > 0.97
@@ -358,7 +358,7 @@ def test_it_learns_its_sentences(by_heart):
 
 def test_the_loss_that_is_recorded_is_that_of_a_word(by_heart):
     (dev,) = [line for line in lines(Path(by_heart.name), "dev") if line["is_best"]][-1:]
-    nats, words = by_definition(by_heart, minilang(24).sentences)
+    nats, words = by_definition(by_heart, minilang(12).sentences)
     assert dev["nats_per_head"] + dev["nats_per_label"] == pytest.approx(nats / words, rel=1e-3)
     assert nats / words < 0.1
 

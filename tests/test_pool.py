@@ -205,7 +205,6 @@ def test_on_a_gpu_there_is_no_pool(threads, monkeypatch):
 
 # Slow: it starts processes that import PyTorch.
 @pytest.mark.slow
-@pytest.mark.alone
 def test_a_process_that_is_killed_is_reported_and_the_rest_is_left_to_the_notebooks(threads, capsys):
     threads(2)
     kill = "import os; print('so far'); os.kill(os.getpid(), 9)"
@@ -228,7 +227,6 @@ work({name: "import time; time.sleep(300)" for name in "abcd"})
 
 # Slow: signals to a pool that works.
 @pytest.mark.slow
-@pytest.mark.alone
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_when_the_parent_ends_no_process_stays(how):
     with subprocess.Popen([sys.executable, "-c", PARENT], stderr=subprocess.PIPE, text=True) as parent:

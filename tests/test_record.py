@@ -217,7 +217,6 @@ def test_a_run_says_that_it_is_running_and_its_metrics_can_be_read(tmp_path):
         assert (about["status"], config["corpus"], metrics[0]["step"]) == ("running", "minilang", 1)
 
 
-@pytest.mark.alone
 def test_a_killed_run_does_not_say_finished_and_its_whole_lines_can_be_read(tmp_path):
     program = (
         "import sys; from dtglib.basics.record import Run\n"

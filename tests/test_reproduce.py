@@ -187,7 +187,6 @@ def test_a_damaged_record_vouches_for_nothing(repository, without_kernels):
 
 # Slow: it starts kernels.
 @pytest.mark.slow
-@pytest.mark.alone
 def test_a_kernel_that_dies_is_reported(repository):
     write_notebook(repository, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     with pytest.raises(UserError, match="its kernel died, most likely for lack of memory"):

@@ -211,7 +211,6 @@ def leave_room(disk: Path, kilobytes: int) -> None:
 # Slow: the whole command, twice.
 @pytest.mark.parametrize("room", [0, 100])
 @pytest.mark.slow
-@pytest.mark.alone
 def test_on_a_full_disk_one_line_says_so_and_when_there_is_room_the_same_command_goes_on(room, disk, corpus):
     repository = fill(disk, corpus)
     write_notebook(repository, "00_first", PRINTS)
@@ -226,7 +225,6 @@ def test_on_a_full_disk_one_line_says_so_and_when_there_is_room_the_same_command
 
 # Slow: the disk is full in a training, not in a notebook.
 @pytest.mark.slow
-@pytest.mark.alone
 def test_a_training_that_finds_no_room_goes_on_when_there_is_some(disk, corpus, undisturbed):
     repository = fill(disk, corpus)
     write_notebook(repository, "00_first", PRINTS)
@@ -266,7 +264,6 @@ def pid_in_training(repository: Path) -> int:
 
 # Slow: a kernel that dies in a training, and a signal to the command, end as if nothing had been.
 @pytest.mark.slow
-@pytest.mark.alone
 def test_after_a_killed_kernel_and_a_stopped_command_the_model_is_the_same(repository, undisturbed):
     write_notebook(repository, "00_first", PRINTS)
     write_notebook(repository, "01_second", TRAINS)
@@ -292,7 +289,6 @@ def test_after_a_killed_kernel_and_a_stopped_command_the_model_is_the_same(repos
 
 # Slow: the same where a process of the pool trains.
 @pytest.mark.slow
-@pytest.mark.alone
 def test_what_a_worker_was_training_when_the_command_was_stopped_goes_on(repository, undisturbed):
     write_notebook(repository, "01_second", TRAINS)
 
@@ -318,7 +314,6 @@ def test_what_a_worker_was_training_when_the_command_was_stopped_goes_on(reposit
 
 # Slow: nothing else starts two kernels and stops their command.
 @pytest.mark.slow
-@pytest.mark.alone
 def test_the_kernels_of_notebooks_that_ran_side_by_side_end_with_the_command(repository):
     pids = [repository / f"pid of {name}" for name in ("00_first", "01_second")]
     for path in pids:

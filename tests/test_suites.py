@@ -833,11 +833,11 @@ def test_the_surprisals_of_regions_are_sums_of_those_of_words(name):
     for suite in suites:
         for item in suite.items:
             expected.append({})
-            for condition, regions in item.conditions.items():
-                words = [word for region in regions for word in region]
-                ((of_words),) = (found.of_words for found in surprisals(model, [words], NARROW))
+            sentences = [[word for region in regions for word in region] for regions in item.conditions.values()]
+            found = surprisals(model, sentences, NARROW)
+            for (condition, regions), read in zip(item.conditions.items(), found, strict=True):
                 stops = [sum(map(len, regions[:count])) for count in range(suite.last_region + 1)]
-                expected[-1][condition] = [sum(of_words[start:stop]) for start, stop in pairwise(stops)]
+                expected[-1][condition] = [sum(read.of_words[start:stop]) for start, stop in pairwise(stops)]
     assert len(rows) == len(expected) == 4
     for row, by_hand in zip(rows, expected, strict=True):
         assert list(row["surprisals"]) == list(by_hand)

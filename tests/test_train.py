@@ -425,7 +425,6 @@ def train_and_be_killed(folder: Path, at: int) -> None:
 
 # Slow: every moment; the fast tier kills at one.
 @pytest.mark.slow
-@pytest.mark.alone
 def test_a_run_killed_at_any_moment_ends_with_the_same_bits_as_one_that_was_not(uninterrupted, tmp_path):
     stood = Counter()
     for at in itertools.count(1):
@@ -630,7 +629,6 @@ def command(*arguments: object) -> int:
 
 # Slow: three trainings, one in a process of its own. A signal ends one quickly below.
 @pytest.mark.slow
-@pytest.mark.alone
 def test_a_command_that_was_killed_goes_on_with_the_same_bits(tiny, tmp_path):
     arguments = [tiny, "--out", tmp_path / "killed", "--set", "epochs=12"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}

@@ -103,9 +103,10 @@ def code_behind_source(source: str, room: str) -> str:
     return _hash_of({module: RUNNING[module] for module in _modules_of_source(source, room)})
 
 
-def _modules_of_source(source: bytes | str, room: str) -> set[str]:
+@cache
+def _modules_of_source(source: bytes | str, room: str) -> frozenset[str]:
     """The modules that a source imports, and everything that these import from this room and the rooms below."""
-    return {module for imported in _imported_by(source) for module in modules_behind(imported, room)}
+    return frozenset(module for imported in _imported_by(source) for module in modules_behind(imported, room))
 
 
 def _hash_of(hashes: dict[str, str]) -> str:

@@ -80,6 +80,11 @@ class Kernel:
 def _share(compiled: Any, function: FunctionType) -> None:
     """Give a function numba's cache. While one process compiles it, others wait for the code."""
     from numba.core.caching import FunctionCache
+    from numba.core.types import IntEnumMember, unliteral
+
+    def general(kind: Any) -> Any:
+        """The type of a number for that of a known number, such as 0 or Kind.GEN, which needs no code of its own."""
+        return kind.dtype if isinstance(kind, IntEnumMember) else unliteral(kind)
 
     compiled._cache = FunctionCache(function)
     compile_now, save, folder = compiled.compile, compiled._cache.save_overload, compiled._cache.cache_path
@@ -95,7 +100,7 @@ def _share(compiled: Any, function: FunctionType) -> None:
             with contextlib.suppress(OSError):  # a folder for reading only; a circle of waiting processes
                 lock = stack.enter_context(open(f"{folder}/{function.__qualname__}.lock", "w"))
                 fcntl.lockf(lock, fcntl.LOCK_EX)
-            return compile_now(signature)  # which looks into the cache first
+            return compile_now(tuple(map(general, signature)))  # which looks into the cache first
 
     compiled._cache.save_overload, compiled.compile = save_current, compile_alone
 

@@ -106,7 +106,10 @@ def _options(forest, chart, node, out):
 @njit
 def _room(forest):
     """The largest number of options of a node."""
-    return np.diff(forest.first).max()
+    most = 0
+    for node in range(len(forest.first) - 1):
+        most = max(most, forest.first[node + 1] - forest.first[node])
+    return most
 
 
 @njit(nogil=True)
@@ -237,7 +240,8 @@ def _search(forest, chart, count, key_of_all, kind, random):
     while heap and done < count:
         negative, opened = heapq.heappop(heap)
         key, shared = -negative, place_of[opened]
-        choices[done, :shared] = choices[tree_of[opened], :shared]
+        for place in range(shared):
+            choices[done, place] = choices[tree_of[opened], place]
         todo[0] = len(chart) - 1
         depth, place, log_prob = 1, 0, 0.0
         while depth:

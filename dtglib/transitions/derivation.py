@@ -94,7 +94,7 @@ def _oracle(system, tree):
         if kind == Kind.END:
             break
         change = apply_action(system, row, kind.value, reach)
-        actions[number] = kind.value, reach, change.dependent
+        actions[number, 0], actions[number, 1], actions[number, 2] = kind.value, reach, change.dependent
         row = row_after(row, change.after)
     return actions[:number]
 

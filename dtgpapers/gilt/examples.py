@@ -237,6 +237,7 @@ def _fill_cells(tape, is_arc, before, first, filled, columns, features):
                 columns[2, filled] = before + word - 1
                 columns[3, filled] = word - old
                 columns[4, filled] = is_arc[head, dependent]
-                features[side, :, filled] = tape[word - 1, :, old]
+                for feature in range(tape.shape[1]):
+                    features[side, feature, filled] = tape[word - 1, feature, old]
                 filled += 1
     return filled

@@ -55,5 +55,6 @@ def _list_cells(graphs, asked, depth_from_root, arc, columns, features):
                 columns[0, filled] = asked.node[begin + head - 1] if head else 0
                 columns[1, filled] = asked.node[begin + dependent - 1]
                 columns[2, filled], columns[3, filled] = step, word - old
-                features[side, :, filled] = tape[:, old]
+                for feature in range(len(tape)):
+                    features[side, feature, filled] = tape[feature, old]
                 filled += 1

@@ -176,5 +176,6 @@ def _replay(words, head_last, begin, found):
                     return row + 1
                 items = attach(depth, begin, items, at, reduces)
             found.last[row, word] = at
-            found.depth[row, at, : at + 1] = depth[: at + 1]
+            for earlier in range(at + 1):
+                found.depth[row, at, earlier] = depth[earlier]
     return 0

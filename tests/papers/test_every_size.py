@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -47,10 +47,15 @@ WHY_NOT = {
 # ---- Made data
 
 COUNTS = {"train": 8, "dev": 3, "test": 3}
-PARTS = {part: load("minilang", part, count).sentences for part, count in COUNTS.items()}
 IN_ENGLISH = '<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops" xml:lang="en-US">'
 PACKAGE = """<package xmlns="http://www.idpf.org/2007/opf"><manifest><item id="a" href="text/one.xhtml"/></manifest>
 <spine><itemref idref="a"/></spine></package>"""
+
+
+@cache
+def parts() -> dict[str, list[Sentence]]:
+    """Some sentences of minilang, which are drawn when a test asks for them."""
+    return {part: load("minilang", part, count).sentences for part, count in COUNTS.items()}
 
 
 def put(path: Path, text: str) -> None:
@@ -60,7 +65,7 @@ def put(path: Path, text: str) -> None:
 
 def put_treebanks(data: Path) -> None:
     """Six treebanks, two of which have graphs, and GUM's constituents, all with one label, a document for each part."""
-    for part, sentences in PARTS.items():
+    for part, sentences in parts().items():
         for number, name in enumerate(UD_ENGLISH):
             few = [replace(one, id=f"GUM_{part}-{n}", rows=None, comments=()) for n, one in enumerate(sentences, 1)]
             plain = few if number < 2 else [replace(one, enhanced=None) for one in few]
@@ -92,14 +97,16 @@ WORDS = ("is", "are")
 def put_bllip(folder: Path) -> None:
     for part, (sections, _) in BLLIP_LG.items():
         for number, section in enumerate(sections):
-            brackets = PARTS[part][number % COUNTS[part]].brackets
+            brackets = parts()[part][number % COUNTS[part]].brackets
             put(folder / f"198{section[1]}" / section / f"{section}.000", f"(S1 {brackets})\n")
 
 
 def put_ptb(folder: Path) -> None:
     """Dependencies in CoNLL-X."""
     for part, section in {"train": "02", "dev": "22", "test": "23"}.items():
-        rows = [[(*row[:2], "_", row[4], row[4], "_", *row[6:8], "_", "_") for row in one.rows] for one in PARTS[part]]
+        rows = [
+            [(*row[:2], "_", row[4], row[4], "_", *row[6:8], "_", "_") for row in one.rows] for one in parts()[part]
+        ]
         blocks = ["".join("\t".join(row) + "\n" for row in sentence) for sentence in rows]
         put(folder / section / f"wsj_{section}01.dep", "\n".join(blocks))
 
@@ -131,7 +138,7 @@ def put_pairs(data: Path, wmt: Path) -> None:
 def put_books(data: Path) -> list[works.Work]:
     """Ebooks with the sentences of a part each."""
     books = []
-    for part, sentences in PARTS.items():
+    for part, sentences in parts().items():
         paragraphs = "".join(f"<p>{one.text}</p>" for one in sentences)
         text = f"{IN_ENGLISH}<body epub:type='bodymatter'><section>{paragraphs}</section></body></html>"
         files = {"src/epub/content.opf": PACKAGE.encode(), "src/epub/text/one.xhtml": text.encode()}
@@ -187,7 +194,7 @@ def repository(tmp_path_factory) -> Iterator[Path]:
         put_some(data)
     put_bllip(folder / "bllip")
     put_ptb(folder / "ptb")
-    for part, sentences in PARTS.items():
+    for part, sentences in parts().items():
         put(folder / "graphs" / f"{part}.sdp", "#SDP 2015\n" + "".join(map(as_sdp, sentences)))
     books, pairs, suites = put_books(data), minilang.minimal_pairs()[0], minilang.suites()[0]
     sets = {name: items[:1] for name, items in challenges.challenge_sets().items()}

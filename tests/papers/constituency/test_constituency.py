@@ -267,6 +267,7 @@ def model(
 
 
 NAMES = ("plm", "plm-mask", "txl-trees", "tg", "tg-untyped")
+in_two_models = pytest.mark.parametrize("name", ["plm", "tg", *slow(["plm-mask", "txl-trees", "tg-untyped"])])
 
 
 def all_trees(words: int, rules: Rules):
@@ -283,7 +284,7 @@ def all_trees(words: int, rules: Rules):
                 stack.append((step(state, symbol), (*symbols, symbol)))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@in_two_models
 def test_a_beam_without_limits_finds_the_sum_over_all_trees(name):
     network = model(name)
     rules = rules_of(network.vocabulary, 2)
@@ -298,12 +299,12 @@ def test_a_beam_without_limits_finds_the_sum_over_all_trees(name):
         assert found.log_derivation == pytest.approx(of_trees.max(), abs=1e-5)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@in_two_models
 def test_plain_kernels_search_as_compiled_ones_do(name):
     assert_searched_alike(model(name), [["a", "b", "b", "a"], ["b"]])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@in_two_models
 def test_next_words_and_the_end_sum_to_one(name):
     """After a beginning that was searched without limits, before anything is pruned."""
     network, widths = model(name), Widths(10**6, 10**6)

@@ -54,13 +54,13 @@ WORDS = ("There", "is", "a", "difference")
 
 
 @cache
-def minilang(sentences: int = 24) -> Treebank:
+def minilang(sentences: int = 12) -> Treebank:
     return load("minilang", "train", sentences)
 
 
 @pytest.fixture(scope="module")
 def by_heart(tmp_path_factory) -> SpanParser:
-    """The parser that knows two dozen sentences by heart."""
+    """The parser that knows a dozen sentences by heart."""
     folder, known = tmp_path_factory.mktemp("by-heart"), minilang()
     entries = constituent_entries(known, 1)
     prepared = TrainingData(entries, *(ConstituentExamples(entries, known) for _ in range(2)))
@@ -169,7 +169,7 @@ def test_padding_changes_no_loss(by_heart):
 # ---- What is learnt
 
 
-def test_it_learns_two_dozen_sentences_by_heart_and_is_the_same_when_it_is_loaded(by_heart):
+def test_it_learns_a_dozen_sentences_by_heart_and_is_the_same_when_it_is_loaded(by_heart):
     gold = minilang().sentences
     parsed = by_heart.parse([replace(sentence, brackets=None) for sentence in gold])
     assert counted([s.brackets for s in gold], [s.brackets for s in parsed]).f1 > 0.99

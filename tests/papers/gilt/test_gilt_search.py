@@ -95,7 +95,7 @@ def summed(network: Gilt, words: Sequence[str]) -> float:
         {"word": "ctr"},
     ],
 )
-@pytest.mark.parametrize("words", [["a"], ["be", "a"], *slow([["see", "a", "see"]])])
+@pytest.mark.parametrize("words", [["be", "a"], *slow([["a"], ["see", "a", "see"]])])
 def test_a_full_search_is_the_sum_over_all_numbers_of_arcs(words, changed):
     network = model(replace(CONFIG, **changed))
     (found,) = search(network.stepper(), SMALL, [words], ALL)
@@ -198,7 +198,7 @@ def stepped(network: Gilt, words: Sequence[str], number_of) -> tuple[list[int], 
     return stepper.tree(state, 0).reshape(-1, 2).tolist(), np.array(of_tokens), np.array(of_numbers)
 
 
-@pytest.mark.parametrize("changed", VARIANTS)
+@pytest.mark.parametrize("changed", [*VARIANTS[:2], VARIANTS[-2], *slow([*VARIANTS[2:-2], VARIANTS[-1]])])
 def test_step_by_step_it_computes_what_the_parallel_form_does(changed):
     """With pieces, arcs of ROOT, and the graph that it has built; the deviation is far below 0.0001 nats."""
     config = replace(CONFIG, **changed)

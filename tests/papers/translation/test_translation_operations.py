@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
+from conftest import slow
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 from toys import CPU
@@ -68,7 +69,7 @@ def operations_by_pytorch(network: Translator, batch: TranslationBatch) -> int:
     return counter.get_total_flops() // 2
 
 
-@pytest.mark.parametrize("prefixes", [1.0, 0.3])
+@pytest.mark.parametrize("prefixes", [0.3, *slow([1.0])])
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_pytorch_counts_as_many(name, prefixes):
     treebank = Treebank(load("minilang:de-en", "train", 5).sentences, Counter())
