@@ -97,6 +97,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if item.get_closest_marker("cuda"):
                 item.add_marker(pytest.mark.skip(reason="there is no CUDA GPU here"))
     items.sort(key=place)
+    gc.freeze()  # what is imported is no garbage
 
 
 @pytest.fixture(scope="session")

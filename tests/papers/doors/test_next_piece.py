@@ -137,9 +137,9 @@ def test_after_what_cannot_be_the_end_is_certain():
         assert log_probs[-1].exp().sum() == 1
 
 
-@pytest.mark.parametrize("name", ["tg-minilang", "pushdown-minilang", *slow(["plm-minilang", "gilt-minilang"])])
+@pytest.mark.parametrize("name", ["tg-minilang", *slow(["pushdown-minilang", "plm-minilang", "gilt-minilang"])])
 def test_models_of_other_papers_have_the_log_probability_of_a_wide_search(name):
-    model, words, wide = load_model(name), ["The", "farmer", "sleeps", "."], Widths(2000, 2000, within=22.0)
+    model, words, wide = load_model(name), ["Mary", "sleeps", "."], Widths(2000, 2000, within=22.0)
     (log_probs,) = read(model, [ids_of(model, words)], wide)
     (whole,) = search(model.stepper(), model.vocabulary, [words], wide)
     assert along(log_probs, [*ids_of(model, words), END])[-1] == pytest.approx(whole.log_prob, **CLOSE)
