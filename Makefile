@@ -58,26 +58,25 @@ book: $(READY)  ## the notebooks and the reference as a site with search, in bui
 figures: $(READY)  ## draw all figures again into figures/, at SIZE
 	@$(BIN)/dtglib reproduce --size $(SIZE) --again
 
-# A process a core; then, one after the other, what must have the machine to itself.
+# A process a core; of the slow tests those that must have the machine to themselves come after the others.
 TOGETHER := -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 # The files with tests that nothing may run beside: the others need not be imported for them.
-ALONE := $(shell grep -rl mark.alone tests)
+ALONE := $(shell grep -rl 'mark\.alone' tests)
 # A small file of each room where tensors go in and out: with every call checked, tests take several times as long.
 CHECKED := structure attention output model trie stackcache perplexity
 OF_PAPERS := gilt/test_gilt_attention translation/test_translation_network udgn/test_udgn constituency/test_spans
 CHECKED := $(CHECKED:%=tests/test_%.py) $(OF_PAPERS:%=tests/papers/%.py)
 
 test: lint  ## lint, tests, and the notebooks against their stored outputs: 11 minutes on two slow cores
-	@$(BIN)/pytest $(TOGETHER) -m 'not (slow or alone)' --nbval-lax $(NOTEBOOKS) tests dtglib dtgpapers
-	@$(BIN)/pytest -m 'alone and not slow' $(ALONE)
+	@$(BIN)/pytest $(TOGETHER) -m 'not slow' --nbval-lax $(NOTEBOOKS) tests dtglib dtgpapers
 
 test-slow: $(READY)  ## the tests that `make test` leaves out
 	@$(BIN)/pytest $(TOGETHER) -m 'slow and not alone' --nbval-lax $(NOTEBOOKS) tests dtglib dtgpapers
-	@$(BIN)/pytest -m 'slow and alone' $(ALONE)
+	@$(BIN)/pytest -m alone $(ALONE)
 
 test-shapes: $(READY)  ## some tests of each room again, with all shapes and types checked
-	@$(BIN)/pytest $(TOGETHER) -m 'not (slow or alone)' -k 'not heart' --jaxtyping-packages=dtglib,dtgpapers,beartype.beartype $(CHECKED)
+	@$(BIN)/pytest $(TOGETHER) -m 'not slow' -k 'not heart' --jaxtyping-packages=dtglib,dtgpapers,beartype.beartype $(CHECKED)
 
 test-all: lint  ## what CI runs: fast and slow tests together, those that run alone, and shapes
 	@$(BIN)/pytest $(TOGETHER) -m 'not alone' --nbval-lax $(NOTEBOOKS) tests dtglib dtgpapers

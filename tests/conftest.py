@@ -90,7 +90,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST)
 
     for item in items:
-        if item.path.name in LONG_NOTEBOOKS:
+        if item.path.name in LONG_NOTEBOOKS or item.get_closest_marker("alone"):
             item.add_marker(pytest.mark.slow)
     if not torch.cuda.is_available():
         for item in items:

@@ -12,6 +12,7 @@ import pytest
 from lab import Cell, Lab, browser, find_browser, jupyterlab, wait
 from running import ROOT
 
+# Slow: a browser. The kernels of the same notebooks are run by every `make test`.
 pytestmark = pytest.mark.alone
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -68,8 +69,6 @@ def run_small(lab: Lab, path: Path, *sources: str) -> list[str]:
     return failures(lab, path.name, lab.run_all(60))
 
 
-# Slow: each notebook is run in a kernel by every `make test`; here a browser runs one.
-@pytest.mark.slow
 def test_the_masks_run_in_jupyterlab_and_their_pictures_are_on_the_page(lab, artifacts):
     name, screenshot = "02_masks.ipynb", artifacts / "02_masks.png"
     try:
@@ -107,13 +106,11 @@ def a_picture_is_seen(lab: Lab, cell: Cell) -> None:
 
 
 # Slow, as the next: whether what the slow test above looks at would show a failure.
-@pytest.mark.slow
 def test_a_cell_that_fails_is_named(lab, repository):
     path = repository / "notebooks/one_fails.ipynb"
     assert run_small(lab, path, "1", "1 / 0", "2") == [f"{path.name}, cell 2: ZeroDivisionError: division by zero"]
 
 
-@pytest.mark.slow
 def test_a_widget_is_seen_on_the_page_and_so_is_its_failure(lab, repository):
     gone = {WIDGET: {"model_id": "gone", "version_major": 2, "version_minor": 0}, "text/plain": "Dropdown()"}
     choice = "system=['arc-standard', 'arc-eager']"

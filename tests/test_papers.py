@@ -143,6 +143,7 @@ print(json.dumps(results))
 """
 
 
+# Slow: a package beside ours; dtgpapers adds commands, families and tables in the same way.
 @pytest.fixture(scope="module")
 def with_letters(tmp_path_factory) -> dict:
     folder = tmp_path_factory.mktemp("site")
@@ -152,28 +153,33 @@ def with_letters(tmp_path_factory) -> dict:
     return result_of(WITH_LETTERS, folder, folder)
 
 
+@pytest.mark.slow
 def test_an_installed_package_adds_a_command(with_letters):
     assert re.search("^ +vowels +count the vowels of a word$", with_letters["help"], re.MULTILINE)
     assert with_letters["vowels"] == "2 vowels\n"
 
 
+@pytest.mark.slow
 def test_a_package_of_one_file_adds_a_command_and_no_other_file_is_taken_for_a_part_of_it(with_letters):
     assert with_letters["digits"] == "10 digits\n"
     of_letters = [f"letters/{name}" for name in ("__init__", "commands", "first", "models", "tables")]
     assert sorted(with_letters["others"]) == [*of_letters, "numerals"]
 
 
+@pytest.mark.slow
 def test_an_installed_package_adds_a_family_that_is_trained(with_letters):
     assert with_letters["titles"] == titles() | {"first-letter": "First letter"}
     assert re.search("/run: .* nats per symbol, .* nats per letter on dev", with_letters["training"])
     assert with_letters["loaded"] == "FirstLetter"
 
 
+@pytest.mark.slow
 def test_an_installed_package_adds_a_measure_and_a_table(with_letters):
     ours, theirs = {"First letter": "3.0 (one seed)"}, {"First letter": "2.5"}
     assert with_letters["table"] == {"vowels, paper, toy": theirs, "vowels, minilang, mini, a word": ours}
 
 
+@pytest.mark.slow
 def test_a_result_depends_on_the_code_of_the_package_that_computes_it(with_letters):
     before, with_other_tables, with_other_models, with_another_first = with_letters["codes"]
     assert before == with_other_tables != with_other_models != with_another_first
@@ -188,12 +194,14 @@ def commands_in(text: str) -> set[str]:
     return set(re.findall(r"^    (\S+)(?: |$)", text, re.MULTILINE))
 
 
+@pytest.mark.slow
 def test_help_names_the_commands_of_all_papers_and_imports_nothing_that_is_slow(with_letters):
     assert {"surprisal", "structure", "vowels", *COMMANDS} <= commands_in(with_letters["help"])
     slow = {"torch", "numpy", "numba", "pandas", "scipy", "matplotlib", "nltk", "yaml", "sentencepiece", "jaxtyping"}
     assert not slow & set(with_letters["imported"])
 
 
+@pytest.mark.slow
 def test_of_a_paper_help_imports_its_record_and_its_commands(with_letters):
     imported = {name for name in with_letters["imported"] if name.split(".")[0] in ("dtgpapers", "letters")}
     records = {f"dtgpapers.{paper.name}" for paper in OTHERS} | {"letters"}
@@ -241,15 +249,18 @@ print(json.dumps(results))
 """
 
 
+# Slow: dtglib by itself; that no file of it names another paper is seen below.
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory) -> dict:
     return result_of(ALONE, tmp_path_factory.mktemp("alone"))
 
 
+@pytest.mark.slow
 def test_without_the_other_papers_nothing_of_them_is_imported(alone):
     assert [name for name in alone["imported"] if name.partition(".")[0] == "dtgpapers"] == []
 
 
+@pytest.mark.slow
 def test_without_the_other_papers_the_models_jobs_and_tables_of_dtg_are_the_same(alone):
     assert alone["titles"] == titles("dtg")
     assert alone["jobs"] == [job.name for job in jobs_of("smoke", "dtg")]
@@ -258,6 +269,7 @@ def test_without_the_other_papers_the_models_jobs_and_tables_of_dtg_are_the_same
     assert alone["table"].splitlines() == [row for row in rows if row.split("|")[1].strip() not in others]
 
 
+@pytest.mark.slow
 def test_without_the_other_papers_commands_answer_the_same(alone, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     assert "surprisal" in commands_in(alone["help"]) and not set(COMMANDS) & commands_in(alone["help"])

@@ -94,7 +94,6 @@ REPEATED = ["a", "a.", "-a", "n't", "'s", "@", "a@", "J. ", "1.", "1/", "1-", "p
 
 
 @pytest.mark.parametrize("unit", REPEATED)
-@pytest.mark.alone
 def test_a_long_text_takes_a_time_that_is_linear_in_its_length(unit):
     start = time.perf_counter()
     tokenize(unit * (100_000 // len(unit)))
@@ -148,6 +147,7 @@ def blimp_sentences(data):
     return [pair[member] for pair in pairs for member in ("sentence_good", "sentence_bad")]
 
 
+# Slow: all of BLiMP.
 @pytest.mark.alone
 def test_no_word_of_blimp_is_left_with_a_contraction_or_a_full_stop_inside(blimp_sentences):
     assert len(blimp_sentences) == 134_000
