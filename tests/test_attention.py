@@ -193,7 +193,7 @@ def as_pool(inputs: Inputs, structure: Structure) -> tuple[Inputs, Pooled]:
     return Inputs(*apart, *pool, inputs.r, bias), Pooled(keys, relpos, count)
 
 
-@with_and_without_bias
+@pytest.mark.parametrize("biased", [True, *slow([False])])
 @in_every_structure
 def test_positions_that_read_a_pool_one_by_one_read_what_they_see(name, biased):
     v = vectors(name)

@@ -18,10 +18,10 @@ from toys import (
     READINGS,
     SYSTEM_OF,
     WORDS,
-    by_kind,
     by_model,
     in_both_vocabularies,
     in_every_kind_of_model,
+    in_every_kind_of_model_with_trees,
     in_every_model,
     model_of,
     never,
@@ -149,7 +149,7 @@ NARROW = [
 ]
 
 
-@pytest.mark.parametrize("name", by_kind(SYSTEM_OF))
+@in_every_kind_of_model_with_trees
 def test_a_pruned_search_never_finds_more(name):
     model, lost = model_of(name), 0
     whole = find(model, DIFFERENT)
@@ -163,7 +163,7 @@ def test_a_pruned_search_never_finds_more(name):
     assert lost > 10
 
 
-@pytest.mark.parametrize("name", by_kind(SYSTEM_OF))
+@in_every_kind_of_model_with_trees
 def test_every_narrower_width_loses_probability(name):
     """Each by itself, the others as if there were no bound: where it bites, the sentence has less."""
     model = model_of(name)
@@ -173,7 +173,7 @@ def test_every_narrower_width_loses_probability(name):
         assert found.log_prob < everything.log_prob - 1e-5, widths
 
 
-@pytest.mark.parametrize("name", by_kind(SYSTEM_OF))
+@in_every_kind_of_model_with_trees
 def test_the_prefix_is_summed_before_the_word_beam_is_cut(name):
     """A word beam of 1 takes nothing from the first two words: all that take the second come from one hypothesis."""
     model = model_of(name, "words")
@@ -225,7 +225,7 @@ def test_in_the_last_step_no_hypothesis_competes_that_cannot_go_on(name):
     assert np.isfinite(found.log_prefix).all()
 
 
-@pytest.mark.parametrize("name", by_kind(SYSTEM_OF))
+@in_every_kind_of_model_with_trees
 def test_a_width_as_wide_as_what_there_is_prunes_nothing(name):
     """Of four words there are a few hundred derivations, and no more than a dozen transitions between two words."""
     found, everything = (find_one(model_of(name), WORDS, widths) for widths in (Widths(2000, 2000, 0, 12), ALL))
@@ -240,7 +240,7 @@ def test_a_score_beam_keeps_the_best_silent_symbols_and_a_wide_one_keeps_all():
     assert found[2].log_prefix.tolist() == found[3].log_prefix.tolist()
 
 
-@pytest.mark.parametrize("name", by_kind(SYSTEM_OF))
+@in_every_kind_of_model_with_trees
 def test_a_score_beam_as_wide_as_all_transitions_or_wider_prunes_nothing(name):
     model = model_of(name)
     everything, silent = find_one(model, WORDS[:3]), len(model.stepper().silent)
@@ -250,7 +250,7 @@ def test_a_score_beam_as_wide_as_all_transitions_or_wider_prunes_nothing(name):
     assert find_one(model, WORDS[:3], ALL._replace(score_beam=1)).log_prob < everything.log_prob
 
 
-@pytest.mark.parametrize("name", by_kind(SYSTEM_OF))
+@in_every_kind_of_model_with_trees
 def test_a_wider_beam_seldom_finds_less(name, record_property):
     """It may: what it keeps can crowd out what would have become more. How often is kept in the report.
 
@@ -269,7 +269,7 @@ def test_a_wider_beam_seldom_finds_less(name, record_property):
 
 
 @pytest.mark.parametrize("widths", [Widths(40, 3), Widths(6, 2), Widths(12, 12)])
-@pytest.mark.parametrize("name", by_kind(SYSTEM_OF))
+@in_every_kind_of_model_with_trees
 def test_hypotheses_that_come_too_late_for_the_word_beam_are_not_followed(name, widths, monkeypatch):
     """Results do not change, with words of one piece or of several; some positions are never computed."""
     sentences, costs = [["theirs", "the", "the", "is", "the"], ["is"] * 6], []
@@ -419,7 +419,7 @@ def assert_dead(found: SentenceResult, alive: int) -> None:
     assert (found.log_prob, found.tree, found.log_derivation) == (-np.inf, None, -np.inf)
 
 
-@pytest.mark.parametrize("name", by_kind(SYSTEM_OF))
+@in_every_kind_of_model_with_trees
 def test_without_transitions_words_come_but_no_end(name):
     model = model_of(name)
     for found, words in zip(find(model, DIFFERENT, ALL._replace(transitions=0)), DIFFERENT, strict=True):

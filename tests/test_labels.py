@@ -28,6 +28,7 @@ from toys import (
     SYSTEM_OF,
     TINY,
     WORDS,
+    in_every_kind_of_model_with_trees,
     in_every_model_with_trees,
     in_every_system,
     saved_parser,
@@ -269,7 +270,7 @@ def test_with_nothing_pruned_a_search_sums_over_all_derivations_and_labels(name,
         assert tuple(found.tree) == tuple(with_labels(model.vocabulary.symbols, heads, labels))
 
 
-@in_every_model_with_trees
+@in_every_kind_of_model_with_trees
 def test_the_next_words_and_the_end_have_what_the_prefix_has(name):
     model = small_model(name, Vocabulary.of_words([["a", "b"]], arcs(3, TWO)))
     for prefix in (["a"], ["b", "a", "?"]):
@@ -279,7 +280,7 @@ def test_the_next_words_and_the_end_have_what_the_prefix_has(name):
         assert sum(shares) == pytest.approx(1, abs=1e-4)
 
 
-@in_every_model_with_trees
+@in_every_kind_of_model_with_trees
 def test_with_one_label_all_probabilities_are_those_without(name):
     """The two vocabularies have the same ids, so the two models have the same weights."""
     plain = small_model(name, Vocabulary.of_words(SENTENCES, arcs(3)))
@@ -297,7 +298,7 @@ def test_with_one_label_all_probabilities_are_those_without(name):
     assert log_p == again
 
 
-@in_every_model_with_trees
+@in_every_kind_of_model_with_trees
 def test_a_labelled_tree_is_as_probable_in_a_trie_as_by_itself_and_in_a_search(name):
     model = with_two_labels(name, "pieces")
     trees = [

@@ -155,6 +155,7 @@ def by_kind(cases: Iterable[str | tuple[str, ...]]) -> list:
 in_every_model = pytest.mark.parametrize("name", by_model(READINGS))
 in_every_kind_of_model = pytest.mark.parametrize("name", by_kind(READINGS))
 in_every_model_with_trees = pytest.mark.parametrize("name", list(SYSTEM_OF))
+in_every_kind_of_model_with_trees = pytest.mark.parametrize("name", by_kind(SYSTEM_OF))
 in_every_dtg = pytest.mark.parametrize("name", by_model(DTG))
 in_every_system = pytest.mark.parametrize("name", SYSTEMS)
 in_both_vocabularies = pytest.mark.parametrize("kind", ["pieces", "words"])

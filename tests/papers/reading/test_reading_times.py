@@ -179,6 +179,8 @@ def test_the_record_has_all_gains_and_the_planted_one_is_the_greatest(a_corpus, 
     assert zero == 0
 
 
+# Slow: the command, whose tables are those of the functions above.
+@pytest.mark.slow
 def test_the_command_says_of_each_model_how_it_was_read(a_corpus, monkeypatch, capsys):
     models = ["txl-tokens-minilang", "dtg-minilang"]
     assert main(["reading", "--models", *models, "--beam", "30", "--json"]) == 0
