@@ -416,9 +416,8 @@ pd.DataFrame(rows).T
 # ## 6. What each part is worth
 #
 # One decision changed at a time. UDA of the best trees, less that of the whole model with the same seed: means with
-# 95 % intervals over four seeds (one head on UD English: [one seed](../results/2026-11-29-udgn-ud-heads)). On the right,
-# how many words are hidden in training on minilang ([two seeds](../results/2026-11-28-udgn-mini-mask), dots); dotted, the best
-# trivial trees.
+# 95 % intervals over four seeds. On the right, how many words are hidden in training on minilang
+# ([two seeds](../results/2026-11-28-udgn-mini-mask), dots); dotted, the best trivial trees.
 
 
 # %%
@@ -483,11 +482,11 @@ every.pivot(index="variant", columns=["corpus", "measure"], values="is").loc[lis
 
 # %% [markdown]
 # In the paper, removing gates costs 13 points of UDA, and competition 5. Here neither costs any significantly, and both
-# losses lie outside our intervals on both corpora; without competition DDA on UD English is 1.7 lower, one of many
-# comparisons. One head instead of eight costs more than all else on UD English (one seed), as in the paper's Figure 4,
-but nothing significant on minilang. With 20 to 50 % of the words
-# hidden trees are best; with 10 % none are found, and from 60 % on they are worse. In the paper (its Figure 6) 20 to 80
-# % work. On minilang the base runs of the ablations are the lowest of section 4's, so most differences are above 0.
+# losses lie outside our intervals; without competition DDA on UD English is 1.7 lower, one of many comparisons. One
+# head instead of eight costs most on UD English ([one seed](../results/2026-11-29-udgn-ud-heads)), as in the paper's
+# Figure 4, but nothing significant on minilang. With 20 to 50 % of the words hidden trees are best; with 10 % none are
+# found, and from 60 % on worse ones (paper, Figure 6: 20 to 80 % work). Minilang's base runs are section 4's lowest, so
+# most differences are above 0.
 #
 # ## 7. This run
 #
