@@ -486,7 +486,7 @@ every.pivot(index="variant", columns=["corpus", "measure"], values="is").loc[lis
 # head instead of eight costs most on UD English ([one seed](../results/2026-11-29-udgn-ud-heads)), as in the paper's
 # Figure 4, but nothing significant on minilang. With 20 to 50 % of the words hidden trees are best; with 10 % none are
 # found, and from 60 % on worse ones (paper, Figure 6: 20 to 80 % work). Minilang's base runs are section 4's lowest, so
-# most differences are above 0.
+# most differences are positive.
 #
 # ## 7. This run
 #
