@@ -137,7 +137,7 @@ def test_every_feature_of_a_file_comes_back_byte_for_byte(read, tmp_path):
     assert (tmp_path / "again.conllu").read_bytes() == text.encode()
 
 
-# Slow: a time.
+# Slow: it measures a time, beside which nothing may run.
 @pytest.mark.alone
 def test_the_12544_sentences_of_ewt_train_are_read_in_less_than_five_seconds(data):
     start = time.perf_counter()

@@ -210,7 +210,7 @@ def test_the_module_does_not_need_torch():
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
 
 
-# Slow: a time.
+# Slow: it measures a time, beside which nothing may run.
 @pytest.mark.alone
 def test_a_hundred_thousand_words_a_second_are_encoded(pieces):
     sentences = SENTENCES * 1000

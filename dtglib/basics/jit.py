@@ -83,7 +83,7 @@ def _share(compiled: Any, function: FunctionType) -> None:
     from numba.core.types import IntEnumMember, unliteral
 
     def general(kind: Any) -> Any:
-        """The type of a number for that of a known number, such as 0 or Kind.GEN, which needs no code of its own."""
+        """The type of all numbers for that of a known one, such as 0 or Kind.GEN: it needs no code of its own."""
         return kind.dtype if isinstance(kind, IntEnumMember) else unliteral(kind)
 
     compiled._cache = FunctionCache(function)

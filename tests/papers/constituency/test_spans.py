@@ -134,7 +134,7 @@ def test_scores_that_are_no_numbers_are_refused():
             log_partition(np.full((3, 3, 2), wrong))
 
 
-# Slow: a time.
+# Slow: it measures a time, beside which nothing may run.
 @pytest.mark.alone
 def test_300_different_trees_of_25_words_take_a_tenth_of_a_second():
     """With 100 labels, which is more than GUM has with its chains; it was measured as 30 ms beside other work."""
