@@ -63,9 +63,8 @@ book: $(READY)  ## the notebooks and the reference as a site with search, in bui
 figures: $(READY)  ## draw all figures again into figures/, at SIZE
 	@$(BIN)/dtglib reproduce --size $(SIZE) --again
 
-# A process a core, and one for when others wait; those that must have the machine to themselves come after them.
-PROCESSES = $(shell $(PYTHON) -c 'import os; print(min(8, os.cpu_count() + 1))')
-TOGETHER = -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
+# A process a core; of the slow tests those that must have the machine to themselves come after the others.
+TOGETHER := -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 # The files with tests that nothing may run beside: the others need not be imported for them.
 ALONE := $(shell grep -rl 'mark\.alone' tests)
