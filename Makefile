@@ -35,7 +35,7 @@ $(READY): | prerequisites
 	@$(INSTALL) $(QUIET) --requirement requirements.lock
 	@PYTHONWARNINGS=ignore $(INSTALL) --quiet --no-deps --editable .  # setuptools warns of all that are editable
 	@$(BIN)/python -c 'import ipykernel, papermill, seaborn'
-	@$(BIN)/dtglib surprisal "The environment is complete ." >/dev/null
+	@$(BIN)/dtglib surprisal --model dtg-books "It works ." >/dev/null  # what commands import is compiled, and tried
 	@touch $@
 
 .PHONY: prerequisites
