@@ -26,9 +26,9 @@ PACKAGES = [name for name in ("dtglib", "dtgpapers") if (ROOT / name).is_dir()]
 WEIGHTS_FILE = "model.safetensors"
 TIMES = {"seconds", "positions_per_second"}
 
-# Processes that are forked from one that has the imports behind it: a start of Python with PyTorch takes seconds.
+# Processes that are forked from one that has the imports behind it: PyTorch takes seconds, and so does supar.
 ELSEWHERE = multiprocessing.get_context("forkserver")
-ELSEWHERE.set_forkserver_preload(["dtglib.runs.prepare", "torch._dynamo"])
+ELSEWHERE.set_forkserver_preload(["pytest", "hypothesis", "supar", "dtglib.runs.prepare", "torch._dynamo"])
 
 
 # ---- Processes
