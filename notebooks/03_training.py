@@ -160,7 +160,8 @@ axes.set_facecolor("#eeeeee")
 _ = axes.set(title="First attention head of the first layer; grey: not visible", ylabel="looks", xlabel="is seen")
 
 # %% [markdown]
-# The values are averaged with these weights and mapped linearly; then come two linear maps with a ReLU between them.
+# The weighted values, mapped linearly, and then two linear maps around a ReLU are each added to their input and
+# normalised.
 #
 # ## 3. The loss of a sequence
 #

@@ -135,8 +135,8 @@ def layers(name, target, text, tree, heads):
     else:
         seen = describe.show(SYSTEMS.get(name, "arc-standard"), text.split(), heads)
         columns, at, read = seen.vectors, seen.targets.index(target), reach.with_heads
-    if name in ("PLM", "TXL (trees)", "TXL (trans)"):  # everything is seen
-        return np.where(before == read(columns)[at], 0, 1)
+    if name in ("PLM", "TXL (trees)", "TXL (trans)"):  # everything is seen, and arcs are read without their heads
+        return np.where(before == reach.generated(columns)[at], 0, 1)
     return reach.layers_needed(columns, read)[at, : len(before)]
 
 
@@ -182,7 +182,7 @@ of_distance = by_distance["right"].agg(["count", "min", "max"]).join(by_distance
 of_distance.round(0).astype(int).rename(columns=NAMED).rename_axis("layers by which the subject is nearer")
 
 # %% [markdown]
-# Where the subject is not nearer, no model's mean is above half (single seeds are, in the last column). Where it is
+# Where the subject is not nearer, the highest mean is little above half (single seeds: the last column). Where it is
 # nearer by two layers or more, all are nearly always right. DTG-eager and DTG-swift keep *heroes* on the stack in
 # *number_src*, as near as *judge*.
 #
@@ -354,7 +354,7 @@ pd.concat([licensing, of_tg]).T.round(0).astype(int)
 
 # %% [markdown]
 # The bootstrap asks about other seeds and suites, a t test about other seeds on these suites. Differences, and the
-# paper's where its Table 2 has them. (It takes PLM, Pushdown and TG's suites from elsewhere, with other tokenisers.)
+# paper's where its Table 2 has them. (PLM and Pushdown, with other tokenisers, and TG's suites are from elsewhere.)
 # Minimal pairs are a mean over paradigms.
 
 # %% tags=["table"]
@@ -464,7 +464,7 @@ leads = {
 def who(what, of):
     """The models that are significantly behind DTG, or ahead of it."""
     chosen = [name for name, by in leads[what].items() if (by.low > 0 if of == "behind" else by.high < 0)]
-    return " and ".join(chosen) or "no model"
+    return " and ".join(chosen).replace(" and ", ", ", max(len(chosen) - 2, 0)) or "no model"
 
 
 tested_here = tables.measured_values().query("corpus == 'gum-constituents' and size == 'gum'")
@@ -478,8 +478,8 @@ Markdown(
     f"outperforms {who('pairs', 'behind')}, and {who('pairs', 'ahead')} outperforms it. Whether brackets help more "
     f"than arcs is open. Against a beam of 30, 300 trees lack at least {brackets.min():.2f} to {brackets.max():.2f} "
     f"nats per word with brackets, {arcs.min():.2f} to {arcs.max():.2f} with arcs: too few for both. TG's perplexity "
-    "is below DTG's by both bounds, against the paper's order (not significantly, notebook 90); that too few trees "
-    "would explain it is not shown. By 300 trees all are above TXL (tokens), which is exact."
+    "is below DTG's by both bounds, against the paper's order (not significantly, notebook 90); whether too few trees "
+    "explain that order is open. By 300 trees all are above TXL (tokens), which is exact."
 )
 
 # %% [markdown]

@@ -301,8 +301,8 @@ Markdown(
     f"{right['number_orc', EXCHANGED]:.0f}. Without the arc that gives *judge* a head, *number_src* rises from "
     f"{right['number_src', GIVEN]:.0f} (singular {plural[0]:.0f}, plural {plural[1]:.0f}) to "
     f"{right['number_src', LESS]:.0f} %, while *number_orc* falls from {right['number_orc', GIVEN]:.0f} to "
-    f"{right['number_orc', LESS]:.0f} (*number_prep* has no such arc). Without any arc at most "
-    f"{max(right[suite, NONE] for suite in EXAMPLES):.0f} % are right."
+    f"{right['number_orc', LESS]:.0f} (*number_prep* has no such arc). Without any arc the "
+    f"highest is {max(right[suite, NONE] for suite in EXAMPLES):.0f} %."
 )
 
 # %% [markdown]

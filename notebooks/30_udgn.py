@@ -290,7 +290,7 @@ plot.save(pictures.draw_beliefs(words, of_toys, heads, joins), "30_toy")
 long = pd.concat([found, trivial.assign(trees=trivial["model"])]).melt(["corpus", "trees", "seed"], ["UDA", "DDA"], "")
 long["percent of words"] = 100 * long["value"]
 grid = seaborn.catplot(
-    long, x="percent of words", y="trees", hue="", col="corpus", kind="strip", jitter=False, height=3.2, aspect=1.2,
+    long, x="percent of words", y="trees", hue="", col="corpus", kind="strip", jitter=False, dodge=True, height=3.2, aspect=1.2,
     palette={"UDA": plot.BLUE, "DDA": plot.ORANGE}, col_order=CORPORA.values(),
 )  # fmt: skip
 _ = grid.set_titles("{col_name}").set(xlim=(0, 70), ylabel="")
@@ -485,8 +485,8 @@ every.pivot(index="variant", columns=["corpus", "measure"], values="is").loc[lis
 # losses lie outside our intervals; without competition DDA on UD English is 1.7 lower, one of many comparisons. One
 # head instead of eight costs most on UD English ([one seed](../results/2026-11-29-udgn-ud-heads)), as in the paper's
 # Figure 4, but nothing significant on minilang. With 20 to 50 % of the words hidden trees are best; with 10 % none are
-# found, and from 60 % on worse ones (paper, Figure 6: 20 to 80 % work). Minilang's base runs are section 4's lowest, so
-# most differences are positive.
+# found, and from 60 % on worse ones (paper, Figure 6: 20 to 80 % work). But for heads,
+# minilang's base is section 4's lowest: most differences are positive.
 #
 # ## 7. This run
 #
@@ -510,7 +510,7 @@ pictures.draw_beliefs(yours.split(), {yours: mask_by(toys["trained, seed 1"][0],
 # %% [markdown]
 # ### Exercises
 #
-# 1. A word is undecided between three words as heads, itself included. What are $q$ and $m$?
+# 1. Each of three words is undecided between all three as heads. What are $q$ and $m$?
 # 2. Does the toy need competition? Gates? (`trained_toy(1, controller="sigmoid")`, `trained_toy(1, gates=False)`.)
 #
 # <details><summary>Answers</summary>

@@ -220,7 +220,7 @@ with torch.no_grad():
 # ## 3. Eight systems
 #
 # Each symbol changes the graph, so everything must be encoded anew for the next one. A target of $T$ symbols becomes
-# $T$ prefixes with $T(T+1)/2$ positions, each of which predicts one symbol. A causal decoder needs $T$ positions for
+# $T$ prefixes, each predicting one symbol, with $T(T+1)/2$ positions. A causal decoder needs $T$ positions for
 # $T$ predictions.
 #
 # Training on all prefixes is slow on a CPU, so `prefixes: 0.5` draws half of them in each step, and the loss is that of
