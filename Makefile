@@ -3,7 +3,6 @@
 PYTHON ?= python3
 VENV   ?= .venv
 PAPER  ?= dtg
-SIZE   ?= $(if $(filter dtg,$(PAPER)),short,mini)
 BIN    := $(VENV)/bin
 
 # The environment is known by what it was made from: it is made once, and again only when that changes.
@@ -21,7 +20,7 @@ unexport JPY_SESSION_NAME
 # Some images of containers set it; then each of many processes compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup data reproduce notebooks lab book figures test test-slow test-shapes test-all mutants lint bench release clean lock
+.PHONY: help setup data reproduce notebooks lab book test test-slow test-shapes test-all mutants lint bench release clean lock
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,9 +48,9 @@ data: $(READY)  ## fetch UD English, BLiMP, the SG suites and reading times into
 	@$(BIN)/dtglib data $(NAMES)
 
 reproduce: $(READY)  ## run the notebooks, several at a time; SIZE=smoke|short|mini|..., PAPER=dtg|constituency|gilt|udgn|translation|reading|all
-	@$(BIN)/dtglib reproduce --size $(SIZE) --paper $(PAPER)
+	@$(BIN)/dtglib reproduce $(SIZE:%=--size %) --paper $(PAPER)
 
-notebooks: $(READY)  ## refresh the stored outputs of the notebooks from their .py halves, at size smoke
+notebooks: $(READY)  ## refresh the stored outputs and figures of the notebooks from their .py halves, at size smoke
 	@CI=1 $(BIN)/jupytext --quiet --to ipynb --execute notebooks/*.py  # in CI there are no progress bars
 
 lab: $(READY)  ## open JupyterLab on the notebooks
@@ -59,9 +58,6 @@ lab: $(READY)  ## open JupyterLab on the notebooks
 
 book: $(READY)  ## the notebooks and the reference as a site with search, in build/book/html
 	@$(BIN)/python book/build.py
-
-figures: $(READY)  ## draw all figures again into figures/, at SIZE
-	@$(BIN)/dtglib reproduce --size $(SIZE) --again
 
 # A process a core; of the slow tests those that must have the machine to themselves come after the others.
 TOGETHER := -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder

@@ -23,7 +23,7 @@ from dtglib.basics.config import as_yaml
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import repository, write_atomically
 from dtglib.basics.progress import progress
-from dtglib.basics.record import METRICS_FILE, read_record
+from dtglib.basics.record import METRICS_FILE, read_about, read_record
 from dtglib.basics.released import CARD_FILE, Card, read_card
 from dtglib.data.corpora import part_of, stream
 from dtglib.evaluate.perplexity import perplexity
@@ -230,8 +230,11 @@ def _write_rounded(source: Path, folder: Path, weights: str) -> None:
     for file in source.iterdir():
         if file.name not in (weights, METRICS_FILE) and not file.name.startswith("."):
             shutil.copyfile(file, folder / file.name)
+    lines = thinned((source / METRICS_FILE).read_text("utf-8").splitlines(keepends=True))
     with write_atomically(folder / METRICS_FILE) as file:
-        file.write("".join(thinned((source / METRICS_FILE).read_text("utf-8").splitlines(keepends=True))))
+        file.write("".join(lines))
+    with write_atomically(folder / "record.json") as file:
+        file.write(json.dumps(read_about(source) | {"metrics": len(lines)}, indent=2) + "\n")
     write_compact(source / weights, folder / weights)
 
 

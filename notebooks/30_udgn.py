@@ -290,8 +290,8 @@ plot.save(pictures.draw_beliefs(words, of_toys, heads, joins), "30_toy")
 long = pd.concat([found, trivial.assign(trees=trivial["model"])]).melt(["corpus", "trees", "seed"], ["UDA", "DDA"], "")
 long["percent of words"] = 100 * long["value"]
 grid = seaborn.catplot(
-    long, x="percent of words", y="trees", hue="", col="corpus", kind="strip", jitter=False, dodge=True, height=3.2, aspect=1.2,
-    palette={"UDA": plot.BLUE, "DDA": plot.ORANGE}, col_order=CORPORA.values(),
+    long, x="percent of words", y="trees", hue="", col="corpus", kind="strip", jitter=False, dodge=True, height=3.2,
+    aspect=1.2, palette={"UDA": plot.BLUE, "DDA": plot.ORANGE}, col_order=CORPORA.values(),
 )  # fmt: skip
 _ = grid.set_titles("{col_name}").set(xlim=(0, 70), ylabel="")
 
@@ -510,7 +510,7 @@ pictures.draw_beliefs(yours.split(), {yours: mask_by(toys["trained, seed 1"][0],
 # %% [markdown]
 # ### Exercises
 #
-# 1. Each of three words is undecided between all three as heads. What are $q$ and $m$?
+# 1. Three words are each undecided between all three. What are $q$ and $m$?
 # 2. Does the toy need competition? Gates? (`trained_toy(1, controller="sigmoid")`, `trained_toy(1, gates=False)`.)
 #
 # <details><summary>Answers</summary>

@@ -66,8 +66,8 @@ values = every[every["size"] == every["corpus"].map(CORPORA)]
 
 # %% [markdown]
 # The claims are chosen orders of systems in Tables 2 to 5, of which we have records of both systems; perplexities that
-# its section 4.1 calls comparable are left out. The next cell reads the paper's numbers; our *strong* and *weak* parser stand
-# for its Biaffine parser with and without RoBERTa.
+# its section 4.1 calls comparable are left out. The next cell reads the paper's numbers; our *strong* and *weak* parser
+# stand for its Biaffine parser with and without RoBERTa.
 
 # %%
 PARSERS = {"proposal": "Biaffine-roberta", "strong parser": "Biaffine-roberta", "weak parser": "Biaffine"}

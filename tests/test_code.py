@@ -155,6 +155,7 @@ def test_of_a_users_function_its_file_counts_and_what_that_imports(tmp_path, mon
     (tmp_path / "somebodys.py").write_text(f"from helpers_of_somebody import WIDTH\n{source}")
     fourth = code_of("decode", mine)
     (tmp_path / "helpers_of_somebody.py").write_text("WIDTH = 2\n")
+    (tmp_path / "half_written.py").write_text("def (\n")
     assert len({first, second, third, fourth, code_of("decode", mine)}) == 5
 
 

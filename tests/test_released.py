@@ -11,12 +11,13 @@ import pytest
 import release
 import torch
 from running import assert_one_line, without_conventions
-from toys import small_model, tiny_repository, vocabulary
+from toys import run, small_model, tiny_repository, vocabulary
 
 from dtglib.basics import released
 from dtglib.basics.config import as_yaml, value_of
 from dtglib.basics.errors import UserError
 from dtglib.basics.files import repository
+from dtglib.basics.record import read_record
 from dtglib.basics.released import CARD_FILE, Card, cards, folder_named
 from dtglib.cli import options
 from dtglib.cli.main import main
@@ -238,3 +239,17 @@ def test_of_a_long_training_a_release_has_fewer_lines_evenly_spaced_and_all_othe
     assert release.thinned([*lines, held_out]) == [lines[2], lines[5], lines[8], held_out]
     assert release.thinned([*lines[:4], held_out]) == [*lines[:4], held_out]
     assert release.thinned([held_out]) == [held_out]
+
+
+def test_what_is_released_of_a_long_training_is_a_whole_record(monkeypatch, tmp_path):
+    monkeypatch.setattr(release, "MOST_LINES", 4)
+    monkeypatch.setattr(release, "write_compact", shutil.copyfile)  # the toy's weights have no checksum
+    run(tmp_path / "run")
+    release._write_rounded(tmp_path / "run", tmp_path / "released", WEIGHTS_FILE)
+    ours, whole = (read_record(tmp_path / name) for name in ("released", "run"))
+    assert 0 < len(ours.metrics) < len(whole.metrics)
+    assert ours.about | {"metrics": len(whole.metrics)} == whole.about
+
+
+def test_all_released_folders_are_whole_records():
+    assert all(read_record(path.parent).metrics for path in (repository() / "models").glob("*/record.json"))

@@ -93,14 +93,14 @@ def test_a_new_record_or_parser_or_a_changed_corpus_of_ones_own_is_a_reason_to_r
     (repository / "configs" / "smoke.yaml").write_text(f"corpus: {mine}\n")
     write_notebook(repository, "open('ran', 'a').write('x')")
     records = "results/2026-01-01-mini/metrics.jsonl", "benchmarks/records/2026-01-01-120000-beam/metrics.jsonl"
-    for path in (*records, "configs/parsers/strong.yaml", "mine.conllu"):
+    for path in (*records, "configs/parsers/strong.yaml", "configs/mini.yaml", "mine.conllu"):
         reproduce("smoke")
         (repository / path).parent.mkdir(parents=True, exist_ok=True)
         with open(repository / path, "a") as file:
             file.write("\n")
     for _ in range(2):
         reproduce("smoke")
-    assert (repository / "notebooks" / "ran").read_text() == "xxxxx"
+    assert (repository / "notebooks" / "ran").read_text() == "xxxxxx"
 
 
 def test_models_are_trained_between_the_notebooks_that_read_none_and_those_that_read_some(

@@ -18,6 +18,7 @@ above it, and a user's own module with all modules beside it.
 """
 
 import ast
+import contextlib
 import hashlib
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -28,7 +29,7 @@ from pathlib import Path
 from types import ModuleType
 
 PACKAGE = Path(__file__).resolve().parent.parent
-DATA = (".yaml", ".json", ".csv")  # the ends of the names of data files
+DATA = (".yaml", ".json", ".csv", ".tsv")  # the ends of the names of data files
 
 # The rooms in order, lowest first. A room imports only from earlier ones; tests/test_imports.py checks this.
 ROOMS = (
@@ -88,7 +89,8 @@ def code_of(room: str, *made_by: Callable | ModuleType) -> str:
             for path in Path(str(sys.modules[name].__file__)).parent.glob("*.py"):
                 source = path.read_bytes()
                 others[path.name] = hashlib.sha256(source).hexdigest()
-                modules |= _modules_of_source(source, room)
+                with contextlib.suppress(SyntaxError):  # nothing imports it; or else this code could not run
+                    modules |= _modules_of_source(source, room)
     return _hash_of({**{module: RUNNING[module] for module in modules}, **others})
 
 

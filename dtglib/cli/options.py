@@ -97,7 +97,7 @@ def add_trees(sub: argparse.ArgumentParser, *flags: str) -> None:
 
 
 def add_settings(sub: argparse.ArgumentParser, example: str) -> None:
-    """Arguments of training: a config file, values that replace some of its own, and a folder."""
+    """Arguments of training: a config file, and values that replace some of its own."""
     sub.add_argument("config", type=Path, metavar="CONFIG", help=f"a YAML file, such as {example}")
     sub.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="replace a value of the config file"
@@ -126,8 +126,8 @@ def nats_or_none(text: str) -> float | None:
 
 def seed(text: str) -> int:
     """An option's value: a whole number from 0 on."""
-    if not text.isdecimal() or int(text) >= 2**63:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on, or too large")
+    if not text.isdecimal() or int(text) >= 2**32:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to {2**32 - 1}")
     return int(text)
 
 
@@ -135,7 +135,7 @@ def seed(text: str) -> int:
 
 
 def sentences_of(options: argparse.Namespace, may_be_streamed: bool = False) -> Sequence["Sentence"]:
-    """The sentence of the command line, or sentences of a file; the number of excluded ones is reported."""
+    """The sentence of the command line, or sentences of a file; says how many are left out, unless they stream."""
     from dtglib.data.corpora import load, stream
     from dtglib.data.tokenize import tokenize
     from dtglib.data.treebank import Sentence

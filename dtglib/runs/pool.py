@@ -8,7 +8,7 @@ computes them, or shows the error. The same holds for all jobs that are left if 
 Ctrl-C the processes are killed; they have written all finished rows, and a checkpoint every few minutes.
 
 Small models gain little from a second thread, and searches among trees even less. So on a CPU there is one process per
-thread. With a GPU there is no pool, because all jobs would wait for the GPU.
+thread, up to four. With a GPU there is no pool, because all jobs would wait for the GPU.
 """
 
 import multiprocessing

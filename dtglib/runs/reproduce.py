@@ -137,7 +137,7 @@ def _state(size: str, *code: Any) -> str:
     """A hash of code, of a size's config and data, and of all configs, released models and records."""
     settings, root = read_size(size), repository()
     timed = (root / "benchmarks" / "records").glob("*-*")
-    folders = [*(path for path in (root / "configs").glob("*/")), root / "models", root / "results", *timed]
+    folders = [root / "configs", root / "models", root / "results", *timed]
     files = (path for folder in folders for path in folder.rglob("*"))
     read = sorted(path for path in files if path.suffix in (".yaml", ".json", ".jsonl", ".csv"))
     data = {**{name: checksum_of(name) for name in read_registry()}, **checksums_of(settings)}

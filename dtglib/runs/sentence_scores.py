@@ -3,12 +3,13 @@
     sentences = test_sentences(settings)                                   evenly spaced in the test part
     scores = scores_of(folder_of_model, sentences, folder_of_parser, trees=300)
 
-Scores are cached in runs/scores. Their key (runs/cache.py) contains the weights of model and parser, the words,
-the number of trees and the method that chooses them, and the code. The device is not part of the key, because it
-changes only the last digits.
+Scores are cached in runs/scores. Their key (runs/cache.py) contains the weights of model and parser, the
+sentences, the number of trees and the method that chooses them, and the code. The device is not part of the key,
+because it changes only the last digits.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ def scores_of(
         return rows_of
 
     about = {"what": "log p", "trees": trees, "method": method, "seed": seed, "widths": widths}
-    about["sentences"] = digest_of([(sentence.words, sentence.translation) for sentence in sentences])
+    about["sentences"] = digest_of(list(map(astuple, sentences)))
     is_searched = family(family_name_in(model_folder)).likelihood.needs_search
     at_once = (widths or DEFAULT_WIDTHS).at_once if is_searched else SENTENCES_PER_CALL
     computed = Computed(list(map(len, words)), load, at_once)

@@ -8,6 +8,7 @@ import argparse
 import json
 from pathlib import Path
 
+from dtglib.basics.errors import require
 from dtglib.cli.options import (
     WITHIN,
     Command,
@@ -66,6 +67,7 @@ def babylm(options: argparse.Namespace) -> None:
     tasks, folder, widths = tasks_in(options.data, options.fraction), model_folder(options), widths_from(options)
     require_searched(folder)
     rows = columns_of(folder, tasks, widths)
+    require(rows, "no task of BabyLM is here: run `make data`, or name the folder of its pairs with --data")
     missing = not_measured(rows)
     stated = conventions(options, folder, "tasks of BabyLM 2025", UNITS) | said_of(tasks, options.fraction)
     if options.json:

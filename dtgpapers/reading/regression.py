@@ -52,11 +52,11 @@ def complete(words: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return words[np.isfinite(words[list(columns)].to_numpy(np.float64)).all(axis=1)].reset_index(drop=True)
 
 
-def folds_of(sentences: Int[np.ndarray, " N"], count: int = FOLDS, seed: int = 1) -> Int[np.ndarray, " N"]:
+def folds_of(sentences: Int[np.ndarray, " N"], count: int = FOLDS) -> Int[np.ndarray, " N"]:
     """The fold in which each word is held out, given its sentence; all words of a sentence are in one random fold."""
     different, number = np.unique(sentences, return_inverse=True)
     require(len(different) >= count, f"there are {len(different)} sentences, too few for {count} folds")
-    return (np.random.default_rng(seed).permutation(len(different)) % count)[number]
+    return (np.random.default_rng(1).permutation(len(different)) % count)[number]
 
 
 def log_likelihoods(
@@ -87,9 +87,7 @@ class Gain(NamedTuple):
     sentences: int
 
 
-def gain(
-    words: pd.DataFrame, measure: str, against: Sequence[str], predictors: Sequence[str], count: int = FOLDS
-) -> Gain:
+def gain(words: pd.DataFrame, measure: str, against: Sequence[str], predictors: Sequence[str]) -> Gain:
     """The gain of a regression on `predictors` over one on `against`; both are complete lists.
 
     The columns must have no gaps (see `complete`), so that all comparisons are made on the same words.
@@ -98,7 +96,7 @@ def gain(
     gaps = [name for name in needed if not np.isfinite(words[name].to_numpy(np.float64)).all()]
     require(not gaps, f"the column {shortened(gaps)} has gaps; keep the rows of complete(words, columns)")
     sentences = words["sentence"].to_numpy()
-    fold, values = folds_of(sentences, count), words[measure].to_numpy(np.float64)
+    fold, values = folds_of(sentences), words[measure].to_numpy(np.float64)
     better, worse = (
         log_likelihoods(values, words[list(names)].to_numpy(np.float64), fold) for names in (predictors, against)
     )

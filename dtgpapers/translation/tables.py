@@ -28,9 +28,9 @@ def theirs(*tables: str, folder: Path | None = None) -> pd.DataFrame:
     return _ordered(shown.rename_axis(index="cell", columns=None))
 
 
-def cells_of_tests(folder: Path | None = None) -> pd.DataFrame:
+def cells_of_tests() -> pd.DataFrame:
     """The paper's cells of test sets that its sign tests count."""
-    cells = theirs("nmt_table9", "nmt_table10", folder=folder)
+    cells = theirs("nmt_table9", "nmt_table10")
     return cells[cells.index.str.startswith(TESTED)]
 
 

@@ -7,9 +7,11 @@ dtglib tune configs/tuning/udgn.yaml --model my-udgn --task sts-b --also sick st
 import argparse
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from dtglib.cli.options import Command, add_settings, print_table, seed
+from dtglib.cli.together import is_first
 
 if TYPE_CHECKING:
     from dtglib.basics.record import Row
@@ -51,7 +53,9 @@ def tune(options: argparse.Namespace) -> None:
         print(f"dtglib: {request.task.name} {what}", file=sys.stderr)
     seeds = ", ".join(map(str, options.seeds))
     about = {"model": options.model, "text": request.task.name, "unit": "100 times each score", "seeds": seeds}
-    print_table([_in_short(line) for line in record_tuning(request, options.seeds, options.out)], about)
+    with TemporaryDirectory() as unread:  # the other processes compute the same lines
+        lines = record_tuning(request, options.seeds, options.out if is_first() else Path(unread))
+    print_table([_in_short(line) for line in lines], about)
     print(f"{options.out}: recorded")
 
 

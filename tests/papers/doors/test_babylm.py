@@ -85,6 +85,12 @@ def test_what_has_to_be_fetched_is_named(full_eval, tmp_path, monkeypatch):
     assert [task.shares for task in tasks_in(full_eval).values()] == [None, None, [0.9, 0.1], pytest.approx([0.1, 0.9])]
 
 
+def test_where_nothing_can_be_measured_the_error_says_what_to_fetch(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("DTG_DATA", str(tmp_path))
+    assert main(["babylm", "--model", "txl-tokens-minilang"]) == 2
+    assert_one_line(capsys, "no task of BabyLM is here: run `make data`")
+
+
 @pytest.mark.parametrize(
     ("place", "line", "complaint"),
     [

@@ -170,6 +170,12 @@ def test_a_finished_record_is_not_written_over(place, capsys):
     assert "out: holds a finished run already" in capsys.readouterr().err
 
 
+def test_of_several_processes_the_first_one_alone_writes_the_record(place, monkeypatch):
+    monkeypatch.setattr("dtgpapers.tuning.commands.is_first", lambda: False)
+    assert tune("--set", "epochs=1", "--set", "train_items=2") == 0
+    assert not (place / "out").exists()
+
+
 def test_the_papers_config_is_the_papers():
     for way in tunings("txl-tokens"):
         config, training, items = read_config(CONFIGS / "tuning" / "paper.yaml", way.config, way.training, ItemsConfig)
