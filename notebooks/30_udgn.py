@@ -483,10 +483,10 @@ every.pivot(index="variant", columns=["corpus", "measure"], values="is").loc[lis
 # %% [markdown]
 # In the paper, removing gates costs 13 points of UDA, and competition 5. Here neither costs any significantly, and both
 # losses lie outside our intervals; without competition DDA on UD English is 1.7 lower, one of many comparisons. One
-# head instead of eight costs most on UD English ([one seed](../results/2026-11-29-udgn-ud-heads)), as in the paper's
-# Figure 4, but nothing significant on minilang. With 20 to 50 % of the words hidden trees are best; with 10 % none are
-# found, and from 60 % on worse ones (paper, Figure 6: 20 to 80 % work). But for heads,
-# minilang's base is section 4's lowest: most differences are positive.
+# head instead of eight costs most on UD English ([one seed](../results/2026-11-29-udgn-ud-heads-2); two cost little),
+# as in the paper's Figure 4, but nothing significant on minilang. With 20 to 50 % of the words hidden trees are best;
+# with 10 % none are found, from 60 % on worse ones (paper, Figure 6: 20 to 80 % work). But for heads, minilang's
+# base is section 4's lowest: differences are mostly positive.
 #
 # ## 7. This run
 #
@@ -510,7 +510,7 @@ pictures.draw_beliefs(yours.split(), {yours: mask_by(toys["trained, seed 1"][0],
 # %% [markdown]
 # ### Exercises
 #
-# 1. Three words are each undecided between all three. What are $q$ and $m$?
+# 1. Three words are each undecided between all. What are $q$ and $m$?
 # 2. Does the toy need competition? Gates? (`trained_toy(1, controller="sigmoid")`, `trained_toy(1, gates=False)`.)
 #
 # <details><summary>Answers</summary>
