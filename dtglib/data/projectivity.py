@@ -27,14 +27,16 @@ def crossing_arcs(heads: Sequence[int]) -> tuple[Arc, Arc] | None:
     """
     # Arcs are sorted by left end, then from long to short. Arcs that do not cross then nest like brackets, and a stack
     # finds every crossing.
-    spans = sorted((min(head, word), -max(head, word), Arc(head, word)) for word, head in enumerate(heads, start=1))
-    enclosing: list[tuple[int, Arc]] = []
-    for left, minus_right, arc in spans:
+    places = enumerate(heads, start=1)
+    spans = sorted([(head, -word, word) if head < word else (word, -head, word) for word, head in places])
+    enclosing: list[tuple[int, int]] = []  # the right end of an arc, and its dependent
+    for left, minus_right, word in spans:
         while enclosing and enclosing[-1][0] <= left:
             enclosing.pop()
         if enclosing and enclosing[-1][0] < -minus_right:
-            return enclosing[-1][1], arc
-        enclosing.append((-minus_right, arc))
+            first = enclosing[-1][1]
+            return Arc(heads[first - 1], first), Arc(heads[word - 1], word)
+        enclosing.append((-minus_right, word))
     return None
 
 
