@@ -23,7 +23,7 @@ from dtglib.data.minilang import corpus
 
 # The same examples each time in CI, new and fewer ones elsewhere. (A machine may be busy: there is no deadline.)
 IN_CI = bool(os.environ.get("CI"))
-settings.register_profile("tests", derandomize=IN_CI, deadline=None, max_examples=50 if IN_CI else 25)
+settings.register_profile("tests", derandomize=IN_CI, deadline=None, max_examples=100 if IN_CI else 25)
 settings.load_profile("tests")
 
 # As the command does (dtglib/__main__.py): what is loaded for the tests is no garbage.
