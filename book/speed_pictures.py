@@ -2,8 +2,8 @@
 
     python book/speed_pictures.py      figures/speed_length.svg, speed_share.svg, speed_beam.svg
 
-Nothing is timed here: `make bench` and benchmarks/cuda.py write the records, and the newest of each counts. Of a GPU,
-which is lent for minutes, the newest line of each figure counts.
+Nothing is timed here: the programs in benchmarks/ write the records, and the newest of each counts; of a GPU, the
+newest line of each figure.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What pytest needs besides `--jaxtyping-packages=dtglib,beartype.beartype` to check the package's annotations.
+"""What pytest needs besides `--jaxtyping-packages=dtglib,beartype.beartype` to check a package's annotations.
 
 jaxtyping then wraps every function of the package, so that each call is checked: shapes against one another, and all
 other types. Two things it does not do by itself: leave alone what torch.compile traces, and look into NamedTuples.
@@ -32,12 +32,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """With --jaxtyping-packages, the shapes in a NamedTuple are checked when it is made; a dataclass's are anyway."""
-    if not session.config.getoption("jaxtyping_packages", None):
+    *packages, _ = (session.config.getoption("jaxtyping_packages", None) or "").split(",")
+    if not packages:
         return
     from beartype import beartype
     from jaxtyping import AbstractArray, jaxtyped
 
-    for name in [name for name in sys.modules if name.startswith("dtglib.")]:
+    for name in [name for name in sys.modules if name.split(".")[0] in packages]:
         for record in filter(inspect.isclass, vars(sys.modules[name]).values()):  # not a record that a module keeps
             fields = getattr(record, "__annotations__", {}).values() if hasattr(record, "_fields") else ()
             is_shaped = any(inspect.isclass(field) and issubclass(field, AbstractArray) for field in fields)

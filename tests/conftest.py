@@ -21,8 +21,9 @@ from dtglib.basics.cache_folder import cache_folder
 from dtglib.data import minilang
 from dtglib.data.minilang import corpus
 
-# The same examples each time in CI, new and fewer ones elsewhere. (A machine may be busy: there is no deadline.)
-IN_CI = bool(os.environ.get("CI"))
+# The same examples each time in CI, new and fewer ones elsewhere. (A machine may be busy: there is no deadline.) The
+# first process tells the others, because CI is set below for all of them.
+IN_CI = bool(os.environ.setdefault("DTG_TESTS_IN_CI", os.environ.get("CI", "")))
 settings.register_profile("tests", derandomize=IN_CI, deadline=None, max_examples=100 if IN_CI else 25)
 settings.load_profile("tests")
 
@@ -45,7 +46,7 @@ if not torch.cuda.is_available():
     flex_attention._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG = True
 
 # pytest rewrites the assertions of these helpers, too, so that a failure shows their values.
-pytest.register_assert_rewrite("reference", "running", "toys", "words_in_pieces")
+pytest.register_assert_rewrite("kernels", "reference", "running", "scalar_systems", "toys", "words_in_pieces")
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and so would whatever they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -141,8 +142,10 @@ def with_one_thread():
     """Products this small only wait for a second thread, which may also sum in another order."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @pytest.fixture

@@ -89,10 +89,12 @@ def torchrun(count: int, *arguments: object) -> tuple[int, str, str]:
     return started.returncode, out, err
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen | None = None) -> None:
+    """Wait until a process, if it is named and lives, has come so far."""
     deadline = time.monotonic() + 600  # on a machine that is busy with other things
     while not condition():
         assert time.monotonic() < deadline, "the run has not come so far"
+        assert process is None or process.poll() is None, "the run ended before it came so far"
         time.sleep(0.01)
 
 

@@ -31,11 +31,6 @@ def test_a_gpu_is_what_they_are_made_ahead_for(device):
     items.close()
 
 
-def test_they_are_made_in_one_other_thread():
-    (thread,) = {*ahead((threading.get_ident() for _ in range(10)), GPU)}
-    assert thread != threading.get_ident()
-
-
 def test_no_more_are_made_than_may_wait():
     made = []
     items = ahead(noted(made), GPU)

@@ -257,6 +257,7 @@ def test_a_batch_of_rows_packs_into_as_many_rows_as_were_planned():
 
 def test_a_batch_of_rows_is_one_row_where_no_more_was_asked_for():
     for positions in (200, 512, 1023):
+        assert rows_of(positions, 512) == (1, positions)
         batches = in_rows(MANY_LENGTHS, positions, random(), 512)
         assert max(MANY_LENGTHS[batch].sum() for batch in batches) <= positions
 

@@ -59,8 +59,6 @@ def blimp(data) -> list[Paradigm]:
 # ---- The public pairs
 
 
-# Slow: all of the public pairs.
-@pytest.mark.slow
 def test_blimp_has_67_paradigms_of_1000_pairs(blimp):
     assert len(blimp) == len({paradigm.uid for paradigm in blimp}) == 67
     assert {len(paradigm.pairs) for paradigm in blimp} == {1000}
@@ -94,13 +92,6 @@ def test_seven_pairs_of_blimp_are_identical_and_count_as_ties(blimp):
     scores = scores_by_paradigm(blimp, whoever_knows_all)
     assert sum(row["identical"] for row in scores) == sum(row["ties"] for row in scores) == 7
     assert overall(scores) == pytest.approx(66_993 / 67_000)
-
-
-def test_a_tenth_of_blimp_is_each_tenth_pair(data, blimp):
-    tenth = read_pairs(data / "blimp", 0.1)
-    assert [paradigm.uid for paradigm in tenth] == [paradigm.uid for paradigm in blimp]
-    for some, everything in zip(tenth, blimp, strict=True):
-        assert some.pairs == everything.pairs[::10]
 
 
 def test_contractions_of_blimp_are_tokenised_as_in_treebanks(blimp):

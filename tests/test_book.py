@@ -97,6 +97,6 @@ def test_a_search_for_compose_finds_the_page_of_structures(book, page):
     # Results come one after the other.
     wait(
         lambda: any(link.startswith("dtglib/sequences.html") for link in page.value(results)),
-        30,
+        60,
         "the page of structures among the results of the search",
     )

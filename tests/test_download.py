@@ -294,6 +294,6 @@ def test_a_second_process_waits_and_finds_the_file_there(site):
     while not site.log and process.poll() is None:
         time.sleep(0.01)
     assert outcomes(site.fetch()) == [THERE]
-    assert process.wait(timeout=10) == 0
+    assert process.wait(timeout=600) == 0
     assert target.read_bytes() == LONG
     assert len(site.log) == 1

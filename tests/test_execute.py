@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 import jupytext
-import nbformat
 import pytest
 
 from dtglib.basics.errors import UserError
@@ -68,11 +67,3 @@ def test_a_failing_cell_is_counted_without_the_cell_that_papermill_adds(tmp_path
     with pytest.raises(UserError, match=r"00_first\.ipynb, cell 5: ValueError: no trees here"):
         run(tmp_path, CELLS.replace("    table * 2", "    raise ValueError('no trees here')"))
     assert "size is mini" in (tmp_path / "out" / "running.ipynb").read_text()
-
-
-@pytest.mark.parametrize(
-    "script", sorted((Path(__file__).parent.parent / "notebooks").glob("*.py")), ids=lambda p: p.stem
-)
-def test_both_halves_of_a_notebook_have_the_same_cells(script):
-    of_notebook = nbformat.read(script.with_suffix(".ipynb"), as_version=4).cells
-    assert [cell.source for cell in jupytext.read(script).cells] == [cell.source for cell in of_notebook]

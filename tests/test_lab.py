@@ -55,7 +55,7 @@ def widget_error(lab: Lab, cell: Cell) -> str | None:
     """What stands on the page where the widgets of a cell should; None where they are."""
     bad = re.compile("Error displaying widget|Traceback")
     with contextlib.suppress(TimeoutError):
-        wait(lambda: (shown := lab.look(cell)).widgets or bad.search(shown.text), 10, "the widgets")
+        wait(lambda: (shown := lab.look(cell)).widgets or bad.search(shown.text), 60, "the widgets")
     shown = lab.look(cell)
     return None if shown.widgets and not bad.search(shown.text) else shown.text or "no widget"
 
@@ -102,7 +102,7 @@ def a_picture_is_seen(lab: Lab, cell: Cell) -> None:
         # The smallest picture has a line of dots; the sign of a missing picture is smaller.
         return any(min(picture) > 60 for picture in lab.look(cell).pictures)
 
-    wait(large, 20, f"a picture below cell {cell.index + 1}", lambda: lab.look(cell))
+    wait(large, 60, f"a picture below cell {cell.index + 1}", lambda: lab.look(cell))
 
 
 # Slow, as the next: whether what the slow test above looks at would show a failure.

@@ -1,6 +1,7 @@
 """The mutation score: changes leave programs, in lines of their own, and the nearest tests are found by imports."""
 
 import ast
+from pathlib import Path
 
 import mutants
 import pytest
@@ -44,5 +45,5 @@ def test_the_tests_that_import_a_module_are_the_nearest():
     (mutant,) = mutants.drawn(ROOT, 1, seed=1)
     own, first, *others = mutants.nearest_tests(mutant, ROOT)
     assert own == str(ROOT / mutant.file)
-    direct = [mutant.file in mutants.imports_of(path, ROOT) for path in map(type(ROOT), (first, *others))]
+    direct = [mutant.file in mutants.imports_of(path, ROOT) for path in map(Path, (first, *others))]
     assert direct == sorted(direct, reverse=True)

@@ -297,7 +297,7 @@ EXCEPTIONS = {
     "data/tokenize.py": [r"\.translate\(", r"\bglue\b"],  # Python's, and a variable
     "data/treebank.py": [r"    translation: tuple"],  # a field of Sentence, as heads and brackets are
     "data/vocabulary.py": [r'"""Translate SentencePiece'],
-    "decode/beam.py": [r"the GiLT paper uses 20 of 30"],  # the source of a width
+    "decode/beam.py": [r"the GiLT paper's code uses 20 of 30"],  # the source of a width
     "families/base.py": [r"given their translations"],  # of a likelihood
     "runs/sentence_scores.py": [r"sentence\.translation\b"],
 }

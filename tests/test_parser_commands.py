@@ -60,12 +60,6 @@ def parser(tiny, tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture(autouse=True)
-def no_bars(monkeypatch) -> None:
-    """On a busy machine there would be some, beside what a command says."""
-    monkeypatch.setenv("CI", "1")
-
-
 def command(*arguments: object) -> int:
     return main([str(argument) for argument in arguments])
 
@@ -655,6 +649,7 @@ CHANGES = {
 }
 
 
+# Slow: a second training for each.
 @pytest.mark.parametrize(("of_the_run", "of_the_parser"), CHANGES.values(), ids=CHANGES.keys())
 @pytest.mark.slow
 def test_other_settings_train_another_parser(of_the_run, of_the_parser, repository):

@@ -185,14 +185,6 @@ def test_a_damaged_record_vouches_for_nothing(repository, without_kernels):
     assert (repository / "notebooks" / "ran").read_text() == "xx"
 
 
-# Slow: it starts kernels.
-@pytest.mark.slow
-def test_a_kernel_that_dies_is_reported(repository):
-    write_notebook(repository, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
-    with pytest.raises(UserError, match="its kernel died, most likely for lack of memory"):
-        reproduce("smoke")
-
-
 def test_an_unknown_size_names_the_known_ones(repository):
     write_notebook(repository, "pass")
     for odd in ("huge", "../configs/smoke", ""):

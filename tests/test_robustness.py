@@ -163,26 +163,30 @@ def test_where_nothing_can_be_written_the_error_names_the_folder_and_the_way_out
     assert said.endswith(": Read-only file system; put that right, or choose another folder\n")
 
 
+@contextlib.contextmanager
 def closed(repository: Path) -> Iterator[None]:
-    """After `chmod -R a-w`, until the end of the test."""
+    """After `chmod -R a-w`."""
     found = [repository, *repository.rglob("*")]
     for path in found:
         path.chmod(path.stat().st_mode & ~0o222)
-    yield
-    for path in found:
-        path.chmod(path.stat().st_mode | 0o200)
+    try:
+        yield
+    finally:
+        for path in found:
+            path.chmod(path.stat().st_mode | 0o200)
 
 
 # Slow: files that are there and may not be written, which a read-only disk does not show.
 @pytest.mark.slow
-def test_so_it_does_where_the_repository_was_closed_after_a_first_run(repository):
+def test_a_repository_that_was_closed_after_a_first_run_is_an_error_in_one_line(repository):
     write_notebook(repository, "00_first", PRINTS)
     before = without_privileges()
     assert run(repository)[0] == 0
     write_notebook(repository, "00_first", "pass")
-    for _ in closed(repository):
-        said = run(repository, before=before)[2]
-    assert "Permission denied" in said
+    with closed(repository):
+        status, printed, said = run(repository, before=before)
+    assert (status, printed, said.count("\n")) == (2, "", 1)
+    assert said.startswith(f"dtglib: {repository}/") and ": Permission denied" in said
 
 
 # ---- The disk is full
@@ -271,7 +275,7 @@ def test_after_a_killed_kernel_and_a_stopped_command_the_model_is_the_same(repos
     os.kill(pid_in_training(repository), signal.SIGKILL)
     code, _, said = end(process)
     assert code == 2
-    assert said.splitlines()[-1].startswith("dtglib: 01_second.ipynb: its kernel died")
+    assert said.splitlines()[-1].startswith("dtglib: 01_second.ipynb: its kernel died, most likely for lack of memory")
     assert status(repository, "01_second") == "failed"
 
     process = start(repository)
@@ -296,7 +300,7 @@ def test_what_a_worker_was_training_when_the_command_was_stopped_goes_on(reposit
         return list(repository.glob(f"runs/models/dtg-{12 * '?'}/{name}"))
 
     process = start(repository, OMP_NUM_THREADS="2")
-    wait_for(lambda: of_dtg("checkpoint.safetensors"))
+    wait_for(lambda: of_dtg("checkpoint.safetensors"), process)
     process.send_signal(signal.SIGTERM)
     assert end(process)[0] == 130
     (folder,) = of_dtg("")
@@ -304,7 +308,7 @@ def test_what_a_worker_was_training_when_the_command_was_stopped_goes_on(reposit
     steps = [line["step"] for line in read_record(folder).metrics if line["part"] == "train"]
 
     process = start(repository, OMP_NUM_THREADS="2")
-    wait_for(lambda: read_about(folder)["status"] == "finished")
+    wait_for(lambda: read_about(folder)["status"] == "finished", process)
     process.send_signal(signal.SIGTERM)
     assert end(process)[0] == 130
     assert (folder / "model.safetensors").read_bytes() == undisturbed
@@ -317,10 +321,10 @@ def test_what_a_worker_was_training_when_the_command_was_stopped_goes_on(reposit
 def test_the_kernels_of_notebooks_that_ran_side_by_side_end_with_the_command(repository):
     pids = [repository / f"pid of {name}" for name in ("00_first", "01_second")]
     for path in pids:
-        source = f"import os, time; open({str(path)!r}, 'w').write(str(os.getpid())); time.sleep(300)"
+        source = f"import os, time; open({str(path)!r}, 'w').write(str(os.getpid())); time.sleep(3600)"
         write_notebook(repository, path.name.removeprefix("pid of "), source)
     process = start(repository, OMP_NUM_THREADS="2")
-    wait_for(lambda: all(path.exists() and path.read_text() for path in pids))
+    wait_for(lambda: all(path.exists() and path.read_text() for path in pids), process)
     process.send_signal(signal.SIGTERM)
     assert end(process)[::2] == (130, "dtglib: interrupted; the same command goes on\n")
     wait_for(lambda: not any(is_alive(int(path.read_text())) for path in pids))

@@ -269,7 +269,7 @@ def test_a_sentence_without_a_possible_tree_has_an_infinite_perplexity(folder, s
     assert out.splitlines()[-1] == "perplexity: at most inf per piece, at most inf per word, ends included"
 
 
-def test_and_what_is_printed_is_json_all_the_same(folder, short_of_reach, tmp_path, capsys):
+def test_an_infinite_perplexity_is_printed_as_valid_json(folder, short_of_reach, tmp_path, capsys):
     path = tmp_path / "mine.txt"
     path.write_text("There is difference\n")
     seed = far_tree(folder, ("There", "is", "difference"))

@@ -213,15 +213,6 @@ def test_the_block_mask_keeps_the_blocks_in_which_anything_is_visible_and_no_oth
 
 
 @in_every_system
-def test_the_lists_for_the_backward_pass_are_those_of_the_transposed_blocks(name):
-    mask = flex(vectors_of(packed(name))).block_mask
-    needed = mask.to_dense()[:, 0].bool()
-    for row, key in np.ndindex(needed.shape[0], needed.shape[2]):
-        queries = mask.q_indices[row, 0, key, : mask.q_num_blocks[row, 0, key]]
-        assert queries.tolist() == needed[row, :, key].nonzero()[:, 0].tolist(), (row, key)
-
-
-@in_every_system
 def test_a_sentence_longer_than_a_block_keeps_the_blocks_of_what_lives_on(name):
     """100 words that hang from the last or from the first, so that the stack is deep early, or late."""
     sentences = (((*range(2, 101), 0), (1,) * 100), ((0, *[1] * 99), (2,) * 100))

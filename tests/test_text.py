@@ -147,7 +147,7 @@ def blimp_sentences(data):
     return [pair[member] for pair in pairs for member in ("sentence_good", "sentence_bad")]
 
 
-# Slow: all of BLiMP.
+# Alone: it times the tokeniser on all of BLiMP.
 @pytest.mark.alone
 def test_no_word_of_blimp_is_left_with_a_contraction_or_a_full_stop_inside(blimp_sentences):
     assert len(blimp_sentences) == 134_000

@@ -423,7 +423,7 @@ def train_and_be_killed(folder: Path, at: int) -> None:
     run(folder, data=Deadly())
 
 
-# Slow: every moment; the fast tier kills at one.
+# Slow: a process for every moment; the fast tier stops runs by signals and errors.
 @pytest.mark.slow
 def test_a_run_killed_at_any_moment_ends_with_the_same_bits_as_one_that_was_not(uninterrupted, tmp_path):
     stood = Counter()

@@ -46,6 +46,7 @@ from dtglib.transitions.rows import MAY_END, MAY_GENERATE, MAY_POP
 
 MOST_MARKS = 2
 LETTERS = 27  # and one for whatever is none
+SLOW = 0.996  # the rate is halved where a held-out loss is more than this times the one before
 
 
 # ---- The first family: what it reads
@@ -108,7 +109,7 @@ class FirstLetterTraining(TrainConfig):
         return torch.optim.SGD(groups, lr=self.learning_rate, momentum=self.momentum)
 
     def rate(self, step: int, steps: int, dev: Sequence[float]) -> float:
-        falls = sum(later >= earlier for earlier, later in itertools.pairwise(dev))
+        falls = sum(later > SLOW * earlier for earlier, later in itertools.pairwise(dev))
         return self.learning_rate / 2**falls
 
     def clipped_together(self, model: nn.Module) -> list[list[nn.Parameter]]:

@@ -47,7 +47,7 @@ def stats(options: argparse.Namespace) -> None:
 
 
 def _data_options(sub: argparse.ArgumentParser) -> None:
-    names = "ud-english, blimp, sg, reading (default: these), nltk, or one that a paper brings"
+    names = "ud-english, blimp, sg, reading (default: these), nltk, or a paper's"
     sub.add_argument("collections", nargs="*", metavar="NAME", help=names)
 
 

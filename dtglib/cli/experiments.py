@@ -39,7 +39,7 @@ def evaluate(options: argparse.Namespace) -> None:
 
 
 def _reproduce_options(sub: argparse.ArgumentParser) -> None:
-    size = "smoke, short, mini, open-small, open or paper: a file in configs/ (default: short for DTG, else mini)"
+    size = "a file in configs/, such as smoke, short, mini or open (default: short for DTG, else mini)"
     sub.add_argument("--size", metavar="SIZE", help=size)
     named = ", ".join(paper.name for paper in papers() if paper.notebooks)
     sub.add_argument("--paper", default="dtg", metavar="NAME", help=f"whose notebooks: {named}, or all (default: dtg)")

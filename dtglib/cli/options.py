@@ -38,7 +38,7 @@ class Command(NamedTuple):
 
 
 MOST = 10_000_000  # the largest count that an option takes
-PARSER_HELP = "a parser's name (`dtglib models`), its folder, or a file of supar's or the name of one that it publishes"
+PARSER_HELP = "a parser's name (`dtglib models`), its folder, or supar's file or published name"
 WITHIN = 12.0  # nats: a search is then several times as fast; what that costs is in benchmarks/records
 
 
@@ -63,11 +63,11 @@ def add_sentences(sub: argparse.ArgumentParser) -> None:
         "sentence a line; or a corpus"
     )
     sub.add_argument("text", metavar="SENTENCE_OR_FILE", help=what)
-    sub.add_argument("--split", metavar="NAME", help="the part of a corpus: train, dev or test")
+    sub.add_argument("--split", metavar="NAME", help="the part of a corpus, such as dev or test")
     sub.add_argument("--sentences", type=count, metavar="N", help="only the first N sentences (default: all)")
 
 
-def add_model(sub: argparse.ArgumentParser, default: str = "dtg-books, or dtg-minilang for what is minilang's") -> None:
+def add_model(sub: argparse.ArgumentParser, default: str = "dtg-books; for minilang, dtg-minilang") -> None:
     """The option that names a model; see `model_folder`."""
     what = f"a model's name (`dtglib models`), or the folder of a trained one (default: {default})"
     sub.add_argument("--model", metavar="NAME", help=what)
@@ -75,7 +75,7 @@ def add_model(sub: argparse.ArgumentParser, default: str = "dtg-books, or dtg-mi
 
 def add_parser(sub: argparse.ArgumentParser) -> None:
     """The option that names a parser; see `parser_name`."""
-    default = "parser-ud, or parser-minilang for what is minilang's"
+    default = "parser-ud; for minilang, parser-minilang"
     sub.add_argument("--parser", metavar="NAME", help=f"{PARSER_HELP} (default: {default})")
 
 
@@ -93,7 +93,7 @@ def add_trees(sub: argparse.ArgumentParser, *flags: str) -> None:
     sub.add_argument(*flags, "--trees", type=count, default=300, metavar="K", help="trees per sentence (default: 300)")
     choice = "drawn without replacement, as in the paper, or the most probable ones (default: sample)"
     sub.add_argument("--method", choices=("sample", "best"), default="sample", help=choice)
-    sub.add_argument("--seed", type=seed, default=1, metavar="N", help="of what is drawn (default: 1)")
+    sub.add_argument("--seed", type=seed, default=1, metavar="N", help="the random seed (default: 1)")
 
 
 def add_settings(sub: argparse.ArgumentParser, example: str) -> None:

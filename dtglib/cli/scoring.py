@@ -214,9 +214,9 @@ def _as_json(read: "Surprisal", unit: str) -> dict[str, Any]:
 def _sample_options(sub: argparse.ArgumentParser) -> None:
     add_model(sub, "dtg-books")
     sub.add_argument("-n", type=count, default=10, dest="number", metavar="N", help="sentences (default: 10)")
-    sub.add_argument("--seed", type=seed, default=1, metavar="N", help="of what is drawn (default: 1)")
-    sub.add_argument("--words", type=count, default=40, metavar="N", help="the most in a sentence (default: 40)")
-    sub.add_argument("--temperature", type=float, default=1.0, metavar="T", help="below 1: less surprise (default: 1)")
+    sub.add_argument("--seed", type=seed, default=1, metavar="N", help="the random seed (default: 1)")
+    sub.add_argument("--words", type=count, default=40, metavar="N", help="at most, in a sentence (default: 40)")
+    sub.add_argument("--temperature", type=float, default=1.0, metavar="T", help="below 1: likelier words (default: 1)")
     add_json(sub)
 
 

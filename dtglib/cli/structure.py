@@ -33,7 +33,7 @@ def _options(sub: argparse.ArgumentParser) -> None:
 
 
 def structure(options: argparse.Namespace) -> None:
-    """Show what every position of a sentence sees, in a transition system."""
+    """Show what each position of a sentence attends to, in a transition system."""
     from dtglib.sequences.describe import as_json, as_rows, numbers, show
 
     pieces = None if options.pieces is None else numbers(options.pieces, "pieces")

@@ -75,7 +75,7 @@ def _blimp_options(sub: argparse.ArgumentParser) -> None:
     path = "a folder or file of pairs, or `minilang` (default: BLiMP, or minilang's if BLiMP is not in the data folder)"
     sub.add_argument("path", nargs="?", metavar="PATH", help=path)
     add_model(sub)
-    sub.add_argument("--fraction", type=float, default=1.0, metavar="F", help="of the pairs: 0.1 takes each tenth")
+    sub.add_argument("--fraction", type=float, default=1.0, metavar="F", help="of the pairs: 0.1 takes every tenth")
     parser = f"{PARSER_HELP}; its trees are summed over instead of a beam search"
     sub.add_argument("--parser", metavar="NAME", help=parser)
     add_trees(sub)

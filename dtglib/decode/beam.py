@@ -65,7 +65,7 @@ class Widths(NamedTuple):
     hypothesis that is this many nats behind the best one that has taken the word so far. Most hypotheses of a trained
     model are that far behind, and they contribute little: 8 nats made a search of width 300 some twenty times as fast,
     and cost less than 0.002 nats per sentence (benchmarks/within.py). With a `score_beam`, a hypothesis is extended by
-    only that many silent symbols, the most probable ones; the GiLT paper uses 20 of 30.
+    only that many silent symbols, the most probable ones; the GiLT paper's code uses 20 of 30.
     """
 
     beam_width: int = 300

@@ -34,7 +34,7 @@ def _export_options(sub: argparse.ArgumentParser) -> None:
     add_model(sub)
     sub.add_argument("--to", choices=("hf",), default="hf", help="the format: hf, for transformers of Hugging Face")
     sub.add_argument("--beam", type=count, default=300, metavar="N", help="hypotheses that are kept (default: 300)")
-    behind = f"drop hypotheses this many nats behind all together (default: {WITHIN:g}; none: drop none for this)"
+    behind = f"drop hypotheses this many nats behind the sum of all (default: {WITHIN:g}; none: drop none for this)"
     sub.add_argument("--within", type=nats_or_none, default=WITHIN, metavar="NATS", help=behind)
 
 
@@ -53,7 +53,7 @@ def _babylm_options(sub: argparse.ArgumentParser) -> None:
     add_model(sub)
     data = "the folder full_eval of the pipeline's data; with none, BLiMP and reading times of the data folder are used"
     sub.add_argument("--data", type=Path, metavar="DIR", help=data)
-    share = "of the pairs of BLiMP and of its supplement: 0.1 takes each tenth"
+    share = "of the pairs of BLiMP and of its supplement: 0.1 takes every tenth"
     sub.add_argument("--fraction", type=float, default=1.0, metavar="F", help=share)
     add_beam(sub)
     add_json(sub)

@@ -41,7 +41,7 @@ def _graphs_options(sub: argparse.ArgumentParser) -> None:
 
 
 def graphs(options: argparse.Namespace) -> None:
-    """Tell how well a model predicts the dependency graphs of a treebank."""
+    """Measure how well a model predicts the dependency graphs of a treebank."""
     from dtglib.families.base import family_of, load_model
     from dtglib.training.distributed import device_at_hand
     from dtgpapers.gilt.family import READ_BY

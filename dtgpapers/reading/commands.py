@@ -30,7 +30,7 @@ def _options(sub: argparse.ArgumentParser) -> None:
 
 
 def reading(options: argparse.Namespace) -> None:
-    """Show how well what models know predicts how people read."""
+    """Show how well models predict reading times."""
     from dtgpapers.reading.measured import gains_of_models, record_reading
 
     folders = {one: model_folder(argparse.Namespace(model=one)) for one in options.models}

@@ -230,13 +230,13 @@ def test_every_model_runs_to_its_end_or_says_why_it_cannot(size, paper, reposito
                 trained(read_size(size, model=name))
         return
     chosen = [read_size(size, model=name) for name in names]
-    if SEEN.issuperset(map(str, chosen)):  # two sizes that differ in nothing but numbers
-        return
-    SEEN.update(map(str, chosen))
+    if SEEN.issuperset(map(str, chosen)):
+        pytest.skip("a size before it has the same settings, but for numbers")
     folders = list(trained_together(chosen))
     assert all(read_record(folder).metrics[0]["steps"] > 1 for folder in folders)
     measured = names if len(names) < 4 else [names[SIZES.index(size) % len(names)]]  # of many, another one at each size
     record_evaluation(size, [1], measured, tmp_path / "record", EVALUATIONS.get(paper, ("sentences",)))
+    SEEN.update(map(str, chosen))
 
 
 @pytest.mark.parametrize(

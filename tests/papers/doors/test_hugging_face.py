@@ -203,6 +203,7 @@ def expected_scores(name: str) -> list[list[float]]:
     ]
 
 
+# Slow, like all that follows: packages are installed.
 @pytest.mark.slow
 def test_transformers_give_the_log_probabilities_of_this_package(results):
     for name, found in results.items():

@@ -103,7 +103,7 @@ def test_a_full_search_is_the_sum_over_all_numbers_of_arcs(words, changed):
 
 # Slow: sums over all numbers of arcs, for choices that no fast test has.
 @pytest.mark.slow
-def test_so_it_is_with_the_codes_choices():
+def test_a_full_search_with_the_published_codes_choices_is_the_sum():
     network = model(replace(CONFIG, biaffine="diagonal", counts="all"), seed=2)
     words = ["see", "a", "do"]
     (found,) = search(network.stepper(), SMALL, [words], ALL)
@@ -234,7 +234,7 @@ def test_sentences_are_searched_together_as_alone(word):
 
 
 @pytest.mark.parametrize("word", ["ra", "ftr", "ctr"])
-def test_a_full_search_of_words_in_pieces_is_that_sum_too(word):
+def test_a_full_search_of_words_in_pieces_is_the_sum_over_all_numbers_of_arcs(word):
     network, words = model(replace(CONFIG, word=word, root_arcs=False), IN_PIECES), ["There", "was"]
     assert min(stop - start for start, stop in IN_PIECES.encode(words).spans) > 1
     (found,) = search(network.stepper(), IN_PIECES, [words], ALL)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from conftest import with_one_thread
 from running import CONFIGS
 from test_parser_commands import keys_of, known_keys
 from toys import CPU
@@ -70,8 +71,8 @@ def folder(tmp_path_factory):
     treebank = Treebank([*KNOWN, *load("minilang", "train", 3).sentences], {})
     entries, folder = graph_entries(treebank, 1), tmp_path_factory.mktemp("graphs")
     prepared = TrainingData(entries, *(GraphParserExamples(entries, treebank) for _ in range(2)))
-    torch.set_num_threads(1)
-    train_parser_into(ParserSettings(RunConfig(1), CorpusConfig("minilang"), SMALL, LEARNING), prepared, folder)
+    with with_one_thread():
+        train_parser_into(ParserSettings(RunConfig(1), CorpusConfig("minilang"), SMALL, LEARNING), prepared, folder)
     return folder
 
 

@@ -243,7 +243,9 @@ TREES = """
 @pytest.mark.parametrize("row", TREES.strip().split("\n"), ids=lambda row: row.split("|")[0].strip())
 def test_a_sentence_has_this_tree(row):
     english, heads, labels = (cell.strip() for cell in row.split("|"))
-    for node in brute.derivations(grammar(), tokenize(english)):
+    derivations = list(brute.derivations(grammar(), tokenize(english)))
+    assert derivations
+    for node in derivations:
         sentence = as_sentence(translate(node, Annotation(node), subject_first), "")
         before = [int(edges[0].head) for edges in sentence.enhanced]
         assert before == list(map(int, heads.split()))
@@ -253,7 +255,9 @@ def test_a_sentence_has_this_tree(row):
 
 def test_a_word_that_belongs_to_a_lower_verb_makes_a_tree_that_is_not_projective():
     """ "der Hund, den Mary zu sehen versuchte": `den` depends on `sehen`, and `Mary` between them on `versuchte`."""
-    for node in brute.derivations(grammar(), tokenize("The dog that Mary tried to see is old.")):
+    derivations = list(brute.derivations(grammar(), tokenize("The dog that Mary tried to see is old.")))
+    assert derivations
+    for node in derivations:
         sentence = as_sentence(translate(node, Annotation(node)), "")
         assert was_lifted(sentence) and is_projective(sentence.heads)
 

@@ -1,12 +1,12 @@
 """Translators through the commands: trained, scored, asked for translations with trees, challenged, compared."""
 
+import contextlib
 import json
-import os
 import shutil
 from pathlib import Path
 
 import pytest
-import torch
+from conftest import with_one_thread
 from running import assert_one_line, lines, without_conventions
 
 from dtglib.cli.main import main
@@ -43,16 +43,13 @@ precision: float32
 @pytest.fixture(scope="module")
 def place(tmp_path_factory) -> Path:
     """A repository of its own, with two trained models."""
-    torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("translators")
     for name in ("notebooks", "configs"):
         (folder / name).mkdir()
     (folder / "configs" / "tiny.yaml").write_text(CONFIG)
-    before = Path.cwd()
-    os.chdir(folder)
-    for name in ("vanilla", "gcn"):
-        assert main(["train", "configs/tiny.yaml", "--model", name, "--out", name]) == 0
-    os.chdir(before)
+    with with_one_thread(), contextlib.chdir(folder):
+        for name in ("vanilla", "gcn"):
+            assert main(["train", "configs/tiny.yaml", "--model", name, "--out", name]) == 0
     return folder
 
 

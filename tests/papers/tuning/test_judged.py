@@ -6,7 +6,7 @@ from dtglib.basics.errors import UserError
 from dtgpapers.tuning.glue import read_mrpc, read_rte, read_sst2
 from dtgpapers.tuning.judged import Judged
 from dtgpapers.tuning.sts import read_benchmark, read_sick, read_year
-from dtgpapers.tuning.tasks import TASKS, task_named
+from dtgpapers.tuning.tasks import task_named
 
 BENCHMARK = """main-news\theadlines\t2013\t12\t4.250\tThere is a "difference.\tThere's a difference
 main-news\tMSRpar\t2012train\t13\t0\tIt said, "no".\tIt did n't "say it.\tnotes\tmore
@@ -139,4 +139,3 @@ def test_the_public_files_have_as_many_pairs_as_they_should(name, data):
     if not task.there():
         pytest.skip("there is no sts/ in the data folder")
     assert tuple(len(task.load(part)) for part in task.parts) == PAIRS[name]
-    assert task.checksum() == task.checksum() and {one.name for one in TASKS} >= set(PAIRS)

@@ -183,7 +183,7 @@ def test_the_words_teach_the_parser(edges):
 
 
 @pytest.mark.parametrize("edges", ["detached", "gold"])
-def test_where_the_mask_is_cut_off_they_do_not(edges):
+def test_a_detached_or_gold_mask_teaches_the_parser_nothing(edges):
     found = gradients(network(edges=edges), heads=True)
     assert all((value == 0) == name.startswith("parser.") for name, value in found.items() if "layers" not in name)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from conftest import with_one_thread
 from running import WEIGHTS_FILE, assert_one_line, interrupted_at, lines, tensors, without_conventions
 from torch import nn
 
@@ -114,7 +115,7 @@ def test_batches_are_full_of_words_and_not_of_padding():
     totals = sorted(int(lengths[batch].sum()) for batch in batches)
     assert max(totals) <= 100 and min(totals[1:]) > 100 - 40
     assert all(np.ptp(lengths[batch]) <= 3 for batch in batches if lengths[batch].min() > 5)
-    assert [len(batch) for batch in by_total(np.array([7, 3]), 5, random)] in ([1, 1],)
+    assert [len(batch) for batch in by_total(np.array([7, 3]), 5, random)] == [1, 1]
     assert by_total(np.array([], int), 5, random) == []
 
 
@@ -214,8 +215,8 @@ def config(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def folder(config) -> Path:
     folder = config.parent / "trained"
-    torch.set_num_threads(1)
-    assert main(["train", str(config), "--out", str(folder)]) == 0
+    with with_one_thread():
+        assert main(["train", str(config), "--out", str(folder)]) == 0
     return folder
 
 
@@ -334,7 +335,7 @@ def test_commands_that_read_from_left_to_right_refuse_it(command, folder, capsys
     assert "UDGN has no left-to-right probabilities" in capsys.readouterr().err
 
 
-def test_so_do_functions(folder):
+def test_functions_that_read_from_left_to_right_refuse_it(folder):
     model = load_model(folder)
     for ask in (
         lambda: search(model.stepper(), model.vocabulary, [["a"]]),
