@@ -184,6 +184,8 @@ def train_toy_until_a_signal(folder: Path) -> None:
         sys.exit(130)
 
 
+# Slow: a signal that reaches one of several processes.
+@pytest.mark.slow
 def test_a_signal_to_one_process_stops_all_and_any_number_of_processes_may_go_on(tmp_path):
     assert together(2, tmp_path, train_toy_until_a_signal, tmp_path / "run") == [130, 130]
     assert read_record(tmp_path / "run").about["status"] == "interrupted"
@@ -230,7 +232,9 @@ def train_toy_with_a_bad_sentence(folder: Path, number: int) -> None:
     run(folder, TOGETHER, Fragile(sum_that_is_no_number), data=Bad(number))
 
 
-@pytest.mark.parametrize("rank", [*slow([0]), 1])
+# Slow: one process must tell the others.
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [0, 1])
 def test_a_loss_that_is_no_number_in_any_process_ends_all_and_is_named(rank, tmp_path):
     second = all_steps(partial(Letters().plan, device=CPU), TOGETHER, seed=1)[1]
     number = int(second.batches[rank][0])  # each process takes one of the step's two batches
@@ -253,6 +257,8 @@ def tiny(tmp_path) -> Path:
     return path
 
 
+# Slow: only one of the processes says it.
+@pytest.mark.slow
 def test_a_mistake_ends_all_processes_with_status_2_and_one_line(tiny, tmp_path):
     arguments = [tiny, "--set", "epoch=3", "--out", tmp_path / "run"]
     assert together(2, tmp_path, command, *arguments) == [2, 2]
@@ -260,7 +266,9 @@ def test_a_mistake_ends_all_processes_with_status_2_and_one_line(tiny, tmp_path)
     assert "unknown key epoch" in line
 
 
-@pytest.mark.parametrize("where", ["a file", *slow(["another run"])])
+# Slow: so does what only the first process can see.
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["a file", "another run"])
 def test_a_folder_that_only_the_first_process_finds_wrong_ends_all(where, tiny, tmp_path):
     out = tmp_path / "run"
     if where == "a file":

@@ -233,6 +233,8 @@ def reproduce_there(repository, printed):
         reproduce("smoke")
 
 
+# Slow: two processes with kernels.
+@pytest.mark.slow
 def test_a_second_run_waits_for_the_first(repository):
     write_notebook(repository, "import time; time.sleep(1); open('ran', 'a').write('x')")
     assert elsewhere(*((reproduce_there, repository, printed) for printed in "ab")) == [0, 0]
