@@ -116,7 +116,7 @@ def blocks(name: str | Path, split: str | None = None) -> Iterator[ReadsBlock]:
     return _reader(name, split, None)()
 
 
-def stream(name: str, split: str, sentences: int | None = None) -> Treebank:
+def stream(name: str | Path, split: str | None, sentences: int | None = None) -> Treebank:
     """The sentences of `load`; if they are more than MOST_IN_MEMORY, they are read anew in every pass."""
     if sentences is not None and sentences <= MOST_IN_MEMORY:
         return load(name, split, sentences)

@@ -33,7 +33,7 @@ class MaskedBlock(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def weights(
-        self, h: Float[Tensor, "B T d"], barred: Float[Tensor, "B 1 1 T"]
+        self, h: Float[Tensor, "B T d"], barred: Float[Tensor, "B _ _ T"]
     ) -> tuple[Float[Tensor, "B H T T"], Float[Tensor, "B H T D"]]:
         """The weights of all words, and the values."""
         B, T, d = h.shape
@@ -41,11 +41,11 @@ class MaskedBlock(nn.Module):
         q, k, v = parts.permute(2, 0, 3, 1, 4)
         return self.of_scores(q @ k.transpose(2, 3) / math.sqrt(q.shape[3]), barred), v
 
-    def of_scores(self, e: Float[Tensor, "B H T T"], barred: Float[Tensor, "B 1 1 T"]) -> Float[Tensor, "B H T T"]:
+    def of_scores(self, e: Float[Tensor, "B H T T"], barred: Float[Tensor, "B _ _ T"]) -> Float[Tensor, "B H T T"]:
         """The weights from the scores of all pairs of words; each row sums to 1."""
         return (e + barred).softmax(3)
 
-    def forward(self, h: Float[Tensor, "B T d"], barred: Float[Tensor, "B 1 1 T"]) -> Float[Tensor, "B T d"]:
+    def forward(self, h: Float[Tensor, "B T d"], barred: Float[Tensor, "B _ _ T"]) -> Float[Tensor, "B T d"]:
         a, v = self.weights(h, barred)
         h = h + self.dropout(self.out((self.attention_dropout(a) @ v).transpose(1, 2).flatten(2)))
         inner = nn.functional.leaky_relu(self.up(self.before_inner(h)))
