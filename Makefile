@@ -66,7 +66,7 @@ NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 ALONE := $(shell grep -rl 'mark\.alone' tests)
 # A small file of each room where tensors go in and out: with every call checked, tests take several times as long.
 CHECKED := structure attention output model trie stackcache perplexity
-OF_PAPERS := gilt/test_gilt_attention translation/test_translation_network udgn/test_udgn constituency/test_spans
+OF_PAPERS := gilt/test_gilt_attention translation/test_translation_network udgn/test_udgn udgn/test_structformer constituency/test_spans
 CHECKED := $(CHECKED:%=tests/test_%.py) $(OF_PAPERS:%=tests/papers/%.py)
 
 test: lint  ## lint, tests, and the notebooks against their stored outputs: 9 minutes on two slow cores

@@ -250,21 +250,20 @@ def test_a_score_beam_as_wide_as_all_transitions_or_wider_prunes_nothing(name):
 
 
 @in_every_kind_of_model_with_trees
-def test_a_wider_beam_seldom_finds_less(name, record_property):
-    """It may: what it keeps can crowd out what would have become more. How often is kept in the report.
+def test_a_wider_beam_finds_more_on_average(name):
+    """In a sentence it may find less: what it keeps can crowd out what would have become more.
 
     A narrow one may find nothing at all, where no hypothesis that it kept could end.
     """
     sentences = [s.words for s in load("minilang", "dev", 60).sentences if len(s.words) <= 11][:10]
     assert len(sentences) == 10
     model = small_model(name, Vocabulary.of_words(sentences))
-    narrow, middle, wide = (
-        np.array([found.log_prob for found in find(model, sentences, Widths(width, width, 5, 20))])
-        for width in (3, 10, 30)
+    narrow, wide = (
+        np.array([found.log_prob for found in find(model, sentences, Widths(width, width, 5, 20))]) for width in (3, 30)
     )
-    record_property("found less", int((middle < narrow - 1e-4).sum() + (wide < middle - 1e-4).sum()))
-    assert np.isfinite(wide).all()
-    assert wide.mean() > narrow.mean()
+    found = np.isfinite(narrow)
+    assert found.any() and np.isfinite(wide).all()
+    assert wide[found].mean() > narrow[found].mean()
 
 
 @pytest.mark.parametrize("widths", [Widths(40, 3), Widths(6, 2), Widths(12, 12)])

@@ -4,6 +4,8 @@ They run in a scratch repository whose configs are tiny, with a treebank, a text
 the guides use. LEFT_OUT has the commands that are not run, with the reason.
 """
 
+import contextlib
+import io
 import json
 import re
 import shlex
@@ -14,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from conftest import with_one_thread
 from running import ROOT
 from toys import TINY, TINY_SIZE, tiny_repository
 
@@ -23,8 +26,9 @@ from dtglib.data.corpora import load, ud_treebanks
 from dtglib.data.minilang.corpus import SPLITS
 from dtglib.data.treebank import write_conllu
 
-# Slow: commands and snippets of the pages, as nothing else runs them.
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
+# Commands and snippets of the pages, as nothing else runs them.
+slow = pytest.mark.slow
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 # In this order: `train` makes the models that later pages use.
 PAGES = ["README.md", *(f"book/{name}.md" for name in ("commands", "train", "score", "evaluate", "minilang"))]
@@ -121,11 +125,20 @@ def test_each_command_that_is_left_out_is_on_a_page():
     assert len(RUN) > 20 and all(command.startswith("dtglib ") for _, command in RUN)
 
 
-def test_the_commands_run_as_printed(place, monkeypatch, capsys):
-    """On a smaller minilang, because a model that has learnt nothing writes each sentence as long as it may."""
-    monkeypatch.chdir(place)
-    for part, count in (("train", 2000), ("dev", 40), ("test", 20)):
-        monkeypatch.setitem(SPLITS, part, count)
+@pytest.fixture(scope="module")
+def after_commands(place) -> Path:
+    """The folder when all commands have run.
+
+    On a smaller minilang, because a model that has learnt nothing writes each sentence as long as it may.
+    """
+    with pytest.MonkeyPatch.context() as patch, contextlib.chdir(place), with_one_thread():
+        for part, count in (("train", 2000), ("dev", 40), ("test", 20)):
+            patch.setitem(SPLITS, part, count)
+        run_commands()
+    return place
+
+
+def run_commands() -> None:
     trained_on = {}
     for page, command in RUN:
         _, *arguments = shlex.split(command)
@@ -134,12 +147,20 @@ def test_the_commands_run_as_printed(place, monkeypatch, capsys):
             if trained_on.setdefault(out, page) != page:
                 shutil.rmtree(out)
                 trained_on[out] = page
-        assert main(arguments) == 0, f"{command}: {capsys.readouterr().err}"
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            assert main(arguments) == 0, f"{command}: {said.getvalue()}"
+
+
+@slow
+def test_the_commands_run_as_printed(after_commands):
+    assert (after_commands / "my-model" / "model.safetensors").is_file()
 
 
 SHOWN = [(page, block) for page, kind, block in BLOCKS if kind == "console"]
 
 
+@slow
 @pytest.mark.parametrize(("page", "block"), SHOWN, ids=[page for page, _ in SHOWN])
 def test_a_command_prints_what_the_page_shows(page, block, place, monkeypatch, capsys):
     monkeypatch.chdir(place)
@@ -155,6 +176,7 @@ def test_a_command_prints_what_the_page_shows(page, block, place, monkeypatch, c
         np.testing.assert_allclose(*numbers, atol=2e-3, err_msg=command)  # processors round differently
 
 
+@slow
 def test_with_the_wrong_verb_the_surprisal_is_what_the_readme_says(place, monkeypatch, capsys):
     monkeypatch.chdir(place)
     assert main(["surprisal", "The keys to the cabinet is on the table ."]) == 0
@@ -163,9 +185,10 @@ def test_with_the_wrong_verb_the_surprisal_is_what_the_readme_says(place, monkey
     assert float(line.split()[4]) == pytest.approx(float(shown), abs=2e-3)
 
 
-def test_the_snippets_run_as_printed(place, monkeypatch):
-    monkeypatch.chdir(place)
-    monkeypatch.setenv("HF_HOME", str(place / "hf"))  # where transformers copies a model's code to
+@slow
+def test_the_snippets_run_as_printed(after_commands, monkeypatch):
+    monkeypatch.chdir(after_commands)
+    monkeypatch.setenv("HF_HOME", str(after_commands / "hf"))  # where transformers copies a model's code to
     names = {
         "my_surprisals": lambda sentences: [np.arange(len(words)) for words in sentences],
         "my_log_probs": lambda sentences: [-float(len(words)) for words in sentences],

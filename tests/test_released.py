@@ -1,6 +1,7 @@
 """Released models and parsers: their names, cards, sizes and commands; and that a card tells the truth."""
 
 import json
+import re
 import shutil
 import tomllib
 from dataclasses import asdict, replace
@@ -249,6 +250,13 @@ def test_what_is_released_of_a_long_training_is_a_whole_record(monkeypatch, tmp_
     ours, whole = (read_record(tmp_path / name) for name in ("released", "run"))
     assert 0 < len(ours.metrics) < len(whole.metrics)
     assert ours.about | {"metrics": len(whole.metrics)} == whole.about
+
+
+def test_the_licence_of_each_model_is_in_the_file_of_licences():
+    text = (repository() / "models" / "LICENCES.md").read_text("utf-8")
+    for card in (*cards("model").values(), *cards("parser").values()):
+        found = re.findall(r"MIT|CC BY(?:-NC)?(?:-SA)? 4\.0|public domain", card.licence)
+        assert found and all(licence in text for licence in found), card
 
 
 def test_all_released_folders_are_whole_records():

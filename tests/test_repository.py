@@ -3,12 +3,13 @@
 import re
 import subprocess
 import sys
-from importlib.metadata import metadata
+from importlib.metadata import metadata, requires
 
 import jupytext
 import nbformat
 import pytest
 import yaml
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from running import ROOT
 
@@ -53,6 +54,11 @@ def test_everything_that_the_package_depends_on_is_locked():
     names = {re.split(r"[=<>!~\[ ]", item)[0].lower().replace("_", "-") for item in wanted}
     locked = {name.lower().replace("_", "-") for name in pins((ROOT / "requirements.lock").read_text().splitlines())}
     assert names <= locked | {"dtglib"}  # an extra may name another one
+
+
+def test_only_what_every_command_needs_is_required():
+    needed = {item.name for item in map(Requirement, requires("dtglib")) if not item.marker}
+    assert needed == {"conllu", "numba", "numpy", "PyYAML", "safetensors", "sentencepiece", "torch", "tqdm"}
 
 
 @pytest.mark.parametrize("script", NOTEBOOKS, ids=lambda path: path.stem)
