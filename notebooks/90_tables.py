@@ -297,11 +297,11 @@ Markdown(
 # ## 3. The tables of the paper
 #
 # An empty cell is a system that was not trained or asked, or a number that the paper does not give. Numbers are means ±
-# standard deviations over seeds: three on minilang, two on UD English, books (with UD English; TG one) and GUM. Corpora
-# cannot be compared with one another. Perplexities are per word, ends included; those of models with trees are bounds
-# from 300 trees of the strong parser (but in Table 5), of 200 test sentences on minilang and 150 elsewhere. The paper
-# does not say what its perplexities are divided by; it has the numbers of PLM and Pushdown from Murty et al. (2023),
-# with other tokenisers. The test suites by circuit (the paper's Figure 3) are in [notebook
+# standard deviations over seeds: three on minilang, two on UD English, books (with UD English; TG and PLM one) and GUM.
+# Corpora cannot be compared with one another. Perplexities are per word, ends included; those of models with trees are
+# bounds from 300 trees of the strong parser (but in Table 5), of 200 test sentences on minilang and 150 elsewhere. The
+# paper does not say what its perplexities are divided by; it has the numbers of PLM and Pushdown from Murty et al.
+# (2023), with other tokenisers. The test suites by circuit (the paper's Figure 3) are in [notebook
 # 05](05_syntactic_evaluation.ipynb), all variants in [notebook 06](06_ablations.ipynb).
 
 
