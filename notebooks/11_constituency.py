@@ -92,8 +92,8 @@ Markdown(
     f"its {len(learned)} seeds, and by no other model. A t test over the three seeds alone confirms neither lead (p = "
     f"{of_orders['p'][0]:.2f} and {of_orders['p'][1]:.2f}). On real text (GUM) TG leads DTG by "
     f"{intervals.over_suites(on_gum.loc['TG'] - on_gum.loc['DTG']):.1f?}, on books "
-    f"(one seed) by {intervals.over_suites(on_books.loc['TG'] - on_books.loc['DTG']):.1f?}, and PLM by "
-    f"{intervals.over_suites(on_books.loc['PLM'] - on_books.loc['DTG']):.1f?}."
+    f"(one seed) by {intervals.over_suites(on_books.loc['TG'] - on_books.loc['DTG']):.1f?}; there DTG leads PLM by "
+    f"{intervals.over_suites(on_books.loc['DTG'] - on_books.loc['PLM']):.1f?}."
 )
 
 # %% [markdown]

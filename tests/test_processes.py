@@ -266,7 +266,7 @@ def test_a_mistake_ends_all_processes_with_status_2_and_one_line(tiny, tmp_path)
     assert "unknown key epoch" in line
 
 
-# Slow: so does what only the first process can see.
+# Slow: only the first process sees the mistake.
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["a file", "another run"])
 def test_a_folder_that_only_the_first_process_finds_wrong_ends_all(where, tiny, tmp_path):

@@ -56,7 +56,7 @@ def compiled(network, sentences):
 
 
 def test_two_heads_part_what_a_third_one_sees(network, minilang):
-    """at the first position, and after the last bracket, there is nothing to be parted."""
+    """At the first position, and after the last bracket, there is nothing to be parted."""
     sentences = minilang.sentences
     trees, sequences = compiled(network, sentences)
     for number, (sentence, tree) in enumerate(zip(sentences, trees, strict=True)):
