@@ -59,21 +59,25 @@ def _ends(grammar: Grammar, words: tuple[str, ...]):
 def _trees(grammar: Grammar, words: tuple[str, ...]) -> Iterator[Node]:
     ends = _ends(grammar, words)
 
-    def trees(symbol: int, start: int, end: int) -> Iterator[Node | WordForm]:
+    @cache
+    def trees(symbol: int, start: int, end: int) -> list[Node | WordForm]:
         if end not in ends(symbol, start):
-            return
+            return []
         if symbol in grammar.words:
-            yield from (entry for entry in grammar.words[symbol] if entry.word == words[start])
-        else:
-            for rule in grammar.expansions[symbol]:
-                yield from (Node(rule.rule, children) for children in rows(rule.symbols, start, end))
+            return [entry for entry in grammar.words[symbol] if entry.word == words[start]]
+        rules = grammar.expansions[symbol]
+        return [Node(rule.rule, children) for rule in rules for children in rows(rule.symbols, start, end)]
 
-    def rows(symbols: tuple[int, ...], start: int, end: int) -> Iterator[tuple[Node | WordForm, ...]]:
+    @cache
+    def rows(symbols: tuple[int, ...], start: int, end: int) -> list[tuple[Node | WordForm, ...]]:
         if not symbols:
-            yield from [()] if start == end else []
-            return
-        for middle in sorted(ends(symbols[0], start)):
-            for first in trees(symbols[0], start, middle):
-                yield from ((first, *others) for others in rows(symbols[1:], middle, end))
+            return [()] if start == end else []
+        return [
+            (first, *others)
+            for middle in sorted(ends(symbols[0], start))
+            if (rest := rows(symbols[1:], middle, end))
+            for first in trees(symbols[0], start, middle)
+            for others in rest
+        ]
 
     yield from trees(0, 0, len(words))

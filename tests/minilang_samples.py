@@ -9,7 +9,7 @@ from dtglib.data.minilang.grammar import Grammar, read_language
 from dtglib.data.treebank import Sentence
 
 # How many sentences the tests draw. Hold-outs are rare among all sentences, so that drawing them takes its time.
-SIZES = {"train": 5_000, "dev": 1_000, "test": 1_000, "attractor": 200, "depth": 60, "combination": 60}
+SIZES = {"train": 2_500, "dev": 500, "test": 500, "attractor": 100, "depth": 60, "combination": 60}
 
 
 @cache

@@ -4,7 +4,6 @@ import shutil
 
 import pytest
 import torch
-from conftest import slow
 from toys import READINGS, small_model, trees, vocabulary
 
 from dtglib.network.transformer import Batch, Transformer, batch_of
@@ -12,7 +11,8 @@ from dtglib.sequences.batches import pack
 from dtglib.sequences.structure import Structure, dense
 from dtglib.training.compiled import compiled_graphs, compiled_layers
 
-pytestmark = pytest.mark.usefixtures("one_thread", "nothing_compiled")
+# Slow: PyTorch compiles, which only compiling shows.
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread", "nothing_compiled")]
 
 LAYERS = 3
 # All of the default compiler but its last step, which has a C++ compiler translate for minutes what takes no time here.
@@ -26,7 +26,7 @@ def nothing_compiled():
     torch._dynamo.reset()
 
 
-@pytest.fixture(params=[QUICK, *slow(["inductor"])])
+@pytest.fixture(params=[QUICK, "inductor"])
 def compiler(request) -> str:
     if request.param == "inductor" and not shutil.which("g++"):
         pytest.skip("PyTorch needs g++ to compile for a CPU")

@@ -11,7 +11,7 @@ from dtglib.parsing.parser import load_parser
 from dtglib.parsing.propose import METHODS, propose
 
 pytestmark = pytest.mark.cuda
-SENTENCES = load("minilang", "test", 6).sentences
+SENTENCES = load("minilang", "train", 6).sentences
 WORDS = [sentence.words for sentence in SENTENCES]
 # The released models of all papers that are installed.
 MODELS = cards("model")

@@ -50,30 +50,30 @@ def packages() -> dict[str, Path]:
     }
 
 
-def _sources() -> dict[str, bytes]:
-    """The content of each module, by a name such as "dtglib/parsing/biaffine", and of each data file, by its path."""
-    contents = {}
+def _files() -> dict[str, Path]:
+    """Each module, by a name such as "dtglib/parsing/biaffine", and each data file, by its path in its package."""
+    files = {}
     for name, folder in packages().items():
         for path in sorted(folder.rglob("*")) if folder.is_dir() else [folder]:
             inside = path.relative_to(folder)
             # Names that begin with a dot belong to an editor or to Jupyter.
             if path.suffix in (".py", *DATA) and not any(part.startswith(".") for part in inside.parts):
-                contents[Path(name, inside).as_posix().removesuffix(".py")] = path.read_bytes()
-    return contents
+                files[Path(name, inside).as_posix().removesuffix(".py")] = path
+    return files
 
 
-def _hashes(sources: dict[str, bytes]) -> dict[str, str]:
-    return {name: hashlib.sha256(source).hexdigest() for name, source in sources.items()}
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
-_SOURCES = _sources()
-RUNNING = _hashes(_SOURCES)  # of every file, as it was when this process imported the package
+_FILES = _files()
+_SOURCES = {name: path.read_bytes() for name, path in _FILES.items()}
+RUNNING = {name: _hash(source) for name, source in _SOURCES.items()}  # as they were when this process imported them
 
 
 def are_on_disk(modules: Iterable[str]) -> bool:
     """True if these modules are on the disk as this process runs them."""
-    now = _hashes(_sources())
-    return all(now.get(module) == RUNNING[module] for module in modules)
+    return all(_FILES[name].is_file() and _hash(_FILES[name].read_bytes()) == RUNNING[name] for name in modules)
 
 
 def code_of(room: str, *made_by: Callable | ModuleType) -> str:
@@ -88,7 +88,7 @@ def code_of(room: str, *made_by: Callable | ModuleType) -> str:
         else:  # a user's own, with the modules beside it
             for path in Path(str(sys.modules[name].__file__)).parent.glob("*.py"):
                 source = path.read_bytes()
-                others[path.name] = hashlib.sha256(source).hexdigest()
+                others[path.name] = _hash(source)
                 with contextlib.suppress(SyntaxError):  # nothing imports it; or else this code could not run
                     modules |= _modules_of_source(source, room)
     return _hash_of({**{module: RUNNING[module] for module in modules}, **others})

@@ -61,7 +61,7 @@ class Kernel:
         """The same function for numba, which compiles it at its first call, unless the cache has the code."""
         import numba
 
-        compiled: Any = numba.njit(**self.options)(self.function)
+        compiled: Any = numba.njit(no_cfunc_wrapper=True, **self.options)(self.function)  # no C calls it
         module = self.function.__module__
         if module.partition(".")[0] in packages() and (folder := cache_folder(module)):  # which hashes our code only
             vars(numba.core.config)["CACHE_DIR"] = str(folder)

@@ -203,7 +203,7 @@ def commit_of_package() -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Python and the packages that the numbers depend on."""
-    installed = {name: metadata.version(name) for name in PACKAGES if any(metadata.distributions(name=name))}
+    installed = {name: found.version for name in PACKAGES for found in metadata.distributions(name=name)}
     return {"python": platform.python_version(), **installed}
 
 

@@ -65,9 +65,9 @@ class EvaluationConfig:
         for name in ("items", "pairs"):
             share = getattr(self, name)
             require(0 < share <= 1, f"{name} must be above 0 and at most 1, not {share}")
-        known = sorted({name.rpartition("-")[2] for name in cards("model")})
-        if self.released is not None and self.released not in known:
-            raise UserError(f"released must be null or one of {', '.join(known)}, not {self.released!r}")
+        if self.released is not None:
+            ends = sorted({name.rpartition("-")[2] for name in cards("model")})
+            require(self.released in ends, f"released must be null or one of {', '.join(ends)}, not {self.released!r}")
         require(self.within is None or self.within >= 0, f"within must not be below 0, as {self.within} is")
 
 

@@ -214,7 +214,8 @@ def _advance(states, cache, symbols, numbers, reads, depth_from_root, first, loo
             if j < place:
                 looks.seen[at, j], looks.relpos[at, j] = cache.slot[row, j], place - j
             if 0 < cache.level[row, j] <= known:
-                looks.facts[at, j] = tape[:, cache.level[row, j]]
+                for fact in range(len(tape)):
+                    looks.facts[at, j, fact] = tape[fact, cache.level[row, j]]
         looks.count[at] = place
         read_position(looks, at, token, NOTHING)
         cache.slot[row, place] = looks.slot[at]

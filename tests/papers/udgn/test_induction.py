@@ -1,6 +1,7 @@
 """Trees that nobody taught: decoding against brute force, DDA and UDA by hand, trivial trees, labels of heads."""
 
 import itertools
+from functools import cache
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from dtglib.data.treebank import Sentence
 from dtgpapers.udgn.decoding import DECODERS, LEAST, best_arborescence, best_projective, most_probable_heads
 from dtgpapers.udgn.induction import TRIVIAL, Belief, agreement, agreement_rows, induced, trivial_rows
 from dtgpapers.udgn.labels import best_heads, correlations, values_at_arcs, without_subtypes
+
+SIZES = range(1, 7)
 
 
 def drawn(n: int, random: np.random.Generator) -> np.ndarray:
@@ -26,32 +29,28 @@ def score(q: np.ndarray, heads: tuple[int, ...]) -> float:
     return sum(float(np.log(q[word, head - 1] + LEAST)) for word, head in enumerate(heads) if head)
 
 
-ALL_TREES = {
-    n: [
-        heads
-        for heads in itertools.product(range(n + 1), repeat=n)
-        if heads.count(0) == 1 and find_cycle(heads) is None
-    ]
-    for n in range(1, 7)
-}
+@cache
+def all_trees(n: int) -> list[tuple[int, ...]]:
+    tried = itertools.product(range(n + 1), repeat=n)
+    return [heads for heads in tried if heads.count(0) == 1 and find_cycle(heads) is None]
 
 
 def test_there_are_as_many_trees_as_there_should_be():
     """n to the power of n - 1 (Cayley)."""
-    assert [len(trees) for trees in ALL_TREES.values()] == [n ** (n - 1) for n in ALL_TREES]
+    assert [len(all_trees(n)) for n in SIZES] == [n ** (n - 1) for n in SIZES]
 
 
-@pytest.mark.parametrize("n", ALL_TREES)
+@pytest.mark.parametrize("n", SIZES)
 def test_the_best_tree_is_the_best_of_all_trees(n):
     """500 distributions over heads in all."""
-    random, trees = np.random.default_rng(n), np.array(ALL_TREES[n])
+    random, trees = np.random.default_rng(n), np.array(all_trees(n))
     for _ in range({1: 5, 6: 45}.get(n, 113)):
         q = drawn(n, random)
         scores = np.log(np.hstack([np.ones((n, 1)), q]) + LEAST)
         scores[:, 0] = 0.0
         best = scores[np.arange(n), trees].sum(1).max()
         found = best_arborescence(q)
-        assert tuple(found) in ALL_TREES[n] and score(q, tuple(found)) == pytest.approx(best, abs=1e-6)
+        assert tuple(found) in all_trees(n) and score(q, tuple(found)) == pytest.approx(best, abs=1e-6)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
