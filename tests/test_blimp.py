@@ -59,12 +59,15 @@ def blimp(data) -> list[Paradigm]:
 # ---- The public pairs
 
 
+# Slow, like the next three: the real pairs, of which the fast tests read toys.
+@pytest.mark.slow
 def test_blimp_has_67_paradigms_of_1000_pairs(blimp):
     assert len(blimp) == len({paradigm.uid for paradigm in blimp}) == 67
     assert {len(paradigm.pairs) for paradigm in blimp} == {1000}
     assert all([pair.number for pair in paradigm.pairs] == list(range(1000)) for paradigm in blimp)
 
 
+@pytest.mark.slow
 def test_blimp_has_12_phenomena_and_4_fields(blimp):
     assert sorted({paradigm.phenomenon for paradigm in blimp}) == [
         "anaphor agreement", "argument structure", "binding", "control raising", "determiner noun agreement",
@@ -78,6 +81,7 @@ def test_blimp_has_12_phenomena_and_4_fields(blimp):
     assert fields["island effects"] == {"syntax"} and fields["quantifiers"] == {"semantics"}
 
 
+@pytest.mark.slow
 def test_seven_pairs_of_blimp_are_identical_and_count_as_ties(blimp):
     identical = {(paradigm.uid, pair.number) for paradigm in blimp for pair in paradigm.pairs if pair.good == pair.bad}
     assert identical == {
@@ -94,6 +98,7 @@ def test_seven_pairs_of_blimp_are_identical_and_count_as_ties(blimp):
     assert overall(scores) == pytest.approx(66_993 / 67_000)
 
 
+@pytest.mark.slow
 def test_contractions_of_blimp_are_tokenised_as_in_treebanks(blimp):
     words = {word for paradigm in blimp for pair in paradigm.pairs for words in pair[1:] for word in words}
     assert "n't" in words and "'s" in words

@@ -64,6 +64,8 @@ def test_without_the_files_the_way_out_is_named(data_folder):
     assert "gum-constituents" not in [corpus.name for corpus in corpora()]
 
 
+# Slow: the real treebank, of which the fast tests read a toy.
+@pytest.mark.slow
 def test_every_sentence_of_gum_has_both(all_data):
     """All tokens are the same, but for how brackets are written inside of words."""
     assert (all_data / "gum_const").is_dir()
