@@ -63,6 +63,8 @@ def test_a_notebook_has_no_reader_and_its_threads_do_not_spin(tmp_path, monkeypa
     assert os.environ["JPY_SESSION_NAME"] == "00_outer.ipynb"
 
 
+# Slow: a notebook of its own; test_reproduce.py has one whose cell fails.
+@pytest.mark.slow
 def test_a_failing_cell_is_counted_without_the_cell_that_papermill_adds(tmp_path):
     with pytest.raises(UserError, match=r"00_first\.ipynb, cell 5: ValueError: no trees here"):
         run(tmp_path, CELLS.replace("    table * 2", "    raise ValueError('no trees here')"))

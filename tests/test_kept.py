@@ -95,6 +95,8 @@ def test_a_row_is_in_the_file_before_the_next_one_is_computed(path):
     assert seen == [1, 2, 3, 4]
 
 
+# Slow: a process of its own; the next test cuts the file at every byte.
+@pytest.mark.slow
 def test_a_killed_process_leaves_what_it_had(path):
     program = (
         "import sys, time, pathlib\nfrom dtglib.runs.cache import Computed, kept_rows\n"

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 import torch
 import trees
+from conftest import with_one_thread
 from running import lines, written
 from torch.nn.functional import log_softmax
 
@@ -85,11 +86,8 @@ def learn(
 @pytest.fixture(scope="module")
 def by_heart(tmp_path_factory) -> Trained:
     """The parser that knows a dozen sentences by heart."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    folder = learn(tmp_path_factory.mktemp("by-heart"), minilang(12), how=LEARNING)
-    torch.set_num_threads(threads)
-    return Trained.load(folder)
+    with with_one_thread():
+        return Trained.load(learn(tmp_path_factory.mktemp("by-heart"), minilang(12), how=LEARNING))
 
 
 @cache
@@ -382,15 +380,23 @@ def test_it_learns_from_every_kind_of_treebank(known, tmp_path):
     assert set(parsed.labels) <= set(entries_of(known, 1)["labels"])
 
 
-def test_a_seed_decides_all_bits_of_the_weights(tmp_path):
-    unsteady = replace(SMALL, parser_dropout=0.3)
-    first, again = (learn(tmp_path / name, config=unsteady) for name in ("first", "again"))
+UNSTEADY = replace(SMALL, parser_dropout=0.3)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    """A training without an interruption."""
+    with with_one_thread():
+        return learn(tmp_path_factory.mktemp("whole"), config=UNSTEADY)
+
+
+def test_a_seed_decides_all_bits_of_the_weights(whole, tmp_path):
     torch.manual_seed(99)
     torch.rand(1)
-    third = learn(tmp_path / "third", config=unsteady)
-    assert all_bits(first) == all_bits(again) == all_bits(third)
-    assert lines(first) == lines(again)
-    assert all_bits(learn(tmp_path / "other", config=unsteady, seed=2)) != all_bits(first)
+    again = learn(tmp_path / "again", config=UNSTEADY)
+    assert all_bits(again) == all_bits(whole)
+    assert lines(again) == lines(whole)
+    assert all_bits(learn(tmp_path / "other", config=UNSTEADY, seed=2)) != all_bits(whole)
 
 
 def all_bits(folder: Path) -> dict[str, bytes]:
@@ -398,7 +404,7 @@ def all_bits(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("at", [1, 3, 5])
-def test_a_stopped_training_resumes_with_the_same_bits(at, tmp_path):
+def test_a_stopped_training_resumes_with_the_same_bits(at, whole, tmp_path):
     class Stopping(TreebankExamples):
         taken = 0
 
@@ -408,11 +414,10 @@ def test_a_stopped_training_resumes_with_the_same_bits(at, tmp_path):
                 os.kill(os.getpid(), signal.SIGINT)
             return super().batch(numbers, positions, device)
 
-    unsteady = replace(SMALL, parser_dropout=0.3)
     with pytest.raises(Interrupted, match=r"stopped after step \d+ of"):
-        learn(tmp_path / "stopped", config=unsteady, examples=Stopping)
+        learn(tmp_path / "stopped", config=UNSTEADY, examples=Stopping)
     assert read_record(tmp_path / "stopped").about["status"] == "interrupted"
-    stopped, whole = (learn(tmp_path / name, config=unsteady) for name in ("stopped", "whole"))
+    stopped = learn(tmp_path / "stopped", config=UNSTEADY)
     assert all_bits(stopped) == all_bits(whole)
     assert lines(stopped, "dev") == lines(whole, "dev")
 

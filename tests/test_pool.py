@@ -134,6 +134,8 @@ def worked(tmp_path_factory) -> Worked:
         return Worked(failed, printed.getvalue(), events(), after, folder)
 
 
+# Slow, like the next three: two processes, each of which imports PyTorch.
+@pytest.mark.slow
 def test_jobs_are_done_at_the_same_time_by_other_processes_that_share_the_threads(worked):
     begun = [name for kind, name, _ in worked.events if kind == "begin"]
     assert (sorted(begun), sorted(begun[:2])) == (["a", "b", "c"], ["a", "b"])
@@ -144,12 +146,14 @@ def test_jobs_are_done_at_the_same_time_by_other_processes_that_share_the_thread
     assert worked.threads == 4, "as before"
 
 
+@pytest.mark.slow
 def test_a_line_tells_each_job_that_was_done(worked):
     told = [line for line in worked.printed.splitlines() if line.startswith("[")]
     assert sorted(line.split("] ")[1].split(":")[0] for line in told) == ["a", "c"]
     assert [line.split("]")[0] for line in told] == ["[1/3", "[2/3"]
 
 
+@pytest.mark.slow
 def test_a_job_that_fails_is_named_and_the_others_are_done(worked):
     assert worked.failed == ["b"]
     (told,) = (line for line in worked.printed.splitlines() if line.startswith("b: failed"))
@@ -157,6 +161,7 @@ def test_a_job_that_fails_is_named_and_the_others_are_done(worked):
     assert log.startswith("so far\nTraceback") and "ValueError: no trees here" in log
 
 
+@pytest.mark.slow
 def test_all_output_of_a_job_is_in_its_log_in_order(worked):
     lines = ["2 threads", "by the system", "by a child", "aside", "last"]
     assert (worked.folder / "logs/jobs/a.log").read_text().splitlines() == lines

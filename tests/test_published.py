@@ -357,6 +357,8 @@ def test_an_incomplete_download_is_an_error(saved, tmp_path, monkeypatch):
     refused_in_one_line("biaffine-dep-en", "half.zip: not a file of supar's")
 
 
+# Slow: it imports transformers.
+@pytest.mark.slow
 def test_a_failed_download_of_the_encoder_is_an_error(saved, tmp_path, monkeypatch):
     # The tokeniser is looked up by its name while the file is read.
     def offline(*arguments, **more):

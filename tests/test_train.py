@@ -645,7 +645,7 @@ def test_a_command_that_was_killed_goes_on_with_the_same_bits(tiny, tmp_path):
     assert_same_run(tmp_path / "killed", tmp_path / "whole")
 
 
-@pytest.mark.parametrize("model", ["txl-tokens", "dtg"])
+@pytest.mark.parametrize("model", ["dtg", *slow(["txl-tokens"])])
 def test_an_interrupted_command_is_one_line_and_status_130_and_goes_on(model, tiny, tmp_path, monkeypatch, capsys):
     arguments = [tiny, "--model", model]
     with interrupted_at(Examples, 5, monkeypatch):

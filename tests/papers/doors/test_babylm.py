@@ -135,6 +135,8 @@ def test_the_surprisals_of_gpt2_have_the_scores_that_are_known_of_them(words):
     assert reading_scores(unmarked(table))["Eye Tracking"] == pytest.approx(2.0, abs=0.05)
 
 
+# Slow: it imports statsmodels.
+@pytest.mark.slow
 def test_a_gain_is_that_of_two_regressions_of_statsmodels(words):
     import statsmodels.formula.api as formulas
 

@@ -530,7 +530,7 @@ def test_in_a_trie_a_tape_is_gathered_with_the_keys():
 @pytest.mark.parametrize("name", ["pushdown", *slow(["pushdown-paper"])])
 def test_a_family_learns_the_sentences_that_it_reads(name):
     """Twelve different sentences cannot have more than a twelfth each: it comes near that, trees included."""
-    network, treebank, parts = by_heart(name, 250)
+    network, treebank, parts = by_heart(name, 120)
     assert 0 < float(parts["word"].nats) - 12 * math.log(12) < 0.05 * parts["word"].events
     assert float(parts["attachment"].nats) < 0.05 * parts["attachment"].events
     sentence = treebank.sentences[0]
@@ -675,6 +675,8 @@ def test_what_is_no_tree_is_one_line(arguments, complaint, capsys):
     assert_one_line(capsys, complaint)
 
 
+# Slow: whole commands, each of which has tests of its own.
+@pytest.mark.slow
 def test_a_model_is_trained_and_asked_by_the_commands(tmp_path, monkeypatch, capsys):
     """Training, scoring, surprisals, suites, pairs and sampling know nothing of attachments."""
     monkeypatch.chdir(tmp_path)
