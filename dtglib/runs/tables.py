@@ -114,9 +114,8 @@ def records(folder: Path, named: str = "*") -> list[Record]:
 
 
 def benchmark(name: str) -> Record | None:
-    """The newest finished record of a benchmark; None if there is none."""
-    moment = "????-??-??-??????"  # with which the name of a folder begins
-    return next(iter(records(repository() / "benchmarks" / "records", f"{moment}-{name}")), None)
+    """The newest finished record of a benchmark, whose folder's name begins with its time; None if there is none."""
+    return next(iter(records(repository() / "benchmarks" / "records", f"????-??-??-??????-{name}")), None)
 
 
 def newest_lines(folder: Path | None, wanted: Callable[[Line], bool]) -> pd.DataFrame:
@@ -143,9 +142,10 @@ def by_seed(
 
     Lines whose first key is "" are left out, such as suites of no circuit.
     """
-    lines = newest_lines(folder, lambda line: line["part"] == part and line.get("model") in titles())
+    known = titles()
+    lines = newest_lines(folder, lambda line: line["part"] == part and line.get("model") in known)
     lines = lines[(lines["corpus"] == corpus) & (lines["size"] == size) & (lines[columns[0]] != "")]
-    lines = lines.assign(model=lines["model"].map(titles()))
+    lines = lines.assign(model=lines["model"].map(known))
     return lines.pivot(index=["model", "seed"], columns=columns, values=value).sort_index(axis=1)
 
 
