@@ -21,24 +21,29 @@ from dtglib.training.loop import train
 
 PROGRAM = """
 from pathlib import Path
-from dtglib.basics.code import RUNNING, are_on_disk
-before, path = dict(RUNNING), Path("dtglib") / {name!r}
+path = Path("dtglib") / {name!r}
 path.parent.mkdir(exist_ok=True)
-path.open("a").write("# There is a difference")
+path.touch()
+from dtglib.basics.code import RUNNING, are_on_disk
+before = dict(RUNNING)
+{change}
 print(are_on_disk(before), RUNNING == before)
 """
 
 
-def changing(name: str, folder) -> subprocess.CompletedProcess:
-    """What a process says that runs a copy of the package, in which somebody changes a module."""
+EDIT = 'path.open("a").write("# There is a difference")'
+
+
+def changing(name: str, folder, change: str = EDIT) -> subprocess.CompletedProcess:
+    """What a process says that runs a copy of the package, in which somebody changes a file."""
     shutil.copytree(PACKAGE, folder / "dtglib", ignore=shutil.ignore_patterns("__pycache__"))
-    program = [sys.executable, "-c", PROGRAM.format(name=name)]
+    program = [sys.executable, "-c", PROGRAM.format(name=name, change=change)]
     return subprocess.run(program, cwd=folder, capture_output=True, text=True, timeout=60)
 
 
-@pytest.mark.parametrize("name", ["network/transformer.py", "decode/beam.py"])
-def test_a_module_that_is_changed_is_noticed(name, tmp_path):
-    found = changing(name, tmp_path)
+@pytest.mark.parametrize("change", [EDIT, "path.unlink()"])
+def test_a_module_that_is_changed_or_removed_is_noticed(change, tmp_path):
+    found = changing("decode/beam.py", tmp_path, change)
     assert found.stdout == "False True\n"
 
 

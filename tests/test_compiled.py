@@ -11,7 +11,7 @@ from dtglib.sequences.batches import pack
 from dtglib.sequences.structure import Structure, dense
 from dtglib.training.compiled import compiled_graphs, compiled_layers
 
-# Slow: PyTorch compiles, which only compiling shows.
+# Slow: PyTorch compiles, or at least imports its compiler.
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread", "nothing_compiled")]
 
 LAYERS = 3

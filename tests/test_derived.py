@@ -78,7 +78,7 @@ def folders_of(package: Path) -> list[str]:
     return ran.stdout.split()
 
 
-# Slow: a process for each of seven changes; what is behind a module is tested in test_code.py.
+# Slow: a process for each of seven changes.
 @pytest.mark.slow
 def test_a_change_of_a_file_changes_the_folders_of_what_depends_on_it(tmp_path):
     copy = tmp_path / "dtglib"

@@ -124,7 +124,7 @@ def train_there(repository: Path, trees: int) -> None:
     trained(settings(repository, trees=trees))
 
 
-# Slow: two processes at once, each of which imports PyTorch.
+# Slow: two processes, forked from one that imports PyTorch and supar.
 @pytest.mark.slow
 def test_of_two_sizes_that_want_the_same_model_one_trains_it_and_the_other_waits(repository):
     assert elsewhere((train_there, repository, 5), (train_there, repository, 7)) == [0, 0]

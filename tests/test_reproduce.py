@@ -170,7 +170,7 @@ def test_recorded_times_of_notebooks_are_no_reason_to_run_again(repository, with
 def test_a_failing_notebook_names_its_cell_and_keeps_what_was_finished(repository):
     write_notebook(repository, "print('fine')", "00_first")
     write_notebook(repository, "raise ValueError('no trees here')", "01_second")
-    with pytest.raises(UserError, match=r"01_second\.ipynb, cell \d: ValueError: no trees here"):
+    with pytest.raises(UserError, match=r"01_second\.ipynb, cell 2: ValueError: no trees here"):
         reproduce("smoke")
     runs = repository / "runs" / "smoke"
     assert read_record(runs / "00_first").about["status"] == "finished"

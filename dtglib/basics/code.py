@@ -51,7 +51,7 @@ def packages() -> dict[str, Path]:
 
 
 def _files() -> dict[str, Path]:
-    """Each module, by a name such as "dtglib/parsing/biaffine", and each data file, by its path in its package."""
+    """Each module, by a name such as "dtglib/parsing/biaffine", and each data file, by its path."""
     files = {}
     for name, folder in packages().items():
         for path in sorted(folder.rglob("*")) if folder.is_dir() else [folder]:
@@ -68,7 +68,7 @@ def _hash(content: bytes) -> str:
 
 _FILES = _files()
 _SOURCES = {name: path.read_bytes() for name, path in _FILES.items()}
-RUNNING = {name: _hash(source) for name, source in _SOURCES.items()}  # as they were when this process imported them
+RUNNING = {name: _hash(source) for name, source in _SOURCES.items()}  # as they were at the import of this module
 
 
 def are_on_disk(modules: Iterable[str]) -> bool:

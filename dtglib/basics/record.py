@@ -203,8 +203,8 @@ def commit_of_package() -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Python and the packages that the numbers depend on."""
-    installed = {name: found.version for name in PACKAGES for found in metadata.distributions(name=name)}
-    return {"python": platform.python_version(), **installed}
+    found = {name: next(iter(metadata.distributions(name=name)), None) for name in PACKAGES}
+    return {"python": platform.python_version(), **{name: one.version for name, one in found.items() if one}}
 
 
 def hardware() -> dict[str, Any]:

@@ -214,7 +214,7 @@ def _advance(states, cache, symbols, numbers, reads, depth_from_root, first, loo
             if j < place:
                 looks.seen[at, j], looks.relpos[at, j] = cache.slot[row, j], place - j
             if 0 < cache.level[row, j] <= known:
-                for fact in range(len(tape)):
+                for fact in range(len(tape)):  # for slices numba would compile the text of an error
                     looks.facts[at, j, fact] = tape[fact, cache.level[row, j]]
         looks.count[at] = place
         read_position(looks, at, token, NOTHING)

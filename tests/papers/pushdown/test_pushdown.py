@@ -675,7 +675,7 @@ def test_what_is_no_tree_is_one_line(arguments, complaint, capsys):
     assert_one_line(capsys, complaint)
 
 
-# Slow: whole commands, each of which has tests of its own.
+# Slow: whole commands, each of which has tests of its own, with other models.
 @pytest.mark.slow
 def test_a_model_is_trained_and_asked_by_the_commands(tmp_path, monkeypatch, capsys):
     """Training, scoring, surprisals, suites, pairs and sampling know nothing of attachments."""
