@@ -20,7 +20,7 @@ unexport JPY_SESSION_NAME
 # Some images of containers set it; then each of many processes compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup data reproduce notebooks lab book test test-slow test-shapes test-all mutants lint bench release clean lock
+.PHONY: help setup data reproduce notebooks lab book test test-slow test-shapes test-all mutants style lint bench release clean lock
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,7 +69,7 @@ CHECKED := structure attention output model trie stackcache perplexity
 OF_PAPERS := gilt/test_gilt_attention translation/test_translation_network udgn/test_udgn udgn/test_structformer constituency/test_spans
 CHECKED := $(CHECKED:%=tests/test_%.py) $(OF_PAPERS:%=tests/papers/%.py)
 
-test: lint  ## lint, tests, and the notebooks against their stored outputs: 8 minutes on two slow cores
+test: style  ## style, tests, and the notebooks against their stored outputs: 8 minutes on two slow cores
 	@$(BIN)/pytest $(TOGETHER) -m 'not slow' --nbval-lax $(NOTEBOOKS) tests dtglib dtgpapers
 
 test-slow: $(READY)  ## the tests that `make test` leaves out
@@ -87,9 +87,11 @@ test-all: lint  ## what CI runs: fast and slow tests together, those that run al
 mutants: $(READY)  ## plant 200 small changes, one by one, and list those that no test notices: an hour or more
 	@$(BIN)/python tests/mutants.py
 
-lint: $(READY)  ## ruff: style and formatting; mypy: types
+style: $(READY)  ## ruff: style and formatting
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
+
+lint: style  ## style, and types by mypy, which takes half a minute where nothing is kept
 	@$(BIN)/mypy
 
 bench: $(READY)  ## time what has a benchmark, and write the records into benchmarks/records/

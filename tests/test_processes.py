@@ -88,10 +88,10 @@ def add_up(folder: Path) -> None:
 
 
 def test_totals_are_the_same_in_every_process(tmp_path):
-    assert together(3, tmp_path, add_up, tmp_path) == [0, 0, 0]
-    for rank in range(3):
+    assert together(2, tmp_path, add_up, tmp_path) == [0, 0]
+    for rank in range(2):
         found = json.loads((tmp_path / f"{rank}.json").read_text())
-        assert found == [6, pytest.approx(11.1), rank, 3, rank == 0]
+        assert found == [3, pytest.approx(1.1), rank, 2, rank == 0]
 
 
 # ---- Training

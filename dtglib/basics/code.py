@@ -95,8 +95,7 @@ def code_of(room: str, *made_by: Callable | ModuleType) -> str:
 
 
 def hashes_behind(module: str) -> dict[str, str]:
-    """The hashes of the modules that decide the compiled kernels or the sentences of a module, by their names."""
-    # No kernel takes anything from a room above `decode`.
+    """The hashes of the modules that decide a module's kernels or sentences, by their names: none is above `decode`."""
     return {name: RUNNING[name] for name in (*modules_behind(module.replace(".", "/"), "decode"), "dtglib/basics/jit")}
 
 
@@ -147,7 +146,9 @@ def _imports_of(module: str) -> frozenset[str]:
 def _imported_by(source: bytes | str, folder: Sequence[str] = ()) -> set[str]:
     """The modules of our packages that a source in this folder imports, at its top or within its functions."""
     paths: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    nodes: list[ast.AST] = [ast.parse(source)]
+    for node in nodes:  # and the statements within them: nothing is imported in expressions, as most nodes are
+        nodes += [s for part in ("body", "orelse", "finalbody", "handlers", "cases") for s in getattr(node, part, ())]
         if isinstance(node, ast.ImportFrom):
             above = folder[: len(folder) + 1 - node.level] if node.level else ()
             within = Path(*above, *(node.module or "").split(".")).as_posix()

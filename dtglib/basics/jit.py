@@ -33,8 +33,7 @@ def njit(function: Any = None, **options: Any) -> Any:
     """Make a kernel of a function; the options are numba's."""
     if function is None:
         return lambda function: njit(function, **options)
-    # The tests wrap every function to check its shapes; numba needs the bare one.
-    return Kernel(inspect.unwrap(function), options)
+    return Kernel(inspect.unwrap(function), options)  # the bare one: tests wrap functions to check their shapes
 
 
 class Kernel:
@@ -80,11 +79,11 @@ class Kernel:
 def _share(compiled: Any, function: FunctionType) -> None:
     """Give a function numba's cache. While one process compiles it, others wait for the code."""
     from numba.core.caching import FunctionCache
-    from numba.core.types import IntEnumMember, unliteral
+    from numba.core.types import Integer, IntEnumMember, int64, unliteral
 
     def general(kind: Any) -> Any:
-        """The type of all numbers for that of a known one, such as 0 or Kind.GEN: it needs no code of its own."""
-        return kind.dtype if isinstance(kind, IntEnumMember) else unliteral(kind)
+        """One type for all integers, known or not, long or short: no other needs code of its own."""
+        return int64 if isinstance(kind, IntEnumMember) or isinstance(unliteral(kind), Integer) else unliteral(kind)
 
     compiled._cache = FunctionCache(function)
     compile_now, save, folder = compiled.compile, compiled._cache.save_overload, compiled._cache.cache_path

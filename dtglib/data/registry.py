@@ -58,7 +58,7 @@ def data_folder() -> Path:
 
 def checksum_of(collection: str) -> str | None:
     """A checksum of a collection's files as they are, for records of runs; None unless all of them exist."""
-    paths = [data_folder() / entry.path for entry in read_registry()[collection]]
+    paths = [*map(data_folder().joinpath, (entry.path for entry in read_registry()[collection]))]
     if not all(path.is_file() for path in paths):
         return None
     return hashlib.sha256("\n".join(f"sha256:{sha256(path)}" for path in paths).encode()).hexdigest()

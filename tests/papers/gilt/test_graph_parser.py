@@ -41,7 +41,7 @@ SMALL = GraphParserConfig(
     rarest=1,
 )  # fmt: skip
 LEARNING = TrainConfig(
-    epochs=40, batch_positions=512, learning_rate=0.03, first_rate=1e-3, last_rate=1e-3, warmup_steps=5,
+    epochs=30, batch_positions=512, learning_rate=0.03, first_rate=1e-3, last_rate=1e-3, warmup_steps=5,
     embedding_rate=1.0, clip=5.0, precision="float32", evaluate_every=60,
 )  # fmt: skip
 WORDS = ("There", "is", "a", "difference")
