@@ -10,6 +10,7 @@ import ast
 import re
 import textwrap
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -166,5 +167,6 @@ def as_markdown(docstring: str) -> str:
     return "\n".join([*lines, "```"] if fenced else lines)
 
 
+@cache
 def _parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"))

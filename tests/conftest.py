@@ -157,8 +157,8 @@ def one_thread():
 @pytest.fixture
 def few_of_minilang(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the first items of minilang's suites and pairs, because every call writes and reads all of them."""
-    pairs = [replace(paradigm, pairs=paradigm.pairs[:20]) for paradigm in minilang.minimal_pairs()]
-    suites = [replace(suite, items=suite.items[:4]) for suite in minilang.suites()]
+    pairs = [replace(paradigm, pairs=paradigm.pairs[:10]) for paradigm in minilang.minimal_pairs()]
+    suites = [replace(suite, items=suite.items[:2]) for suite in minilang.suites()]
     monkeypatch.setattr(minilang, "minimal_pairs", lambda: pairs)
     monkeypatch.setattr(minilang, "suites", lambda: suites)
 

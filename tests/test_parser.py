@@ -373,7 +373,7 @@ def test_the_loss_that_is_recorded_is_that_of_a_word(by_heart):
     ids=["without labels", "one word", "non-projective", "several roots", "one sentence without a tree"],
 )
 def test_it_learns_from_every_kind_of_treebank(known, tmp_path):
-    folder = learn(tmp_path / "run", known, how=replace(LEARNING, epochs=10, evaluate_every=5))
+    folder = learn(tmp_path / "run", known, how=replace(LEARNING, epochs=6, evaluate_every=2))
     losses = [line["nats_per_head"] + line["nats_per_label"] for line in lines(folder, "train")]
     assert losses[-1] < 0.9 * losses[0]
     (parsed,) = load_parser(folder).parse([Sentence(WORDS)])
