@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from running import PACKAGE
 
@@ -153,6 +154,7 @@ def test_a_kernel_is_compiled_once_and_then_found_with_the_same_results(empty):
     again = njit(difference).compiled
     assert again(3, 1) == 2
     assert sum(again.stats.cache_hits.values()) == 1
+    assert again(np.int32(3), np.int8(1)) == 2, "by the same code"
     assert njit(difference).compiled(3.5, 1.0) == 2.5
     assert len(list(empty.rglob("*difference*.nbc"))) == 2
 
