@@ -69,7 +69,7 @@ CHECKED := structure attention output model trie stackcache perplexity
 OF_PAPERS := gilt/test_gilt_attention translation/test_translation_network udgn/test_udgn udgn/test_structformer constituency/test_spans
 CHECKED := $(CHECKED:%=tests/test_%.py) $(OF_PAPERS:%=tests/papers/%.py)
 
-test: style  ## style, tests, and the notebooks against their stored outputs: 8 minutes on two slow cores
+test: style  ## style, tests, and the notebooks against their stored outputs: 7 minutes on two slow cores
 	@$(BIN)/pytest $(TOGETHER) -m 'not slow' --nbval-lax $(NOTEBOOKS) tests dtglib dtgpapers
 
 test-slow: $(READY)  ## the tests that `make test` leaves out
