@@ -32,6 +32,7 @@ from dtglib.data.projectivity import is_projective
 from dtglib.data.treebank import Sentence, Treebank, format_conllu, read_conllu
 from dtglib.evaluate.attachment import attached
 from dtglib.parsing.kept import CONFIG_FILE, ENTRIES_FILE, WEIGHTS_FILE
+from dtglib.parsing.lstm import fused
 from dtglib.parsing.parser import load_parser
 from dtglib.parsing.projective import best_trees, log_partition
 from dtglib.parsing.propose import METHODS, propose
@@ -338,6 +339,13 @@ def test_the_checksum_depends_on_all_that_is_read(other):
     first, second = (TreebankExamples(entries, treebank(s)) for s in (NO_LABELS, replace(NO_LABELS, **other)))
     assert first.checksum != second.checksum
     assert first.checksum == TreebankExamples(entries, treebank(replace(NO_LABELS, id="another name"))).checksum
+
+
+def test_an_encoder_that_is_no_lstm_computes_as_it_is():
+    network = torch.nn.Module()
+    network.encoder = torch.nn.Identity()
+    with fused(network):
+        assert "forward" not in vars(network.encoder)
 
 
 # ---- Learning

@@ -261,6 +261,21 @@ def test_only_the_most_probable_numbers_are_tried():
 # ---- Uses
 
 
+def test_hypotheses_of_which_only_some_take_a_position_get_what_each_gets_alone():
+    stepper = model(replace(CONFIG, word="ftr"), IN_PIECES).stepper()
+    first, inner, _ = IN_PIECES.encode(["see"]).ids
+    no_arcs = int(stepper.silent[0])
+    both = [first, no_arcs, inner, first], [first, no_arcs, first, no_arcs]
+
+    def after(*rows: Sequence[int]) -> torch.Tensor:
+        state = stepper.choose(stepper.init(5), np.zeros(len(rows), int))
+        for symbols in zip(*rows, strict=True):
+            state = stepper.step(state, np.arange(len(rows)), np.array(symbols))
+        return stepper.log_probs(state)
+
+    torch.testing.assert_close(after(*both), torch.cat([after(symbols) for symbols in both]))
+
+
 @pytest.mark.parametrize("word", ["ra", "ftr", "ctr"])
 def test_drawn_sentences_have_graphs_and_their_joint_probability(word):
     network = model(replace(CONFIG, word=word))
