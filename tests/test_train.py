@@ -332,7 +332,7 @@ def test_a_signal_lets_the_step_end_and_saves_and_the_second_run_gives_the_same_
         run(tmp_path, data=data)
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
     assert read_record(tmp_path).about["status"] == "interrupted"
-    assert (tmp_path / CHECKPOINT_FILE).exists()
+    assert (tmp_path / CHECKPOINT_FILE).exists() and lines(tmp_path, "train")[-1]["step"] == at
 
     rest = Letters()
     run(tmp_path, data=rest)

@@ -11,7 +11,7 @@ from dtglib.data.vocabulary import PAD, UNKNOWN, Vocabulary
 from dtgpapers.udgn.baseline import MaskedTransformer
 from dtgpapers.udgn.config import MaskedTransformerConfig, UdgnConfig
 from dtgpapers.udgn.masked import MASKINGS, SYMBOLS, MaskedBatch
-from dtgpapers.udgn.naive import vectors_by_definition
+from dtgpapers.udgn.naive import by_trees, by_words, vectors_by_definition
 from dtgpapers.udgn.network import Udgn
 from dtgpapers.udgn.parser import EDGES, mask_of
 
@@ -95,6 +95,13 @@ def test_on_a_gpu_vectors_and_gradients_are_those_on_a_cpu(changes):
 
 
 # ---- The mask
+
+
+@pytest.mark.parametrize(("edges", "chances"), [("softmax", by_words), ("kirchhoff", by_trees)])
+def test_row_i_has_the_probabilities_of_the_heads_of_word_i(edges, chances):
+    e = torch.randn(1, 4, 4, generator=torch.Generator().manual_seed(1))
+    q = EDGES[edges](e, torch.ones(1, 4, dtype=torch.bool), None)[0]
+    torch.testing.assert_close(q, torch.tensor([[float(x) for x in row] for row in chances(list(e[0]))]))
 
 
 def test_of_three_heads_that_are_alike_the_mask_is_five_ninths():
