@@ -101,7 +101,7 @@ def test_on_a_gpu_vectors_and_gradients_are_those_on_a_cpu(changes):
 def test_row_i_has_the_probabilities_of_the_heads_of_word_i(edges, chances):
     e = torch.randn(1, 4, 4, generator=torch.Generator().manual_seed(1))
     q = EDGES[edges](e, torch.ones(1, 4, dtype=torch.bool), None)[0]
-    torch.testing.assert_close(q, torch.tensor([[float(x) for x in row] for row in chances(list(e[0]))]))
+    torch.testing.assert_close(q, torch.tensor([[float(x) for x in row] for row in chances([*map(list, e[0])])]))
 
 
 def test_of_three_heads_that_are_alike_the_mask_is_five_ninths():
