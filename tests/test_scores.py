@@ -209,6 +209,7 @@ def test_words_without_trees_have_the_same_scores_alone():
     found = score_words(model("txl-tokens"), sentences)
     np.testing.assert_allclose(found[:4], alone, atol=1e-4)
     np.testing.assert_allclose(found[4:], alone[3], atol=1e-4)
+    assert score_words(model("txl-tokens"), []).shape == (0,)
 
 
 def test_models_with_and_without_trees_have_different_functions():
