@@ -147,7 +147,7 @@ def _imported_by(source: bytes | str, folder: Sequence[str] = ()) -> set[str]:
     """The modules of our packages that a source in this folder imports, at its top or within its functions."""
     paths: set[str] = set()
     nodes: list[ast.AST] = [ast.parse(source)]
-    for node in nodes:  # and the statements within them: nothing is imported in expressions, as most nodes are
+    for node in nodes:  # and the statements within them; most nodes are expressions, in which nothing is imported
         nodes += [s for part in ("body", "orelse", "finalbody", "handlers", "cases") for s in getattr(node, part, ())]
         if isinstance(node, ast.ImportFrom):
             above = folder[: len(folder) + 1 - node.level] if node.level else ()
