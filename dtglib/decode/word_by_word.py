@@ -21,7 +21,6 @@ have been read.
     ([1, 1, 3, 13, 40], [0.0, 0.0, 0.68, 1.19, 2.36])
 """
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -29,17 +28,7 @@ import numpy as np
 import torch
 
 from dtglib.data.vocabulary import END, Vocabulary
-from dtglib.decode.beam import (
-    DEFAULT_WIDTHS,
-    Beam,
-    LevelTaken,
-    Widths,
-    along,
-    beginnings_of,
-    best_derivation,
-    pieces_of,
-    walk,
-)
+from dtglib.decode.beam import DEFAULT_WIDTHS, Beam, Widths, along, beginnings_of, best_derivation, pieces_of, walk
 from dtglib.decode.stepper import DISTRIBUTIONS_AT_ONCE, Stepper
 from dtglib.transitions.protocol import OPEN
 
@@ -92,57 +81,32 @@ def _prefix_result(log_prefix: list[float], log_over: list[float]) -> PrefixResu
     return PrefixResult(np.array(log_prefix), np.array(log_over[1:]))
 
 
-class _WordResult(NamedTuple):
-    """The results at one word, or at the end; see `WordResults`."""
-
-    log_prefix: list[float]  # at each piece
-    log_over: float  # of the word before
-    log_before: float
-    next_entropy: float  # of the symbol after this word
-    hypotheses: int
-    entropy_of_trees: float
-    without_head: float
-
-
 def search_words(
     stepper: Stepper, vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], widths: Widths = DEFAULT_WIDTHS
 ) -> list[WordResults]:
     """Search whole sentences."""
     trie = beginnings_of([[*pieces, (END,)] for pieces in pieces_of(vocabulary, sentences)])
     first_entropy = entropy_of_next(stepper, Beam(stepper.init(1), np.zeros(1, int), np.zeros(1)))
-    of_words: list[list[_WordResult]] = [[] for _ in sentences]
+    log_prefix, log_over, words = [[] for _ in sentences], [[] for _ in sentences], [[] for _ in sentences]
     for number, taken, place in along(trie.paths, walk(stepper, trie, widths)):
-        of_words[number].append(_word_result(stepper, taken, place))
-    return [_word_results(words, first_entropy) for words in of_words]
-
-
-def _word_result(stepper: Stepper, taken: LevelTaken, place: int) -> _WordResult:
-    """The results at one place of a level."""
-    is_end = taken.pieces[place] == (END,)
-    beam = (taken.arrival.beam if is_end else taken.through).at(stepper, place)
-    return _WordResult(
-        log_prefix=taken.log_prefix[place],
-        log_over=taken.arrival.log_over[place],
-        log_before=taken.arrival.log_before[place],
-        next_entropy=np.nan if is_end or not len(beam.log_p) else entropy_of_next(stepper, beam),
-        hypotheses=len(beam.log_p),
-        entropy_of_trees=entropy_of_trees(stepper, beam),
-        without_head=without_head(stepper, beam),
-    )
-
-
-def _word_results(words: Sequence[_WordResult], first_entropy: float) -> WordResults:
-    """The result for a sentence from those at its words and at its end."""
-    *log_prefix, log_prob = itertools.chain.from_iterable(word.log_prefix for word in words)
-    return WordResults(
-        begun=_prefix_result(log_prefix, [word.log_over for word in words]),
-        log_prob=float(log_prob),
-        log_before=np.array([word.log_before for word in words]),
-        entropy=np.array([first_entropy, *(word.next_entropy for word in words[:-1])]),
-        hypotheses=np.array([word.hypotheses for word in words]),
-        entropy_of_trees=np.array([word.entropy_of_trees for word in words]),
-        without_head=np.array([word.without_head for word in words]),
-    )
+        is_end = taken.pieces[place] == (END,)
+        beam = (taken.arrival.beam if is_end else taken.through).at(stepper, place)
+        log_prefix[number] += taken.log_prefix[place]
+        log_over[number].append(taken.arrival.log_over[place])
+        word = {
+            "log_before": taken.arrival.log_before[place],
+            "entropy": np.nan if is_end or not len(beam.log_p) else entropy_of_next(stepper, beam),  # after this word
+            "hypotheses": len(beam.log_p),
+            "entropy_of_trees": entropy_of_trees(stepper, beam),
+            "without_head": without_head(stepper, beam),
+        }
+        words[number].append(word)
+    results = []
+    for (*begun, log_prob), over, of_words in zip(log_prefix, log_over, words, strict=True):
+        columns = {name: np.array([word[name] for word in of_words]) for name in of_words[0]}
+        columns["entropy"] = np.append(first_entropy, columns["entropy"][:-1])  # given the words before each
+        results.append(WordResults(_prefix_result(begun, over), float(log_prob), **columns))
+    return results
 
 
 def follow(

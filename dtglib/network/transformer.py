@@ -35,17 +35,7 @@ from dtglib.basics.config import require_positive
 from dtglib.basics.errors import UserError, require
 from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import PAD, Vocabulary
-from dtglib.network.attention import (
-    AnyStructure,
-    Attended,
-    Bias,
-    Heads,
-    Keys,
-    Table,
-    Values,
-    attend,
-    sinusoids,
-)
+from dtglib.network.attention import AnyStructure, Attended, Bias, Heads, Keys, Table, Values, attend, sinusoids
 from dtglib.network.dropout import Dropout
 from dtglib.network.output import Factored, Legal, Single, Whole
 from dtglib.network.saved import Saved

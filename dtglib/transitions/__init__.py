@@ -15,15 +15,4 @@ from dtglib.transitions.protocol import START, Action, IllegalAction, Kind, Stat
 
 SYSTEMS = {system.NAME: system for system in (arc_standard, arc_hybrid, arc_eager, arc_swift)}
 
-__all__ = [
-    "START",
-    "SYSTEMS",
-    "Action",
-    "IllegalAction",
-    "Kind",
-    "State",
-    "legal",
-    "oracle",
-    "replay",
-    "take",
-]
+__all__ = ["START", "SYSTEMS", "Action", "IllegalAction", "Kind", "State", "legal", "oracle", "replay", "take"]
