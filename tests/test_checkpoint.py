@@ -30,9 +30,9 @@ class Small(nn.Module):
         return self.out(self.embedding(ids))
 
 
-def begun(seed: int = 0) -> tuple[nn.Module, torch.optim.AdamW]:
+def begun(seed: int = 0, matrix_rate: float | None = None) -> tuple[nn.Module, torch.optim.AdamW]:
     model = Small(seed)
-    return model, TrainConfig(weight_decay=0.01).optimizer(model)
+    return model, TrainConfig(weight_decay=0.01, matrix_rate=matrix_rate).optimizer(model)
 
 
 def step(model: nn.Module, optimizer: torch.optim.AdamW, number: int) -> None:
@@ -44,9 +44,9 @@ def step(model: nn.Module, optimizer: torch.optim.AdamW, number: int) -> None:
     optimizer.step()
 
 
-def saved(folder: Path, steps: int = 3) -> tuple[nn.Module, torch.optim.AdamW]:
+def saved(folder: Path, steps: int = 3, matrix_rate: float | None = None) -> tuple[nn.Module, torch.optim.AdamW]:
     """A model after some steps, and a checkpoint of it."""
-    model, optimizer = begun()
+    model, optimizer = begun(matrix_rate=matrix_rate)
     for number in range(steps):
         step(model, optimizer, number)
     save_checkpoint(folder, IDENTITY, STANDING, model, optimizer)
@@ -75,10 +75,13 @@ def test_weights_and_the_optimiser_s_averages_come_back_exactly(steps, tmp_path)
     assert ours.keys() == {(name, kind) for name in ("embedding.weight", "out.weight", "out.bias") for kind in kinds}
 
 
-def test_the_next_steps_are_the_same_bit_by_bit(tmp_path):
-    model, optimizer = saved(tmp_path)
-    other, its_optimizer = begun(seed=1)
+@pytest.mark.parametrize("matrix_rate", [None, 2.5])
+def test_the_next_steps_are_the_same_bit_by_bit(matrix_rate, tmp_path):
+    model, optimizer = saved(tmp_path, matrix_rate=matrix_rate)
+    other, its_optimizer = begun(seed=1, matrix_rate=matrix_rate)
     restore(read_checkpoint(tmp_path, IDENTITY), other, its_optimizer)
+    of_matrix = {"step", "average"} if matrix_rate else {"step", "exp_avg", "exp_avg_sq"}
+    assert {kind for name, kind in averages(other, its_optimizer) if name == "out.weight"} == of_matrix
     for number in range(3, 8):
         step(model, optimizer, number)
         step(other, its_optimizer, number)

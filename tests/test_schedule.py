@@ -13,6 +13,7 @@ from torch import nn
 
 from dtglib.basics.errors import UserError
 from dtglib.sequences.batches import by_length
+from dtglib.training.muon import Muon
 from dtglib.training.schedule import Step, TrainConfig, all_steps
 
 RATES = TrainConfig(learning_rate=1.0, first_rate=0.1, last_rate=0.01, warmup_steps=10)
@@ -140,6 +141,17 @@ def test_a_model_without_embeddings_has_one_rate():
     assert group["times"] == 1.0
 
 
+def test_matrices_may_have_steps_of_muon_and_a_rate_of_their_own():
+    model = Tied()
+    optimizer = TrainConfig(matrix_rate=2.5).optimizer(model)
+    assert type(optimizer) is Muon
+    others, embeddings, matrices = optimizer.param_groups
+    assert [group["times"] for group in optimizer.param_groups] == [1.0, 2.0, 2.5]
+    assert [id(p) for p in matrices["params"]] == [id(model.inner.weight)] and matrices["orthogonal"]
+    assert {id(p) for p in others["params"]} == {id(model.inner.bias), id(model.out.bias)}
+    assert [id(p) for p in embeddings["params"]] == [id(model.embedding.weight)]
+
+
 def test_the_optimiser_is_the_paper_s():
     optimizer = TrainConfig().optimizer(Tied())
     assert type(optimizer) is torch.optim.AdamW
@@ -164,7 +176,7 @@ def test_the_defaults_are_the_paper_s():
             {key: 0}
             for key in ("epochs", "batch_positions", "batches_per_step", "longest", "evaluate_every", "patience")
         ),
-        *({key: 0.0} for key in ("learning_rate", "first_rate", "last_rate", "embedding_rate", "clip")),
+        *({key: 0.0} for key in ("learning_rate", "first_rate", "last_rate", "embedding_rate", "matrix_rate", "clip")),
         *({key: -1} for key in ("epochs", "warmup_steps")),
         *({key: -1.0} for key in ("learning_rate", "weight_decay")),
         *({key: value} for key in ("learning_rate", "clip") for value in (math.nan, math.inf)),

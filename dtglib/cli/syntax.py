@@ -49,9 +49,8 @@ def suites(options: argparse.Namespace) -> None:
     require_searched(folder)
     rows = suite_rows(folder, tested, widths_from(options))
     report = suites_report(tested, rows, Vocabulary.load(folder))
-    stated = conventions(options, folder, path or "sg", "percent of the items") | {
-        "end": "the last region of a formula"
-    }
+    stated = conventions(options, folder, path or "sg", "percent of the items")
+    stated["end"] = "the last region of a formula"
     about = {"conventions": stated, "model": options.model or folder.name, **widths_from(options)._asdict()}
     tables = {name: report[name] for name in ("suites", "predictions", "circuits")}
     _write_report(options, {**about, "averages": report["averages"]}, {**tables, **as_tables(tested, rows)})

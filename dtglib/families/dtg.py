@@ -33,10 +33,7 @@ QUESTIONS = {
         "weak parser": Variant({}, parsed_by="weak", summed_over="weak"),
         "weak parser, but summed over the strong one's trees": Variant({}, parsed_by="weak"),
     },
-    "labels": {
-        "unlabelled": Variant({}, searched=True),
-        "labelled": Variant({"labels": True}, searched=True),
-    },
+    "labels": {"unlabelled": Variant({}, searched=True), "labelled": Variant({"labels": True}, searched=True)},
 }
 
 FAMILIES = (

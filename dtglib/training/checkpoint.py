@@ -94,9 +94,9 @@ def restore(checkpoint: Checkpoint, model: nn.Module, optimizer: torch.optim.Opt
     names = _names(model)
     order = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     state = {
-        number: {kind: tensors[names[parameter]] for kind, tensors in parts.items()}
-        for number, parameter in enumerate(order)
-        if all(names[parameter] in tensors for tensors in parts.values()) and parts
+        number: {kind: tensors[name] for kind, tensors in parts.items() if name in tensors}
+        for number, name in enumerate(names[parameter] for parameter in order)
+        if any(name in tensors for tensors in parts.values())
     }
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 

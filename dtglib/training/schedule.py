@@ -10,7 +10,7 @@ The whole plan is made in advance and depends only on the seed, so that a stoppe
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from torch import nn
 
 from dtglib.basics.config import require_positive
 from dtglib.basics.errors import UserError
+from dtglib.training.muon import Muon
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class TrainConfig:
     last_rate: float = 3e-7
     warmup_steps: int = 8000
     embedding_rate: float = 2.0  # of the embeddings, relative to the other weights
+    matrix_rate: float | None = None  # of the other matrices, by Muon, relative to the rest; null: AdamW for all
     weight_decay: float = 0.0
     clip: float = 3.0
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -44,22 +46,28 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         require_positive(self, "epochs", "batch_positions", "batches_per_step", "longest", "evaluate_every", "patience")
-        for name in ("learning_rate", "first_rate", "last_rate", "embedding_rate", "clip"):
-            if not 0 < getattr(self, name) < math.inf:
+        for name in ("learning_rate", "first_rate", "last_rate", "embedding_rate", "matrix_rate", "clip"):
+            if getattr(self, name) is not None and not 0 < getattr(self, name) < math.inf:
                 raise UserError(f"{name} must be a finite number greater than 0, not {getattr(self, name)}")
         for name in ("warmup_steps", "weight_decay"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise UserError(f"{name} must be a finite number, and not negative; it is {getattr(self, name)}")
 
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
-        """AdamW with a group for the embeddings, which learn faster; `times` multiplies a group's learning rate."""
+        """AdamW with a group for the embeddings, which learn faster; `times` multiplies a group's learning rate.
+
+        With `matrix_rate` the other matrices are a group, too, and their steps are Muon's.
+        """
         embeddings = {p for module in model.modules() if isinstance(module, nn.Embedding) for p in module.parameters()}
-        groups = [
-            {"params": [p for p in model.parameters() if p not in embeddings], "times": 1.0},
+        matrices = {p for p in model.parameters() if p.ndim == 2} - embeddings if self.matrix_rate else set()
+        groups: list[dict[str, Any]] = [
+            {"params": [p for p in model.parameters() if p not in embeddings | matrices], "times": 1.0},
             {"params": [p for p in model.parameters() if p in embeddings], "times": self.embedding_rate},
+            {"params": [p for p in model.parameters() if p in matrices], "times": self.matrix_rate, "orthogonal": True},
         ]
         groups = [group for group in groups if group["params"]]
-        return torch.optim.AdamW(groups, betas=(0.9, 0.999), weight_decay=self.weight_decay, fused=True)
+        kind = Muon if matrices else torch.optim.AdamW
+        return kind(groups, betas=(0.9, 0.999), weight_decay=self.weight_decay, fused=True)
 
     def rate(self, step: int, steps: int, dev: Sequence[float]) -> float:
         """The learning rate of a step, counted from 0: a linear warm-up, then half a cosine.
