@@ -248,11 +248,12 @@ for name in ("smoke", "short", "mini", "open-small", "open"):
         "corpus": chosen.corpus.corpus,
         "training sentences": chosen.corpus.train_sentences or "all",
         "epochs": chosen.train.epochs,
+        "optimiser": "Muon and AdamW" if chosen.train.matrix_rate else "AdamW",
         "layers": chosen.model.layers,
         "width": chosen.model.width,
     }
     if chosen.evaluation.released:
-        sizes[name] |= dict.fromkeys(("training sentences", "epochs", "layers", "width"), "released")
+        sizes[name] |= dict.fromkeys(("training sentences", "epochs", "optimiser", "layers", "width"), "released")
 pd.DataFrame(sizes).T
 
 # %% [markdown]
