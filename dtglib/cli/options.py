@@ -111,14 +111,17 @@ def count(text: str) -> int:
     return int(text)
 
 
-def nats_or_none(text: str) -> float | None:
-    """An option's value: a finite number that is not negative, or the word none."""
-    if text == "none":
-        return None
+def nats(text: str) -> float:
+    """An option's value: a finite number that is not negative."""
     with contextlib.suppress(ValueError):
         if 0 <= float(text) < math.inf:
             return float(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on")
+
+
+def nats_or_none(text: str) -> float | None:
+    """An option's value: a number that is not negative, or the word none."""
+    return None if text == "none" else nats(text)
 
 
 def seed(text: str) -> int:
