@@ -37,8 +37,8 @@ class Muon(torch.optim.AdamW):
 def orthogonal(matrix: Tensor) -> Tensor:
     """A matrix with the same singular vectors, whose singular values are nearly 1, by Newton and Schulz's iteration.
 
-    Each round multiplies by a polynomial of the product with the transpose, which is the smaller matrix; so all rounds
-    work on that, and meet the larger one at the end.
+    Each round multiplies the matrix by a polynomial of its product with its transpose. That product is the smaller
+    one, so the rounds use it alone, and the matrix is multiplied once, at the end.
     """
     a, b, c = COEFFICIENTS
     is_tall = matrix.shape[0] > matrix.shape[1]

@@ -37,7 +37,7 @@ class TrainConfig:
     last_rate: float = 3e-7
     warmup_steps: int = 8000
     embedding_rate: float = 2.0  # of the embeddings, relative to the other weights
-    matrix_rate: float | None = None  # of the other matrices, by Muon, relative to the rest; null: AdamW for all
+    matrix_rate: float | None = None  # of all other matrices, whose steps are then Muon's, relative to what is left
     weight_decay: float = 0.0
     clip: float = 3.0
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -47,7 +47,7 @@ class TrainConfig:
     def __post_init__(self) -> None:
         require_positive(self, "epochs", "batch_positions", "batches_per_step", "longest", "evaluate_every", "patience")
         for name in ("learning_rate", "first_rate", "last_rate", "embedding_rate", "matrix_rate", "clip"):
-            if getattr(self, name) is not None and not 0 < getattr(self, name) < math.inf:
+            if (name, getattr(self, name)) != ("matrix_rate", None) and not 0 < getattr(self, name) < math.inf:
                 raise UserError(f"{name} must be a finite number greater than 0, not {getattr(self, name)}")
         for name in ("warmup_steps", "weight_decay"):
             if not 0 <= getattr(self, name) < math.inf:
