@@ -365,10 +365,10 @@ def test_the_labels_are_those_of_the_treebank_and_the_arcs_those_of_the_system(n
     assert family(name).vocabulary(TransformerConfig(name), PLAIN, treebank_of(DIFFERENCE)).symbols == ARCS
 
 
-def test_models_without_dependency_arcs_have_no_labels(name="txl-tokens"):
-    kind = family(name)
+def test_models_without_dependency_arcs_have_no_labels():
+    kind = family("txl-tokens")
     with pytest.raises(UserError, match="draws no arcs that could have labels; set labels to false, or take dtg"):
-        kind.vocabulary(kind.config(name, labels=True), PLAIN, load("minilang", "train", 5))
+        kind.vocabulary(kind.config("txl-tokens", labels=True), PLAIN, load("minilang", "train", 5))
 
 
 def test_a_treebank_without_labels_is_refused_with_the_way_out():

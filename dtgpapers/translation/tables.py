@@ -7,7 +7,6 @@ No cell of ours is one of theirs, so that only orders of systems can be compared
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pandas as pd
 
@@ -21,9 +20,9 @@ TESTED = ("de-en/medium/newstest", "en-de/medium/newstest", "en-ru/clean_news/ne
 PAIRS = (("BiTran", "Vanilla"), ("PARENT", "BiTran"), ("GCN", "BiTran"), ("PARENT", "Vanilla"), ("GCN", "Vanilla"))
 
 
-def theirs(*tables: str, folder: Path | None = None) -> pd.DataFrame:
+def theirs(*tables: str) -> pd.DataFrame:
     """The numbers of the paper's tables: a row for each cell, a column for each system."""
-    numbers = pd.concat([paper(table, folder) for table in tables])
+    numbers = pd.concat([paper(table) for table in tables])
     shown = numbers.pivot_table(index="metric", columns="system", values="value", sort=False)
     return _ordered(shown.rename_axis(index="cell", columns=None))
 
