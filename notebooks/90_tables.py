@@ -102,9 +102,9 @@ claims = [
 # %%
 SUITES, PAIRS = ("suites", "score", ["circuit", "suite"]), ("pairs", "accuracy", ["paradigm"])
 PARTS = {
-    (measure, corpus): 100 * tables.by_seed(*what, corpus, size)
+    (measure, corpus, size): 100 * tables.by_seed(*what, corpus, size)
     for measure, what in {"SG": SUITES, "BLiMP": PAIRS}.items()
-    for corpus, size in CORPORA.items()
+    for corpus, size in (*CORPORA.items(), ("ud-english-enhanced", "ewt-gum"))  # the last has GiLT's models
 }
 
 
@@ -121,8 +121,8 @@ def outcomes(values, claim):
     question, measure, first, second = claim
     for row in differences(in_logs(values), [claim]).to_dict("records"):
         corpus, size = row["corpus"].split(", ")
-        if question == MODELS and (measure, corpus) in PARTS and CORPORA[corpus] == size:
-            of_corpus = PARTS[measure, corpus]
+        if question == MODELS and (measure, corpus, size) in PARTS:
+            of_corpus = PARTS[measure, corpus, size]
             row["by"], row["low"], row["high"] = over_suites(of_corpus.loc[first] - of_corpus.loc[second])
         yield row | {"claim": f"{first} > {second}", "corpus": corpus, "size": size}
 
