@@ -37,7 +37,7 @@ class TrainConfig:
     last_rate: float = 3e-7
     warmup_steps: int = 8000
     embedding_rate: float = 2.0  # of the embeddings, relative to the other weights
-    matrix_rate: float | None = None  # of all other matrices, whose steps are then Muon's, relative to what is left
+    matrix_rate: float | None = None  # of the other matrices, by Muon, relative to learning_rate; null: by AdamW
     weight_decay: float = 0.0
     clip: float = 3.0
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
