@@ -99,11 +99,21 @@ def test_a_step_is_what_it_is_by_hand(other, tmp_path):
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("key", ["batches_per_step", "clip", "embedding_rate", "weight_decay", "warmup_steps"])
-def test_every_setting_makes_a_difference(key, tmp_path):
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"batches_per_step": 2},
+        {"clip": 0.3},
+        {"embedding_rate": 1.0},
+        {"matrix_rate": 2.5},
+        {"weight_decay": 9.0},
+        {"warmup_steps": 5},
+    ],
+    ids=str,
+)
+def test_every_setting_makes_a_difference(other, tmp_path):
     # Or else the test above could not fail.
-    other = {"batches_per_step": 2, "clip": 0.3, "embedding_rate": 1.0, "weight_decay": 9.0, "warmup_steps": 5}[key]
-    for name, config in (("default", CONFIG), ("other", replace(CONFIG, **{key: other}))):
+    for name, config in (("default", CONFIG), ("other", replace(CONFIG, **other))):
         run(tmp_path / name, config, Bigrams(dropout=0))
     first, second = (torch.cat([t.flatten() for t in tensors(tmp_path / n, WEIGHTS_FILE).values()]) for n in
                      ("default", "other"))  # fmt: skip

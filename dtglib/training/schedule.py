@@ -36,7 +36,7 @@ class TrainConfig:
     first_rate: float = 1e-7
     last_rate: float = 3e-7
     warmup_steps: int = 8000
-    embedding_rate: float = 2.0  # of the embeddings, relative to the other weights
+    embedding_rate: float = 2.0  # of the embeddings, relative to learning_rate
     matrix_rate: float | None = None  # of the other matrices, by Muon, relative to learning_rate; null: by AdamW
     weight_decay: float = 0.0
     clip: float = 3.0
