@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dtglib.basics.errors import UserError
+from dtglib.basics.progress import progress, quiet
 from dtglib.data.treebank import ReadsBlock, Sentence, Treebank, joined
 
 MOST_IN_MEMORY = 100_000  # sentences; with all columns of a CoNLL-U file they take some 0.8 GB
@@ -91,9 +92,22 @@ def as_many_as_fit(blocks: Iterable[ReadsBlock]) -> Treebank | None:
 
 def first(count: int, blocks: Iterable[ReadsBlock]) -> Iterator[ReadsBlock]:
     """The blocks of the first sentences. Of a block that is cut, what was left out is not counted."""
-    for block in blocks:
-        sentences, excluded = block()
-        yield partial(Treebank, sentences[:count], excluded if len(sentences) <= count else Counter())
-        count -= len(sentences)
-        if count <= 0:
+    with progress(None, f"the first {count} sentences", "sentence", total=count) as bar:
+        for sentences, excluded in _without_bars(blocks):
+            yield partial(Treebank, sentences[:count], excluded if len(sentences) <= count else Counter())
+            bar.update(min(len(sentences), count))
+            count -= len(sentences)
+            if count <= 0:
+                return
+
+
+def _without_bars(blocks: Iterable[ReadsBlock]) -> Iterator[Treebank]:
+    """The blocks, read. The bars of a corpus would promise the time that all of it takes."""
+    unread = iter(blocks)
+    while True:
+        with quiet():
+            read = next(unread, None)
+            treebank = read and read()
+        if treebank is None:
             return
+        yield treebank

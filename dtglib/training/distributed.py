@@ -161,9 +161,6 @@ def has_bfloat16_units(device: torch.device) -> bool:
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     units = torch.cpu.get_capabilities()
-    return units.get("amx_bf16", False) or (units.get("avx512_bf16", False) and _is_by_amd())
-
-
-def _is_by_amd() -> bool:
     cpuinfo = Path("/proc/cpuinfo")
-    return cpuinfo.exists() and "AuthenticAMD" in cpuinfo.read_text()
+    is_by_amd = cpuinfo.exists() and "AuthenticAMD" in cpuinfo.read_text()
+    return units.get("amx_bf16", False) or (is_by_amd and units.get("avx512_bf16", False))

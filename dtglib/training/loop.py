@@ -191,13 +191,6 @@ def _held_by_first(ours: Processes, folder: Path) -> Iterator[None]:
         yield
 
 
-def resolved_precision(config: TrainConfig, device: torch.device) -> str:
-    """The number format of matrix products; `auto` is bfloat16 on devices that multiply it faster."""
-    if config.precision != "auto":
-        return config.precision
-    return "bfloat16" if has_bfloat16_units(device) else "float32"
-
-
 class _Loss(nn.Module):
     """The model's loss as a `forward`, which DistributedDataParallel needs."""
 
@@ -226,7 +219,9 @@ class _Training:
         self.requests, self.compiling = requests, compiling
         model.to(ours.device)
         config = self.config = course.config
-        precision = resolved_precision(config, ours.device)
+        precision = config.precision
+        if precision == "auto":
+            precision = "bfloat16" if has_bfloat16_units(ours.device) else "float32"
         self.identity = {**identity, "computed_in": precision, "computed_on": ours.device.type}
         self.dtype = getattr(torch, precision)
         self.steps = all_steps(partial(course.data.plan, device=ours.device), config, course.seed)
@@ -352,7 +347,7 @@ class _Training:
         is_better = decides < standing.best
         standing.dev.append(decides)
         if run:
-            run.metric(part="dev", step=standing.steps, **numbers, is_best=is_better, **self._own_metrics())
+            run.metric(part="dev", step=standing.steps, **numbers, is_best=is_better)
         if is_better:
             standing.best, standing.worse = decides, 0
             if run:
@@ -360,16 +355,6 @@ class _Training:
         else:
             standing.worse += 1
             standing.stopped_early = standing.worse == self.config.patience
-
-    def _own_metrics(self) -> dict[str, Any]:
-        """The metrics that the model adds, if it has some."""
-        has_own = isinstance(self.model, WithOwnMetrics)
-        if not has_own:
-            return {}
-        self.model.eval()
-        metrics = self.model.own_metrics(self.course.held_out)
-        self.model.train()
-        return metrics
 
     def _on_held_out(self) -> tuple[float, dict[str, float]]:
         """The number that decides which model is kept, the lower the better, and all numbers by name."""
@@ -386,9 +371,10 @@ class _Training:
             nats, of_batches = nats + loss.item(), [*of_batches, parts]
             if answers is not None:
                 answers[plan[number]] = self._computed(self.model.answers, batch).float().cpu().numpy()
+        own = self.model.own_metrics(data) if isinstance(self.model, WithOwnMetrics) else {}
         self.model.train()
         (nats,) = ours.total([nats])
-        numbers = {**per_event(of_batches, ours), "nats_per_sentence": nats / len(data.lengths)}
+        numbers = {**per_event(of_batches, ours), "nats_per_sentence": nats / len(data.lengths), **own}
         if answers is None or not math.isfinite(nats):
             return numbers["nats_per_sentence"], numbers
         # Each process has computed some of the answers.
