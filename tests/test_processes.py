@@ -17,6 +17,7 @@ from torch import nn
 from toys import CONFIG, CPU, TINY, Answering, Bad, Bigrams, Ends, Fragile, Judging, Letters, run
 
 import dtglib.basics.progress
+from dtglib.basics.errors import UserError
 from dtglib.basics.record import read_record
 from dtglib.cli.main import main
 from dtglib.training.checkpoint import FILE as CHECKPOINT_FILE
@@ -69,15 +70,6 @@ def test_the_processor_says_whether_it_has_units_for_bfloat16():
     assert has_bfloat16_units(CPU) == bool(flags & fast)
 
 
-def test_more_processes_than_gpus_are_an_error_of_one_line(monkeypatch, capsys):
-    for name, value in {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"}.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    assert main(["models"]) == 2
-    assert capsys.readouterr().err.startswith("dtglib: there are more processes than the 1 GPUs of this machine")
-
-
 # ---- Several, without a model
 
 
@@ -92,6 +84,25 @@ def test_totals_are_the_same_in_every_process(tmp_path):
     for rank in range(2):
         found = json.loads((tmp_path / f"{rank}.json").read_text())
         assert found == [3, pytest.approx(1.1), rank, 2, rank == 0]
+
+
+def share_a_gpu(folder: Path) -> None:
+    """As on a machine with one GPU, to which nothing is sent."""
+    chosen = []
+    torch.cuda.is_available = lambda: True
+    torch.cuda.device_count, torch.cuda.current_device = (lambda: 1), (lambda: 0)
+    torch.cuda.set_device = chosen.append
+    with processes() as ours:
+        found = [str(ours.device), *chosen, ours.rank, ours.from_first(lambda: "of the first")]
+        with pytest.raises(UserError, match="there are more processes than GPUs; they can score together, but"):
+            ours.share(nn.Linear(1, 1))
+    (folder / f"{ours.rank}.json").write_text(json.dumps(found))
+
+
+def test_several_processes_share_a_gpu_for_scoring_but_not_for_training(tmp_path):
+    assert together(2, tmp_path, share_a_gpu, tmp_path) == [0, 0]
+    for rank in range(2):
+        assert json.loads((tmp_path / f"{rank}.json").read_text()) == ["cuda:0", 0, rank, "of the first"]
 
 
 # ---- Training

@@ -52,6 +52,13 @@ for wish in "$@"; do
         for model in dtg txl-tokens; do
             part "compile-$model" 120 $python $open compile-sequences "$folder" $model --processes "${COMPILERS:-10}"
         done ;;
+    pairs)  # 300 trees of each sentence of minilang's pairs, by as many processes on the GPU
+        for count in ${SHARING:-1 4 8}; do
+            mkdir -p "$folder/pairs-$count"  # rows are kept in the current folder's runs/, so each count has its own
+            part "pairs-$count" 90 env -C "$folder/pairs-$count" OMP_NUM_THREADS=1 $python -m torch.distributed.run \
+                --standalone --nproc-per-node "$count" -m dtglib blimp minilang --model "$folder/dtg" \
+                --parser "$folder/parser" --fraction "${PAIRS:-0.1}"
+        done ;;
     *=*)
         model=${wish%=*} seconds=${wish#*=}
         part "train-$model" $((seconds + ${SPARE:-100})) $python $open train-model "$folder" "$model" \

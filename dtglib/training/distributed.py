@@ -99,6 +99,8 @@ class Processes(NamedTuple):
         if self.count == 1:
             return module
         if self.device.type == "cuda":
+            shares = "there are more processes than GPUs; they can score together, but each needs one for training"
+            require(distributed.get_backend() == "nccl", shares)
             # Otherwise the compiled graph is cut at DDP's buckets, and FlexAttention's part cannot be compiled.
             torch._dynamo.config.optimize_ddp = False
         return DistributedDataParallel(module, forward_sync_buffers=False)  # they are constants
@@ -124,11 +126,9 @@ def device_at_hand() -> torch.device:
 def processes() -> Iterator[Processes]:
     """This process among those that torchrun started, or alone; on a GPU if there is one."""
     rank, count = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
-    if torch.cuda.is_available():
-        local, gpus = int(os.environ.get("LOCAL_RANK", 0)), torch.cuda.device_count()
-        if local >= gpus:
-            raise UserError(f"there are more processes than the {gpus} GPUs of this machine; start no more than those")
-        torch.cuda.set_device(local)
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if gpus:
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)) % gpus)
     device = device_at_hand()
     if count == 1 or distributed.is_initialized():
         yield Processes(rank, count, device)
@@ -140,7 +140,8 @@ def processes() -> Iterator[Processes]:
     is_one_launcher = os.environ.get("GROUP_WORLD_SIZE", "1") == "1"
     restarts = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") if is_one_launcher else "0"
     store = distributed.PrefixStore(f"restart {restarts}", store)
-    backend = "nccl" if device.type == "cuda" else "gloo"
+    has_own_gpu = int(os.environ.get("LOCAL_WORLD_SIZE", count)) <= gpus
+    backend = "nccl" if has_own_gpu else "gloo"  # NCCL refuses processes that share a GPU
     distributed.init_process_group(backend, store=store, rank=rank, world_size=count)
     _KEPT.append(distributed.group.WORLD)
     ours = Processes(rank, count, device)
