@@ -90,8 +90,9 @@ Markdown(
 # | [06](06_ablations.ipynb) | what is each decision worth? |
 # | [90](90_tables.ipynb) | which claims of the paper hold here? |
 #
-# 10 to 50 go beyond the paper. A notebook runs in minutes on a laptop. Most results come from recorded runs. The
-# tests compare the outputs of cells that begin with NBVAL_CHECK_OUTPUT with the stored ones.
+# 10 and 11 have its models of constituents; 20 to 50 go beyond it. A notebook runs in minutes on a laptop.
+# Most results come from recorded runs. The tests compare the outputs of cells that begin with NBVAL_CHECK_OUTPUT with
+# the stored ones.
 #
 # ## 2. One sentence
 #

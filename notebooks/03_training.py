@@ -257,8 +257,8 @@ for name in ("smoke", "short", "mini", "open-small", "open"):
 pd.DataFrame(sizes).T
 
 # %% [markdown]
-# The [recorded](../results/2026-11-21-mini) models, on the same held-out sentences. Grey dots are seeds; bars are 95 %
-# intervals of the mean (t distribution).
+# The [recorded](../results/2026-11-21-mini) models, on minilang's 1,000 held-out sentences. Grey dots: seeds; bars:
+# 95 % intervals of the mean (t distribution).
 
 # %%
 rows = nats.melt(var_name="model", value_name="nats per sentence")

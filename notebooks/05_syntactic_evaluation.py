@@ -148,7 +148,7 @@ plot.save(picture, "05_state")
 # ## 2. A test of the cause
 #
 # If the noun in sight is the cause, then a change of the mask alone must change the answer. We take the released models
-# (one seed, scored now) and all items of *number_src*. The tree is given. In DTGs an edit replaces the stack at the
+# (one seed, scored now) and all 24 items of *number_src*. The tree is given. In DTGs an edit replaces the stack at the
 # position that predicts the verb. In TXL (trans) an edit hides *heroes* from all that follows. As a control, the same
 # edits are made where the noun has the subject's number: *The judge that praised the hero ...* Lines are 95 % intervals
 # over sentences.

@@ -481,12 +481,12 @@ picture
 every.pivot(index="variant", columns=["corpus", "measure"], values="is").loc[list(places)].fillna("")
 
 # %% [markdown]
-# In the paper, removing gates costs 13 points of UDA, and competition 5. Here neither costs any significantly, and both
-# losses lie outside our intervals; without competition DDA on UD English is 1.7 lower, one of many comparisons. One
-# head instead of eight costs most on UD English ([one seed](../results/2026-11-29-udgn-ud-heads-2); two cost little),
-# as in the paper's Figure 4, but nothing significant on minilang. With 20 to 50 % of the words hidden trees are best;
-# with 10 % none are found, from 60 % on worse ones (paper, Figure 6: 20 to 80 % work). But for heads, minilang's
-# base is section 4's lowest: differences are mostly positive.
+# In the paper, removing gates costs 13 points of UDA, and competition 5. Here neither costs any significantly, and
+# both losses lie outside our intervals; without competition DDA on UD English is 1.7 lower, one of many comparisons.
+# On UD English one head instead of eight costs most ([one seed](../results/2026-11-29-udgn-ud-heads); two cost
+# little), as in the paper's Figure 4; on minilang nothing significant. With 20 to 50 % of the words hidden trees are
+# best; with 10 % none are found, from 60 % on worse ones (paper, Figure 6: 20 to 80 % work). But for heads,
+# minilang's base is section 4's lowest: differences are mostly positive.
 #
 # ## 7. This run
 #

@@ -69,6 +69,8 @@ OF_DTG = (
     (MODELS, "SG", "TXL (trans)", "TXL (tokens)"),
     (MODELS, "BLiMP", "TXL (trans)", "DTG"),
     (MODELS, "BLiMP", "DTG", "TXL (tokens)"),
+    (MODELS, "BLiMP", "TXL (trans)", "TXL (tokens)"),
+    (MODELS, "BLiMP", "DTG-swift", "TXL (tokens)"),
     (MODELS, "perplexity", "TXL (trans)", "TXL (tokens)"),
     (MODELS, "perplexity", "TXL (trans)", "DTG"),
     (MODELS, "perplexity", "DTG", "DTG-eager"),
