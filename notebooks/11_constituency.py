@@ -573,7 +573,10 @@ def draw_yours(text):
     unknown = [word for word, known in zip(words, read["TG"].known, strict=True) if not known]
     print("unknown:", *unknown or ["none"])
     in_bits = {name: surprisal.UNITS["bits"] * each.of_words for name, each in read.items()}
-    display(plot.draw_surprisals(words, in_bits, "bits"))
+    picture, axes = plot.single(0.75 * len(words) + 1.5, 2.6)
+    pd.DataFrame(in_bits, index=words).plot.bar(ax=axes, rot=0, width=0.8, color=COLOURS, ylabel="surprisal, bits")
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
+    display(picture)
     return draw_best_trees(words)
 
 

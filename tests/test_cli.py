@@ -162,6 +162,7 @@ def test_a_sentence_that_is_too_long_is_named_and_counted(tiny, tmp_path, capsys
 
 MISTAKES = {
     "--set epoch=3": ["unknown key epoch", "did you mean epochs?"],
+    "--set mask_rate=0.3": ["unknown key mask_rate"],  # of another family, whose keys a config may have
     "--set epochs": ["--set epochs: write it as key=value"],
     "--set epochs=many": ["epochs must be a whole number, not 'many'"],
     "--set epochs=0": ["epochs must be at least 1, not 0"],
@@ -221,3 +222,11 @@ def test_a_folder_with_another_run_is_refused_with_the_difference(tiny, tmp_path
     assert main(["train", str(tiny), "--set", "seed=2", "--out", str(tmp_path / "run")]) == 2
     assert_one_line(capsys, "holds a finished run with other settings: seed was 1 and is 2; choose another folder")
     assert written(tmp_path / "run") == before
+
+
+def test_a_public_test_set_of_which_files_are_missing_is_said_to_be_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("DTG_DATA", str(tmp_path))
+    (tmp_path / "blimp").mkdir()
+    (tmp_path / "blimp" / "adjunct_island.jsonl").write_text("")
+    assert main(["blimp", "--model", "dtg-minilang"]) == 2
+    assert f"dtglib: {tmp_path / 'blimp'} lacks some files (`make data` fetches them)" in capsys.readouterr().err

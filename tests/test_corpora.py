@@ -186,7 +186,8 @@ def test_another_split_of_a_file_is_refused_with_the_way_out(tmp_path):
 def test_a_folder_has_the_splits_of_which_it_holds_files(tmp_path):
     (tmp_path / "xx_a-ud-train.conllu").write_text(conllu("No"))
     (tmp_path / "xx_a-ud-test.conllu").write_text(conllu("Thank you"))
-    (tmp_path / "training-notes.conllu").write_text("not a split")
+    for other in ("training-notes", "test-parsed", "train-old", "._xx_a-ud-train"):
+        (tmp_path / f"{other}.conllu").write_text("not a split")
     assert splits(tmp_path) == ("train", "test")
     assert words_of(load(tmp_path, "test")) == ["Thank you"]
 
@@ -216,7 +217,7 @@ def test_the_sections_of_a_penn_treebank_are_its_splits(tmp_path):
 
 
 def test_bracketed_files_are_split_by_their_names(tmp_path):
-    for name in ("mine-train.mrg", "dev.ptb", "constraint.mrg"):
+    for name in ("mine-train.mrg", "dev.ptb", "constraint.mrg", "._mine-train.mrg"):
         (tmp_path / name).write_text(f"(S (NN {name}))")
     assert splits(tmp_path) == ("train", "dev")
     assert load(tmp_path, "train").sentences[0].words == ("mine-train.mrg",)

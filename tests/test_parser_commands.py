@@ -483,6 +483,17 @@ def test_what_is_to_be_parsed_is_not_written_over(way, parser, text, tmp_path, c
     assert text.read_bytes() == before
 
 
+def test_a_folder_in_the_place_of_the_file_is_refused_before_anything_is_parsed(parser, text, tmp_path, capsys):
+    text.write_bytes(b"\xff")  # what could not be read
+    assert command("parse", "--parser", parser, "--out", tmp_path, text) == 2
+    assert_one_line(capsys, f"--out: {tmp_path} is a folder; name a file in it")
+
+
+def test_a_mistyped_path_with_a_blank_is_no_sentence(parser, capsys):
+    assert command("parse", "--parser", parser, "my texts/mien.txt") == 2
+    assert_one_line(capsys, "my texts/mien.txt")
+
+
 def test_a_file_of_the_folder_that_is_to_be_parsed_is_not_written_over(parser, corpus, tmp_path, capsys):
     gold = corpus / "dev.conllu"
     before = gold.read_bytes()

@@ -351,6 +351,14 @@ def test_a_damaged_record_is_named(tmp_path, text):
         read_record(tmp_path)
 
 
+def test_metrics_that_are_no_text_are_named(tmp_path):
+    with run_in(tmp_path) as run:
+        run.metric(step=1)
+    (tmp_path / "metrics.jsonl").write_bytes(b"\xff\n")
+    with pytest.raises(UserError, match=r"config.yaml or metrics.jsonl is damaged"):
+        read_record(tmp_path)
+
+
 @pytest.mark.parametrize("keep", [0, 1])
 def test_a_finished_run_with_missing_metrics_is_named(tmp_path, keep):
     with run_in(tmp_path) as run:

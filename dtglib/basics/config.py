@@ -46,14 +46,15 @@ def read_config(
 ) -> tuple[Any, ...]:
     """One instance per dataclass in `kinds`; `overrides` replace values of the file.
 
-    Keys among `unused` may be in the file, although no dataclass has them. The values of the files in
-    `laid_over` replace those of the first one.
+    Keys among `unused` may be in the file, although no dataclass has them, but not among the overrides. The values of
+    the files in `laid_over` replace those of the first one.
     """
     settings = _settings(path, overrides or {}, laid_over)
     known = [field.name for kind in kinds for field in dataclasses.fields(kind)]
     if len(set(known)) < len(known):
         raise ValueError(f"a field has the same name in two of {[kind.__name__ for kind in kinds]}")
-    if unknown := [key for key in settings if key not in {*known, *unused}]:
+    in_files = {*known, *unused}
+    if unknown := [key for key, (_, place) in settings.items() if key not in (known if place == "--set" else in_files)]:
         _, place = settings[unknown[0]]
         if len(unknown) > 2 and place != "--set":
             raise UserError(f"{place}: unknown keys {shortened(unknown)}; is this the config of another command?")
@@ -75,7 +76,7 @@ def _settings(path: str | Path, overrides: Mapping[str, Any], laid_over: Iterabl
 
 
 def size_file(size: str) -> Path:
-    """The config of a run size: smoke, mini, open, paper."""
+    """The config of a run size, such as smoke, mini or paper."""
     folder = repository() / "configs"
     sizes = sorted(path.stem for path in folder.glob("*.yaml"))
     require(size in sizes, f"there is no size {size!r}; sizes are {', '.join(sizes)}")

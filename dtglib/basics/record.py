@@ -39,7 +39,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from dtglib.basics.config import LOADER
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 from dtglib.basics.files import write_atomically
 
 # One row of results: the values by the names of their columns.
@@ -151,11 +151,11 @@ def read_about(folder: str | Path) -> dict[str, Any]:
 def read_record(folder: str | Path) -> Record:
     """Read the folder of a `Run`; if the run did not finish, only whole lines of metrics are read."""
     about, config, metrics = read_about(folder), Path(folder) / SETTINGS_FILE, Path(folder) / METRICS_FILE
-    # A run that was killed at its very beginning has neither file.
-    lines = metrics.read_text(encoding="utf-8").split("\n")[:-1] if metrics.exists() else []
-    if about["status"] == "finished" and len(lines) != about["metrics"]:
-        raise UserError(f"{metrics}: has {len(lines)} lines, but the run wrote {about['metrics']}; the copy is damaged")
     try:
+        # A run that was killed at its very beginning has neither file.
+        lines = metrics.read_text(encoding="utf-8").split("\n")[:-1] if metrics.exists() else []
+        wrong = f"{metrics}: has {len(lines)} lines, but the run wrote {about['metrics']}; the copy is damaged"
+        require(about["status"] != "finished" or len(lines) == about["metrics"], wrong)
         settings = yaml.load(config.read_text(encoding="utf-8"), LOADER) if config.exists() else {}
         return Record(about, dict(settings), [json.loads(line) for line in lines])
     except (ValueError, TypeError, yaml.YAMLError) as error:

@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with as_one() as complain:
             return _run(arguments, complain)
-    except UserError as error:  # there cannot be so many processes
+    except UserError as error:  # such as a paper's package that is broken
         print(f"dtglib: {error}", file=sys.stderr)
         return 2
 

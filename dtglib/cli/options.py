@@ -141,7 +141,8 @@ def sentences_of(options: argparse.Namespace, may_be_streamed: bool = False) -> 
     from dtglib.data.treebank import Sentence
 
     if is_sentence(options.text):
-        require(not options.split, f"--split chooses a part of a corpus; {options.text!r} is a sentence; leave it out")
+        chosen = options.split or options.sentences
+        require(not chosen, f"--split and --sentences choose a part of a corpus; {options.text!r} is a sentence")
         return [Sentence(tuple(tokenize(options.text.encode().decode())))]  # an error if it is not UTF-8
     treebank = (stream if may_be_streamed else load)(options.text, options.split, options.sentences)
     for reason, number in treebank.excluded.items():
@@ -152,13 +153,15 @@ def sentences_of(options: argparse.Namespace, may_be_streamed: bool = False) -> 
 
 def is_sentence(text: str) -> bool:
     """True for a text that is neither a file nor a corpus: it has several words, or ends like a sentence."""
-    return (" " in text.strip() or text.strip()[-1:] in (".", "!", "?")) and not os.path.exists(text)
+    may_be = " " in text.strip() or text.strip()[-1:] in (".", "!", "?")
+    return may_be and not text.endswith((".txt", ".conllu", ".mrg", ".ptb", ".brackets")) and not os.path.exists(text)
 
 
 def require_another(out: Path | None, text: str) -> None:
-    """An error if the file to be written is one of those that are read."""
+    """An error if the file to be written is a folder, or one of those that are read."""
     from dtglib.data.corpora import corpus_files
 
+    require(not (out and out.is_dir()), f"--out: {out} is a folder; name a file in it")
     read = () if is_sentence(text) else corpus_files(text)
     if out and out.exists() and any(path.exists() and out.samefile(path) for path in read):
         raise UserError(f"--out: {out} is what is to be parsed; name another file")

@@ -72,7 +72,7 @@ def parse(options: argparse.Namespace) -> None:
 def _parse_streamed(sentences: "Streamed", parser: Path, out: Path) -> None:
     """Parse block by block what does not fit into memory; trees are kept in runs/trees, so a stopped parse goes on."""
     from dtglib.basics.files import write_atomically
-    from dtglib.data.treebank import with_tree
+    from dtglib.data.treebank import with_graph, with_tree
     from dtglib.evaluate.tree_forms import form_of
     from dtglib.runs.trees import parsed_by
 
@@ -82,10 +82,11 @@ def _parse_streamed(sentences: "Streamed", parser: Path, out: Path) -> None:
             read = block()
             parsed = with_trees(read).sentences
             count += len(parsed)
-            if file:  # beside new heads, all other columns stay
+            if file:  # beside new heads, or a new graph, all other columns stay
                 for old, new in zip(read.sentences, parsed, strict=True):
                     form = form_of("heads" if new.heads else "brackets" if new.brackets else "enhanced")
-                    file.write(form.written(with_tree(old, new.heads, new.labels) if new.heads else new))
+                    graph = with_graph(old, new.enhanced) if new.enhanced else new
+                    file.write(form.written(with_tree(old, new.heads, new.labels) if new.heads else graph))
     print(f"{out}: {count} sentences")
 
 

@@ -119,12 +119,14 @@ def blimp(options: argparse.Namespace) -> None:
 
 def _path_or_default(path: str | None, public: str) -> str | None:
     """The path of the test set; if none is named, the public one or, if that is missing, minilang's."""
-    from dtglib.data.registry import data_folder
+    from dtglib.data.registry import checksum_of, data_folder
 
     if path is None and not (data_folder() / public).is_dir():
         where = data_folder() / public
         print(f"dtglib: with minilang's, because there is no {where} (`make data` fetches it)", file=sys.stderr)
         return "minilang"
+    if path is None and checksum_of(public) is None:
+        print(f"dtglib: {data_folder() / public} lacks some files (`make data` fetches them)", file=sys.stderr)
     return path
 
 

@@ -2,8 +2,8 @@
 
     torchrun --nproc-per-node 8 -m dtglib blimp --model my-model
 
-Every process runs the whole command. Where rows are computed, each computes its share, and all get all of them
-(runs/cache.py). Only the first process prints, and writes files that the user has named.
+Every process runs the whole command. Of rows that are kept (blimp, suites, reading, evaluate) each computes its share,
+and all get all of them (runs/cache.py). Only the first process prints, and writes files that the user has named.
 """
 
 import contextlib

@@ -231,13 +231,13 @@ def without(held_out: Collection[tuple[str, ...]], block: ReadsBlock, reason: st
 # --- files and folders -------------------------------------------------------------------------------------------
 
 # en_ewt-ud-train.conllu; de_hdt-ud-train-a-1.conllu (one of several files of a large treebank); train.conllu
-SPLIT_FILE = re.compile(r"(?:.*-ud-)?(train|dev|test)(?:-.*)?\.\w+")
+SPLIT_FILE = re.compile(r"([^.].*-ud-)?(train|dev|test)(?(1)(?:-.*)?)\.\w+")
 
 
 def files_of_split(folder: Path, split: str, suffix: str = ".conllu") -> list[Path]:
     """The files of a folder that make up a split, in alphabetical order."""
     names = {path: SPLIT_FILE.fullmatch(path.name) for path in folder.glob(f"*{suffix}")}
-    return sorted(path for path, match in names.items() if match and match[1] == split)
+    return sorted(path for path, match in names.items() if match and match[2] == split)
 
 
 def splits_of_folder(folder: Path) -> dict[str, Reader]:

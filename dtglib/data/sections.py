@@ -18,7 +18,7 @@ def files_of_parts(
     folder: Path, suffixes: Sequence[str], sections: Mapping[str, Collection[int]]
 ) -> dict[str, list[Path]]:
     """The files with these suffixes, by part; a part without files is missing. `sections` are the numbers of a part."""
-    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in suffixes and path.is_file())
+    files = sorted(path for path in folder.rglob("[!.]*") if path.suffix.lower() in suffixes and path.is_file())
     named = rf"(^|[^a-z])({'|'.join(sections)})(?=[^a-z]|$)"
     said = {path: [found[2] for found in re.finditer(named, path.stem.lower())] for path in files}
     if twice := [path for path, parts in said.items() if len({*parts}) > 1]:

@@ -36,6 +36,7 @@ from dtglib.basics.files import write_atomically
 from dtglib.basics.progress import progress
 from dtglib.data.conllu import (
     DEPREL,
+    DEPS,
     FORM,
     HEAD,
     ID,
@@ -275,11 +276,20 @@ def _format_edges(incoming: Sequence[Edge]) -> str:
 
 def with_tree(sentence: Sentence, heads: Sequence[int], labels: Sequence[str] | None = None) -> Sentence:
     """The same sentence with another tree, in its rows too. The enhanced graph stays as it is."""
-    rows = sentence.rows
-    if rows is not None:
-        arcs = iter(zip(map(str, heads), labels or ("_",) * len(heads), strict=True))
-        rows = tuple((*row[:HEAD], *next(arcs), *row[DEPREL + 1 :]) if row[ID].isdecimal() else row for row in rows)
+    arcs = iter(zip(map(str, heads), labels or ("_",) * len(heads), strict=True))
+    rows = sentence.rows and tuple(
+        (*row[:HEAD], *next(arcs), *row[DEPREL + 1 :]) if row[ID].isdecimal() else row for row in sentence.rows
+    )
     return replace(sentence, heads=tuple(heads), labels=tuple(labels) if labels else None, rows=rows)
+
+
+def with_graph(sentence: Sentence, graph: tuple[tuple[Edge, ...], ...]) -> Sentence:
+    """The same sentence with another enhanced graph, in its rows too. The tree stays as it is."""
+    fields = map(_format_edges, graph)
+    rows = sentence.rows and tuple(
+        (*row[:DEPS], next(fields), *row[DEPS + 1 :]) if row[ID].isdecimal() else row for row in sentence.rows
+    )
+    return replace(sentence, enhanced=graph, rows=rows)
 
 
 # ---- sentences with a tree that the transition systems can build

@@ -1,10 +1,9 @@
-"""Pictures of results: curves and bars. Those of trees and masks can be imported from here, too.
+"""Pictures of results as curves. Those of trees and masks can be imported from here, too.
 
     draw_tree(sentence)      the words in a row, arcs from head to dependent above them (trees.py); draw_trees: several
     draw_reading(words, ...) a sentence word by word: surprisals, the best tree so far, and the words that are visible
     draw_mask(seen)          an attention mask (masks.py); draw_masks: several
     draw_curves(series, ...) named curves
-    draw_surprisals(words, ...)   bars for each word of a sentence
     with_field(draw, text)   a picture of a text, which a reader can change in JupyterLab (field.py)
     save(picture, name)      writes a picture into the repository's figures/
 
@@ -36,7 +35,7 @@ def draw_curves(series: Curves, xlabel: str, ylabel: str) -> Picture:
         axes.plot(x, y, label=name, color=colour, marker="o", markersize=3)
     axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.grid(alpha=0.3)
-    _add_legend(axes)
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
     axes.xaxis.get_major_locator().set_params(integer=True)
     return picture
 
@@ -47,26 +46,3 @@ def make_logarithmic(axes: Axes, names: str) -> None:
         axes.set(**{f"{name}scale": "log"})
         getattr(axes, f"{name}axis").set_major_formatter("{x:g}")
         getattr(axes, f"{name}axis").set_minor_formatter("")
-
-
-def _add_legend(axes: Axes) -> None:
-    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))
-
-
-def draw_surprisals(words: Sequence[str], series: Mapping[str, Numbers], unit: str) -> Picture:
-    """Draw the surprisals of words as bars, one bar per word and series."""
-    picture, axes = single(0.75 * len(words) + 1.5, 2.6)
-    width = 0.8 / len(series)
-    most = max((value for values in series.values() for value in values if np.isfinite(value)), default=1.0)
-    for number, (name, values) in enumerate(series.items()):
-        places = np.arange(len(words)) + (number - (len(series) - 1) / 2) * width
-        shown = np.where(np.isfinite(values), values, most)
-        axes.bar(places, shown, width, label=name, color=seaborn.color_palette("colorblind", len(series))[number])
-        for place in places[~np.isfinite(values)]:  # words that the search could not read
-            axes.text(place, most, "∞", ha="center", va="bottom")
-    axes.set(xticks=range(len(words)), xticklabels=words, ylabel=f"surprisal, {unit}")
-    axes.tick_params(axis="x", length=0)
-    axes.spines[["top", "right"]].set_visible(False)
-    if len(series) > 1:
-        _add_legend(axes)
-    return picture

@@ -5,6 +5,7 @@ is named by the code that makes them. Whole works are dev and test. Train has no
 suites, the reading times, and the dev and test parts of UD English, whose GUM quotes some of the textbooks.
 """
 
+import contextlib
 import csv
 import functools
 import hashlib
@@ -129,7 +130,7 @@ def _lines(work: Work) -> str:
     if path.is_file():
         return path.read_text(encoding="utf-8")
     lines = "".join(" ".join(words) + "\n" for words in words_of_work(work))
-    with write_atomically(path) as file:
+    with contextlib.suppress(OSError, UserError), write_atomically(path) as file:  # a cache
         file.write(lines)
     return lines
 
@@ -206,9 +207,8 @@ TESTS: dict[str, Callable[[Path], Iterator[str]]] = {
 def _splits(name: str, sentences: int | None) -> dict[str, Reader] | None:
     if name not in CORPORA and name not in WITH_TREES:
         return None
-    if name in CORPORA:
-        return {split: partial(blocks, name, split) for split in SPLITS}
-    return {split: partial(with_trees.blocks, name, split, sentences) for split in SPLITS}
+    read = blocks if name in CORPORA else with_trees.blocks
+    return {split: partial(read, name, split) for split in SPLITS}
 
 
 def _files(name: str) -> list[Path] | None:

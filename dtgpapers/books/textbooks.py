@@ -66,7 +66,7 @@ def _is_skipped(element: Element) -> bool:
     kind, classes = name(element), element.get("class", "")
     if kind in ("section", "note"):
         title = re.sub(r"\s*(?:\([^()]*\))?\s*:?$", "", _title(element))
-        has_title = re.fullmatch(RULES[f"{kind} title"], title, re.IGNORECASE)
+        has_title = re.fullmatch(RULES["title"], title, re.IGNORECASE)
         return bool(has_title or re.search(RULES[f"{kind} class"], classes, re.IGNORECASE))
     is_text = kind in ("para", "item", "quote")
     return kind in NEVER_ENTERED or (is_text and bool(re.search(RULES["para, item, quote class"], classes, re.I)))

@@ -9,6 +9,7 @@ first one. Places tell more of syntax than wide windows do. It takes ten minutes
 books; the result is kept in the user's cache.
 """
 
+import contextlib
 import functools
 from collections import defaultdict
 from collections.abc import Iterable
@@ -19,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import coo_array, csr_array, hstack
 
+from dtglib.basics.errors import UserError
 from dtglib.basics.files import sha256, write_atomically
 from dtglib.data.treebank import Words
 from dtgpapers.books.corpus import blocks, cache_folder
@@ -45,8 +47,9 @@ def vectors_of(corpus: str, words: int = 30_000, width: int = 100) -> WordVector
     if not path.is_file():
         sentences = (sentence.words for block in blocks(corpus, "train") for sentence in block().sentences)
         learnt = learn(sentences, words, width)
-        with write_atomically(path, binary=True) as file:
+        with contextlib.suppress(OSError, UserError), write_atomically(path, binary=True) as file:  # a cache
             np.savez(file, words=np.array(learnt.words), matrix=learnt.matrix)
+        return learnt
     with np.load(path) as kept:
         return WordVectors(kept["words"].tolist(), kept["matrix"])
 

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from dtglib.basics.released import folder_named
 from dtglib.data import corpora
-from dtglib.data.streamed import first
 from dtglib.data.treebank import ReadsBlock, Treebank
 
 PARSER = "parser-ud"
@@ -51,13 +50,9 @@ def files_of_corpus(name: str) -> list[Path]:
     return [path for part in (*parts, str(folder_named(PARSER))) for path in corpora.corpus_files(part)]
 
 
-def blocks(name: str, split: str, sentences: int | None) -> Iterator[ReadsBlock]:
-    """The sentences of a split, or the first of them, in blocks; a work gets its trees when its block is read."""
-    made = _blocks(WITH_TREES[name], split)
-    return made if sentences is None else first(sentences, made)
-
-
-def _blocks(corpus: WithTrees, split: str) -> Iterator[ReadsBlock]:
+def blocks(name: str, split: str) -> Iterator[ReadsBlock]:
+    """The sentences of a split in blocks; a work gets its trees when its block is read."""
+    corpus = WITH_TREES[name]
     if corpus.treebank is not None:
         for _ in range(corpus.copies if split == "train" else 1):
             yield from corpora.blocks(corpus.treebank, split)

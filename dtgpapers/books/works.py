@@ -98,17 +98,18 @@ def fetch_works(
 
 def _obtain(work: Work, folder: Path, url: str) -> str:
     path = folder / work.archive
-    if path.is_file():
-        if digest(files_of(work, folder)) == work.digest:
-            return THERE
-        raise FileProblem(f"{path}: not the files of {work.repository} at {work.commit}; delete it and fetch it again")
-    with only_one_process(folder, f"fetches into {folder}"), tempfile.TemporaryDirectory() as checkout:
-        files = _checkout(Path(checkout), url, work)
-        if (actual := digest(files)) != work.digest:
-            raise FileProblem(f"{url}: wrong files at {work.commit}: expected {work.digest}, found {actual}")
-        with write_atomically(path, binary=True) as file:
-            file.write(_packed(files))
-    return FETCHED
+    if not path.is_file():
+        with only_one_process(folder, f"fetches into {folder}"), tempfile.TemporaryDirectory() as checkout:
+            if not path.is_file():  # another process may have fetched it
+                files = _checkout(Path(checkout), url, work)
+                if (actual := digest(files)) != work.digest:
+                    raise FileProblem(f"{url}: wrong files at {work.commit}: expected {work.digest}, found {actual}")
+                with write_atomically(path, binary=True) as file:
+                    file.write(_packed(files))
+                return FETCHED
+    if digest(files_of(work, folder)) == work.digest:
+        return THERE
+    raise FileProblem(f"{path}: not the files of {work.repository} at {work.commit}; delete it and fetch it again")
 
 
 def _checkout(checkout: Path, url: str, work: Work) -> dict[str, bytes]:

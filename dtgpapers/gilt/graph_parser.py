@@ -10,7 +10,7 @@ learned, because GiLT does not read them.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from dtglib.basics.errors import UserError
 from dtglib.basics.shapes import Bool, Float, Int
 from dtglib.data.conllu import Edge
-from dtglib.data.treebank import Sentence, Treebank, Words, format_conllu
+from dtglib.data.treebank import Sentence, Treebank, Words, format_conllu, with_graph
 from dtglib.network.transformer import LossPart
 from dtglib.parsing.fields import Entries, in_groups, require_numbers, words_and_letters
 from dtglib.parsing.kept import ParserExamples
@@ -98,7 +98,7 @@ class GraphParser(Trained):
                 require_numbers(of_sentence[places, places], self.name, words)
                 heads = [arcs[word].nonzero()[:, 0].tolist() for word in range(1, len(words) + 1)]
                 graph = tuple(tuple(Edge(str(head), NOT_LABELLED) for head in of_word) for of_word in heads)
-                parsed[number] = replace(sentences[number], enhanced=graph, rows=None)
+                parsed[number] = with_graph(sentences[number], graph)
         return parsed
 
     def distributions(self, sentences: Sequence[Words]) -> list[OverTrees]:

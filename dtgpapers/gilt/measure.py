@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from dtglib.basics.progress import progress
 from dtglib.basics.record import Row
 from dtglib.basics.shapes import Bool, Float, Int
 from dtglib.training.schedule import TrainConfig
@@ -71,7 +72,7 @@ def measured(model: Gilt, data: GraphExamples, positions: int = TrainConfig.batc
     device = model.embedding.weight.device
     by_odds, by_number, right, words = ArcCounts(), ArcCounts(), 0, 0
     log_joint = tokens = 0.0
-    for chosen in data.plan(positions, np.random.default_rng(0), device):
+    for chosen in progress(data.plan(positions, np.random.default_rng(0), device), "judging graphs", "batch"):
         given = data.batch(chosen, positions, device)
         output, is_arc = model.compute(given), given.is_arc.bool()
         number = output.counts.argmax(1)

@@ -118,8 +118,6 @@ def _side_by_side(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def _write(out: Path, texts: Sequence[str]) -> None:
     from dtglib.basics.files import write_atomically
 
-    if out.is_dir():
-        raise UserError(f"--out: {out} is a folder; name a file in it")
     with write_atomically(out) as file:
         file.write("".join(texts))
     print(f"{out}: {len(texts)} sentences", file=sys.stderr)

@@ -18,6 +18,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from dtglib.basics.progress import progress
 from dtglib.basics.record import Row, read_record
 from dtglib.data.corpora import find, load, part_of
 from dtglib.data.treebank import Sentence
@@ -57,12 +58,20 @@ def induction_of(settings: Settings, folder: Path) -> Row:
 
     def load() -> Callable[[slice], list[Row]]:
         model = load_model(folder, device_at_hand())
-        beliefs = list(believed(model, parsed))
-        of_model = {
-            "hidden words": hidden_perplexity(model, sentences),
-            "trees": _trees(beliefs),
-            "labels": label_rows(beliefs, LABELS) if _has_labels(beliefs) else [],
-        }
+        beliefs: list[Belief] = []  # without attention, which takes a gigabyte for ten thousand sentences
+
+        def passing() -> Iterator[Belief]:
+            for belief in progress(believed(model, parsed), "reading heads", "sentence", total=len(parsed)):
+                beliefs.append(belief._replace(attention={}))
+                yield belief
+
+        of_labels: list[Row] = []
+        if any(map(_has_labels, parsed)):
+            of_labels = label_rows(passing(), LABELS)
+        else:
+            list(passing())
+        hidden = hidden_perplexity(model, sentences)
+        of_model = {"hidden words": hidden, "trees": _trees(beliefs), "labels": of_labels}
         return lambda block: [of_model][block]
 
     read = [(sentence.words, sentence.heads, sentence.labels) for sentence in (*sentences, *parsed)]
@@ -87,8 +96,8 @@ def _trees(beliefs: list[Belief]) -> list[Row]:
     return agreement_rows(list(induced(beliefs, DECODERS)))
 
 
-def _has_labels(beliefs: list[Belief]) -> bool:
-    return any(belief.sentence.heads is not None and belief.sentence.labels is not None for belief in beliefs)
+def _has_labels(sentence: Sentence) -> bool:
+    return sentence.heads is not None and sentence.labels is not None
 
 
 def label_rows(beliefs: Iterable[Belief], most: int) -> list[Row]:

@@ -37,7 +37,7 @@ def _correlated(line: Line) -> float | None:
 
 
 MEASURES = (
-    Measure("label correlation", (), "hundredths", _correlated),
+    Measure("label correlation", (), "", _correlated),
     Measure(
         "hidden words",
         ("PTB/MLM_PPL", "BLLIP/MLM_PPL"),

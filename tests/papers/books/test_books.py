@@ -150,6 +150,11 @@ def shelf(tmp_path, monkeypatch) -> SimpleNamespace:
         cache.cache_clear()
 
 
+def test_books_can_be_read_where_nothing_can_be_cached(shelf):
+    (shelf.folder / "cache").write_text("a file where the folder would be")
+    assert len(stream("books", "train").sentences) == 5 + 8 - 1
+
+
 def test_train_lacks_the_sentences_of_tests_and_the_works_of_dev(shelf):
     train = stream("books", "train")
     assert train.excluded == {"in blimp": 1}

@@ -122,6 +122,22 @@ def test_it_proposes_no_trees(folder):
         load_trained(folder).distributions([WORDS])
 
 
+def test_all_other_columns_of_a_treebank_stay(folder, tmp_path, monkeypatch):
+    """In memory and block by block."""
+    treebank, out = tmp_path / "mine.conllu", tmp_path / "out.conllu"
+    row = "{}\t{}\tlemma\tX\tx\tA=B\t{}\tdep\t1:gone\tSpaceAfter=No"
+    rows = [row.format(number, word, number - 1) for number, word in enumerate(KNOWN[0].words, start=1)]
+    treebank.write_text("\n".join(rows) + "\n\n" + "1\tNo\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
+    for _ in range(2):
+        assert main(["parse", str(treebank), "--parser", str(folder), "--out", str(out)]) == 0
+        written = [line.split("\t") for line in out.read_text().splitlines()]
+        assert [[*each[:8], each[9]] for each in written[: len(rows)]] == [
+            [*r.split("\t")[:8], "SpaceAfter=No"] for r in rows
+        ]
+        assert arcs(read_conllu(out).sentences[0]) == arcs(KNOWN[0])
+        monkeypatch.setattr("dtglib.data.streamed.MOST_IN_MEMORY", 1)
+
+
 def test_texts_get_graphs_from_which_a_model_learns(folder, tmp_path, capsys, monkeypatch):
     """By the command, which writes a file, and by `parsed_by`, which keeps them in a cache."""
     text, out = tmp_path / "mine.txt", tmp_path / "mine.conllu"
