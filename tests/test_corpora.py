@@ -257,6 +257,12 @@ def test_raw_text_is_one_sentence_per_line_without_trees(tmp_path):
     assert treebank.excluded == Counter({"empty line": 1})
 
 
+def test_a_treebank_with_another_suffix_is_not_taken_for_text(tmp_path):
+    (tmp_path / "mine.tsv").write_text(conllu("There is a difference"))
+    with pytest.raises(UserError, match=r"mine\.tsv.*looks like CoNLL-U; let the name of the file end in \.conllu"):
+        load(tmp_path / "mine.tsv")
+
+
 def test_a_line_of_raw_text_that_is_not_utf8_is_named(tmp_path):
     path = tmp_path / "latin.txt"
     path.write_bytes(b"There is a difference\nna\xefve\n")

@@ -35,6 +35,17 @@ def settings(repository: Path, **other):
     return read_settings(repository / "configs" / "tiny.yaml", QUICK | other)
 
 
+def test_only_files_of_configs_are_laid_over_others(repository):
+    """And not the config that a training has written into its folder."""
+    (repository / "configs" / "txl-tokens").mkdir()
+    (repository / "configs" / "txl-tokens" / "tiny.yaml").write_text("epochs: 3\n")
+    assert read_settings(repository / "configs" / "tiny.yaml", {"model": "txl-tokens"}).train.epochs == 3
+    for folder in ("mine", "mine/txl-tokens"):
+        (repository / folder).mkdir()
+        (repository / folder / "config.yaml").write_text(TINY if folder == "mine" else "checksum_of_train: 1\n")
+    read_settings(repository / "mine" / "config.yaml", QUICK)
+
+
 # ---- Trained once
 
 

@@ -14,7 +14,7 @@ from dtglib.evaluate.reports import perplexity_row
 from dtglib.families.base import Variant
 from dtglib.families.dtg import QUESTIONS
 from dtglib.runs.ablations import variants_of
-from dtglib.runs.recording import ABLATIONS, OF_MODELS, record_evaluation
+from dtglib.runs.recording import ABLATIONS, OF_MODELS, _of_proposer, record_evaluation
 from dtglib.runs.sentence_scores import scores_of
 from dtglib.runs.sentence_scores import test_sentences as sentences_to_test
 from dtglib.runs.settings import Settings, read_size
@@ -57,6 +57,7 @@ def lines(record: Record, part: str) -> list[dict]:
 def test_there_is_a_line_for_every_number_and_the_record_is_finished(record):
     assert record.about["status"] == "finished"
     assert (record.about["seeds"], record.config["size"]) == ([1], "smoke")
+    assert record.config["of others"]["txl-tokens"]["width"] == 16, "what is not that of the first model"
     parts = Counter(line["part"] for line in record.metrics)
     of_syntax = {"suites", "averages of suites", "pairs", "all pairs", "parsing"}
     assert set(parts) == {"training", "parser", "perplexity", "perplexity by beam", "reranking", "ablation"} | of_syntax
@@ -102,6 +103,19 @@ def test_a_model_that_there_is_not_is_named_before_anything_is_written(repositor
     with pytest.raises(UserError, match=r"there is no model 'dtk'; models are .*txl-tokens, .*dtg"):
         record_evaluation("smoke", [1], ["dtg", "dtk"], repository / "elsewhere")
     assert not (repository / "elsewhere").exists()
+
+
+def test_models_that_other_parsers_would_judge_are_recorded_apart(repository):
+    (repository / "configs" / "txl-tokens").mkdir()
+    own = repository / "configs" / "txl-tokens" / "smoke.yaml"
+    own.write_text("span_parser: another\n")
+    with pytest.raises(UserError, match="dtg, txl-tokens: at size smoke their corpora or parsers differ; record them"):
+        record_evaluation("smoke", [1], ["dtg", "txl-tokens"], repository / "elsewhere")
+    own.unlink()
+
+
+def test_the_loss_of_a_released_parser_is_known():
+    assert _of_proposer("parser-minilang")["nats_per_word"] == pytest.approx(0.07, abs=0.01)
 
 
 def test_released_models_are_not_recorded_as_if_they_were_of_other_seeds(repository):

@@ -18,7 +18,7 @@ import dataclasses
 import hashlib
 import json
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -41,7 +41,7 @@ def read_config(
     path: str | Path,
     *kinds: type,
     overrides: Mapping[str, Any] | None = None,
-    unused: Iterable[str] = (),
+    unused: Collection[str] = (),
     laid_over: Iterable[Path] = (),
 ) -> tuple[Any, ...]:
     """One instance per dataclass in `kinds`; `overrides` replace values of the file.
@@ -53,8 +53,7 @@ def read_config(
     known = [field.name for kind in kinds for field in dataclasses.fields(kind)]
     if len(set(known)) < len(known):
         raise ValueError(f"a field has the same name in two of {[kind.__name__ for kind in kinds]}")
-    in_files = {*known, *unused}
-    if unknown := [key for key, (_, place) in settings.items() if key not in (known if place == "--set" else in_files)]:
+    if unknown := [k for k, (_, place) in settings.items() if k not in known and (place == "--set" or k not in unused)]:
         _, place = settings[unknown[0]]
         if len(unknown) > 2 and place != "--set":
             raise UserError(f"{place}: unknown keys {shortened(unknown)}; is this the config of another command?")

@@ -159,9 +159,8 @@ def read_record(folder: str | Path) -> Record:
         settings = yaml.load(config.read_text(encoding="utf-8"), LOADER) if config.exists() else {}
         return Record(about, dict(settings), [json.loads(line) for line in lines])
     except (ValueError, TypeError, yaml.YAMLError) as error:
-        raise UserError(
-            f"{folder}: {SETTINGS_FILE} or {METRICS_FILE} is damaged; delete the folder, or restore it"
-        ) from error
+        damaged = f"{SETTINGS_FILE} or {METRICS_FILE} is damaged"
+        raise UserError(f"{folder}: {damaged}; delete the folder, or restore it") from error
 
 
 def plain(value: Any) -> Any:

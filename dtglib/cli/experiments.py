@@ -20,17 +20,18 @@ def _evaluate_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--models", nargs="+", metavar="NAME", help="some of them (default: all of the DTG paper)")
     about = "sentences, syntax, parsing, ablations, or what another paper evaluates (default: all)"
     sub.add_argument("--about", nargs="+", default=[], metavar="WHAT", help=about)
-    questions = "some of the questions that ablations answer, such as parts (default: all)"
+    questions = "some of the questions that ablations of --models answer, such as 'output layer' (default: all)"
     sub.add_argument("--questions", nargs="+", default=[], metavar="NAME", help=questions)
     sub.add_argument("--out", required=True, type=Path, metavar="DIR", help="a new folder, such as results/DATE-SIZE")
 
 
 def evaluate(options: argparse.Namespace) -> None:
     """Train and evaluate models of a size, and record the results for the tables."""
-    from dtglib.families.base import titles
+    from dtglib.families.base import family, titles
     from dtglib.runs.recording import record_evaluation
 
-    models = options.models or list(titles("dtg"))
+    # Of the models that are meant by default only some are asked questions.
+    models = options.models or [name for name in titles("dtg") if family(name).questions or not options.questions]
     with TemporaryDirectory() as unread:
         # The other processes compute the same rows, and the record is the first one's.
         out = options.out if is_first() else Path(unread)

@@ -284,6 +284,8 @@ def read_lines(path: Path, first: int, data: bytes) -> Treebank:
         sent_id = f"{path.stem}-{number}"
         try:
             text = decode(line).strip()
+            if text.count("\t") >= 7 and text[0].isdecimal():
+                raise TreebankError("it looks like CoNLL-U; let the name of the file end in .conllu")
         except TreebankError as error:
             raise error.at(path, number, f"sentence {sent_id!r}") from None
         if words := tuple(tokenize(text)):

@@ -70,7 +70,7 @@ Report = dict[str, Any]
 def pairs_report(paradigms: Sequence[blimp.Paradigm], rows: Sequence[Row], vocabulary: Vocabulary) -> Report:
     """Accuracies by paradigm, phenomenon and field, and their mean over the paradigms.
 
-    A pair is "alike" if its sentences differ only in words that the vocabulary lacks, so that no model can prefer one.
+    A pair is "alike" if the vocabulary sees no difference, so that no model can prefer one; identical pairs are, too.
     """
     pairs = [pair for paradigm in paradigms for pair in paradigm.pairs]
     scores = blimp.scores_by_paradigm(paradigms, rows)

@@ -117,7 +117,7 @@ def _compute(path: Path, head: str, computed: Computed, done: Iterable[int], our
     rows_of = computed.load()
     # A block is computed as a whole, but a row that the file has already is not written again.
     rows = (row for number in mine for row in _numbered(missing[number], rows_of) if row[0] not in done)
-    in_all = sum(missing[number].stop - missing[number].start for number in mine)
+    in_all = sum(row not in done for number in mine for row in range(missing[number].start, missing[number].stop))
     _prepare(path, head)
     with open(path, "a", encoding="utf-8", newline="\n") as file:
         for number, row in progress(rows, computed.what, computed.unit, total=in_all):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dtglib.basics.code import code_of
 from dtglib.basics.config import as_dict, read_config
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 from dtglib.basics.files import find_repository, repository
 from dtglib.data.corpora import CorpusConfig, part_of
 from dtglib.families.base import Family
@@ -55,9 +55,8 @@ def read_parser_settings(path: str | Path, overrides: dict[str, Any] | None = No
 def read_parser(name: str, settings: Settings, **overrides: Any) -> ParserSettings:
     """The settings of a config in configs/parsers/, with the seed of a run, and its corpus unless the name has one."""
     config, _, corpus = name.partition(":")
-    if not is_ours(name):
-        known = ", ".join(sorted(path.stem for path in _configs().glob("*.yaml")))
-        raise UserError(f"there is no parser {name!r}; parsers are {known}")
+    known = ", ".join(sorted(path.stem for path in _configs().glob("*.yaml")))
+    require(is_ours(name), f"there is no parser {name!r}; parsers are {known}")
     of_run = as_dict(settings.run, CorpusConfig(corpus) if corpus else settings.corpus)
     return read_parser_settings(_configs() / f"{config}.yaml", of_run | overrides)
 

@@ -11,6 +11,7 @@ has a line of metrics for every number, such as
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from dtglib.basics.config import as_dict
 from dtglib.basics.errors import UserError
 from dtglib.basics.papers import papers
 from dtglib.basics.record import Row, Run, read_record
+from dtglib.basics.released import folder_named
 from dtglib.data.treebank import Sentence
 from dtglib.evaluate import reports
 from dtglib.evaluate.rerank import reranked
@@ -56,6 +58,7 @@ def record_evaluation(
         variants_of(read_size(size, model=name), questions)  # an error if it has no such question
     config = {"size": size, **as_dict(*settings), "seed": list(seeds), "model": list(names), "about": list(about)}
     config |= {"questions": list(questions)} if questions else {}
+    config["of others"] = {name: as_dict(*read_size(size, model=name)[4:6]) for name in names[1:]} or None
     ours = {name for name in as_dict(settings.parsers).values() if name and is_ours(name)}
     config |= {f"{name} parser": as_dict(*read_parser(name, settings)) for name in sorted(ours)}
     question = f"What do models of size {size} know of sentences, trees and syntax?"
@@ -67,11 +70,11 @@ def record_evaluation(
 
 
 def _shared(size: str, names: Sequence[str], **more: Any) -> Settings:
-    """The settings that all models share. It is an error if their corpora or evaluations differ."""
-    first, *others = (read_size(size, model=name, **more) for name in names)
-    if any((other.corpus, other.evaluation) != (first.corpus, first.evaluation) for other in others):
-        raise UserError(f"{', '.join(names)}: at size {size} they are not compared on one corpus; record them apart")
-    return first
+    """The settings of the first model. It is an error if corpora, evaluations or the parsers that judge differ."""
+    every = [read_size(size, model=name, **more) for name in names]
+    if len({str((own.corpus, own.evaluation, replace(own.parsers, parsed_by=None))) for own in every}) > 1:
+        raise UserError(f"{', '.join(names)}: at size {size} their corpora or parsers differ; record them apart")
+    return every[0]
 
 
 def _of_seed(
@@ -158,14 +161,14 @@ def parts_of_models() -> dict[str, Callable[[Settings, Mapping[str, Path]], Iter
 def _of_training(folder: Path) -> Row:
     first, best = read_record(folder).metrics[0], best_on_dev(folder)
     losses = {name: value for name, value in best.items() if name.startswith("nats_per_")}
-    about = {"parameters": first["parameters"], "steps": first["steps"], "best_at": best["step"]}
-    return {"folder": folder.name, **about, **losses}
+    about = {"folder": folder.name, "parameters": first["parameters"], "steps": first["steps"], "best_at": best["step"]}
+    return about | losses
 
 
 def _of_proposer(parser: Path | str) -> Row:
-    """The name of a parser and its held-out loss, which only a parser that was trained here has."""
-    loss = nats_per_word(Path(parser)) if Path(parser).is_dir() else None
-    return {"folder": Path(parser).name, "nats_per_word": loss}
+    """The name of a parser and its held-out loss, which a published one does not have."""
+    folder = folder_named(str(parser))
+    return {"folder": folder.name, "nats_per_word": nats_per_word(folder) if folder.is_dir() else None}
 
 
 def _of_parser(

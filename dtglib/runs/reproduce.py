@@ -9,8 +9,8 @@ are printed as soon as it is done. The notebooks that read no models come first,
 after a minute.
 
 A notebook is up to date as long as nothing that its numbers depend on has changed: its cells, the size's config, the
-code that it imports, data and records. A hash of all of them is in the record. So a stopped reproduction continues
-where it was. The record says "finished" only at the end, so an unfinished notebook never looks finished.
+code that it imports, data, records and cards of released models. A hash of all of them is in the record, which says
+"finished" only at the end. So a stopped reproduction continues where it was.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ from dtglib.basics.record import Run, read_record
 from dtglib.data.registry import checksum_of, read_registry
 from dtglib.runs.cache import digest_of
 from dtglib.runs.execute import Shown, execute
-from dtglib.runs.settings import checksums_of, read_size
+from dtglib.runs.settings import Settings, checksums_of, read_size
 
 TABLES_FILE, FIGURES, STATE = "tables.txt", "figures", "up to date as"
 
@@ -65,33 +65,29 @@ def reproduce(size: str, paper: str = "dtg", again: bool = False) -> None:
     print(f"\n{took} in all; the notebooks, as they were run, and their figures are in runs/{size}/")
 
 
-def _needs_models(notebook: Path) -> bool:
-    """True if a notebook calls `trained` or `trained_at`; the jobs train its models first, in several processes."""
-    source = notebook.with_suffix(".py").read_text("utf-8")
-    return "trained(" in source or "trained_at(" in source
-
-
 def _run_in_pool(notebooks: Sequence[Path], size: str, papers: Sequence[Paper], runs: Path) -> list[Path]:
     """Let several processes train and score what notebooks need, and run them; returns those that were not run."""
     # Imported here, because a run that finds everything up to date should not wait for these imports.
     from dtglib.runs.jobs import Job, jobs_of
     from dtglib.runs.pool import work_through
 
-    # To find out that a job's result is in the cache, its data must be prepared. So it is noted that all are done.
-    state = _state(size, code_of("runs", jobs_of))
     jobs = {path: Job(path.stem, partial(_run, path, size, runs)) for path in notebooks}
-    of_models = [path for path in notebooks if _needs_models(path)]
+    # Of notebooks that call `trained` or `trained_at` the jobs train the models first, in several processes.
+    sources = {path: path.with_suffix(".py").read_text("utf-8") for path in notebooks}
+    of_models = [path for path, source in sources.items() if "trained(" in source or "trained_at(" in source]
     queue = [job for path, job in jobs.items() if path not in of_models]
-    prepared: dict[Path, list[Job]] = {}
+    prepared: dict[Path, tuple[str, list[Job]]] = {}
     for paper in papers:
+        # To find out that a job's result is in the cache, its data must be prepared. So it is noted that all are done.
+        state = _state(_settings(size, paper.notebooks[0]), code_of("runs", jobs_of))
         readers = [path for path in of_models if path.name[0] in paper.notebooks]
         noted = runs / f"jobs-done-{paper.name}"
         if readers and not (noted.exists() and noted.read_text("utf-8") == state):
-            prepared[noted] = jobs_of(size, paper.name)
-            queue += prepared[noted]
+            prepared[noted] = state, jobs_of(size, paper.name)
+            queue += prepared[noted][1]
         queue += [jobs[path] for path in readers]
     left = set(work_through(list({repr(job): job for job in queue}.values()), runs))  # papers share some jobs
-    for noted, done in prepared.items():
+    for noted, (state, done) in prepared.items():
         if left.isdisjoint(job.name for job in done):
             with write_atomically(noted) as file:
                 file.write(state)
@@ -104,7 +100,7 @@ def _tables(folder: Path) -> str:
 
 def _run(notebook: Path, size: str, runs: Path, label: str = "") -> str:
     """Run one notebook under a bar with this label, and write its outputs into its folder; returns its tables."""
-    folder, settings = runs / notebook.stem, read_size(size)
+    folder, settings = runs / notebook.stem, _settings(size, notebook.name[0])
     config = {"size": size, STATE: _state_of(notebook, size), **as_dict(*settings)}
     if folder.exists():
         shutil.rmtree(folder)
@@ -122,20 +118,26 @@ def _is_up_to_date(notebook: Path, size: str, folder: Path) -> bool:
         record = read_record(folder)
     except UserError:
         return False  # there is no record, or it is damaged
-    if not all((folder / name).exists() for name in (notebook.name, TABLES_FILE)):
-        return False
-    return record.about["status"] == "finished" and record.config.get(STATE) == _state_of(notebook, size)
+    is_whole = all((folder / name).exists() for name in (notebook.name, TABLES_FILE))
+    return is_whole and record.about["status"] == "finished" and record.config.get(STATE) == _state_of(notebook, size)
 
 
 def _state_of(notebook: Path, size: str) -> str:
     """A hash of everything that a notebook's numbers depend on."""
     code = code_behind_source(notebook.with_suffix(".py").read_text("utf-8"), "runs")
-    return _state(size, code, *(cell["source"] for cell in json.loads(notebook.read_text("utf-8"))["cells"]))
+    cells = [cell["source"] for cell in json.loads(notebook.read_text("utf-8"))["cells"]]
+    return _state(_settings(size, notebook.name[0]), code, *cells)
 
 
-def _state(size: str, *code: Any) -> str:
-    """A hash of code, of a size's config and data, and of all configs, released models and records."""
-    settings, root = read_size(size), repository()
+def _settings(size: str, digit: str) -> Settings:
+    """The settings of the first model that the notebooks with this first digit compare."""
+    (paper,) = [paper for paper in papers_named("all") if digit in paper.notebooks]
+    return read_size(size, **dict(zip(["model"], paper.compared, strict=False)))
+
+
+def _state(settings: Settings, *code: Any) -> str:
+    """A hash of code, of settings and their data, and of all configs, cards of released models, and records."""
+    root = repository()
     timed = (root / "benchmarks" / "records").glob("*-*")
     folders = [root / "configs", root / "models", root / "results", *timed]
     files = (path for folder in folders for path in folder.rglob("*"))

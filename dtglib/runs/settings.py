@@ -98,8 +98,8 @@ def read_settings(path: str | Path, overrides: Mapping[str, Any] | None = None) 
     kind = family(value_of(path, "model", DEFAULT_MODEL, overrides))
     others = {field.name for other in families() for part in (other.config, other.training) for field in fields(part)}
     kinds = RunConfig, CorpusConfig, ParsersConfig, VocabularyConfig, kind.config, kind.training, EvaluationConfig
-    named = dict.fromkeys(Path(path).parent / folder / Path(path).name for folder in (kind.paper, kind.name))
-    laid_over = [path for path in named if path.is_file()]
+    named = dict.fromkeys(Path(path).absolute().parent / folder / Path(path).name for folder in (kind.paper, kind.name))
+    laid_over = [path for path in named if path.parent.parent.name == "configs" and path.is_file()]
     return Settings(*read_config(path, *kinds, overrides=overrides, unused=others, laid_over=laid_over))
 
 

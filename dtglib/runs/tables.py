@@ -151,7 +151,8 @@ def by_seed(
 
 def _settings(record: Record) -> str:
     """The settings of a record and the checksums of its data, but not seeds, parts, versions of the code, or nulls."""
-    same = {k: v for k, v in record.config.items() if v is not None and k not in ("model", "about", "questions")}
+    others = ("model", "of others", "about", "questions")
+    same = {k: v for k, v in record.config.items() if v is not None and k not in others}
     return re.sub(r"'seed': (\d+|\[[^]]*\])", "", str([same, record.about["data"]]))
 
 

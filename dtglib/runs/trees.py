@@ -41,13 +41,11 @@ def parsed(treebank: Treebank, parser: Path | str, load_it: Callable[[], Any] | 
     identity = {"what": "trees", "parser": known_as(parser), "sentences": digest_of(words)}
     computed = Computed(list(map(len, words)), load, BATCH, "parsing")
     rows = cached_rows("trees", Path(parser).name, identity, code_of("parsing", load), computed)
-    kinds: dict[str, Callable] = {"heads": tuple, "labels": tuple, "brackets": str, "enhanced": _graph}
+
+    kinds: dict[str, Callable] = {"heads": tuple, "labels": tuple, "brackets": str}
+    kinds["enhanced"] = lambda heads: tuple(tuple(starmap(Edge, of_word)) for of_word in heads)
     # Rows, and trees and graphs that the parser did not draw, belong to the old trees.
     new: Any = ({name: kind(row[name]) if name in row else None for name, kind in kinds.items()} for row in rows)
     return treebank._replace(
         sentences=[replace(old, rows=None, **found) for old, found in zip(sentences, new, strict=True)]
     )
-
-
-def _graph(heads: list[list[list[str]]]) -> tuple[tuple[Edge, ...], ...]:
-    return tuple(tuple(starmap(Edge, of_word)) for of_word in heads)

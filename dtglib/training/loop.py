@@ -267,7 +267,7 @@ class _Training:
                     bar.set_postfix(self._write_line(run), refresh=False)
                 if evaluates:
                     self._evaluate(run)
-                # Only at the end of a line, so that a resumed run writes the same lines as one that never stopped.
+                # At the end of a line, so that a resumed run writes the same lines (but one more if stopped by hand).
                 if evaluates or stops or (ends_line and time.monotonic() - self.saved_at > CHECKPOINT_SECONDS):
                     self._save(run)
                     self.tally.began = time.monotonic()

@@ -37,7 +37,7 @@ WITH_TREES = {
     ),
     "public-domain": WithTrees(
         "MASC and books-ebooks with trees by parser-ud",
-        "the texts: any purpose, in the US; the parser learnt from ud-english",
+        "the texts: any purpose, in the US; the parser learnt from ud-english and books",
         ("masc", "books-ebooks"),
     ),
 }

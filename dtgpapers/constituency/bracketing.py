@@ -68,12 +68,13 @@ def is_readable(tree: str) -> bool:
 
 
 def escaped(word: str) -> str:
-    """A word as it stands in a tree, in the Penn Treebank's spelling of brackets.
+    """A word as it stands in a tree, in the Penn Treebank's spelling of brackets; none ends with a backslash.
 
-    >>> escaped(":)")
-    ':-RRB-'
+    >>> escaped(":)"), escaped(chr(92))
+    (':-RRB-', '/')
     """
-    return word.replace("(", "-LRB-").replace(")", "-RRB-")
+    word = word.replace("(", "-LRB-").replace(")", "-RRB-")
+    return f"{word[:-1]}/" if word.endswith("\\") else word  # a backslash would escape the bracket behind it
 
 
 @dataclass

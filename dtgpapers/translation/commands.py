@@ -176,12 +176,12 @@ def _compare_options(sub: argparse.ArgumentParser) -> None:
 
 def compare(options: argparse.Namespace) -> None:
     """Score translators side by side, with sign tests."""
-    from dtglib.basics.released import folder_named
     from dtgpapers.translation.scores import signatures
     from dtgpapers.translation.translations import compared
 
     corpora = [(corpus, options.split) for corpus in options.on]
-    rows = compared([folder_named(model) for model in options.models], corpora, beam_from(options))
+    folders = [model_folder(argparse.Namespace(model=model)) for model in options.models]
+    rows = compared(folders, corpora, beam_from(options))
     about = _conventions(options, ", ".join(options.models), ", ".join(options.on), signatures())
     if options.json:
         print(json.dumps({"conventions": about, "rows": rows}))

@@ -37,7 +37,9 @@ def scores_of(model: Translator, sentences: Sequence[Sentence], trees: None = No
     sources = [source_of(sentence) for sentence in sentences]
     for sentence in sentences:
         problem = why_not(model.meanings, sentence)
-        way_out = "take a corpus with trees and labels like those of its training"
+        way_out = (
+            "take a corpus with trees and labels like those of its training (in a record: `--about translation` alone)"
+        )
         require(not problem, f"sentence {sentence.id!r} has {problem}, and {model.system.title} writes one; {way_out}")
     for first in range(0, len(sentences), AT_ONCE):
         part = sentences[first : first + AT_ONCE]

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from dtglib.cli.options import Command, add_settings, print_table, seed
+from dtglib.cli.options import Command, add_settings, model_folder, print_table, seed
 from dtglib.cli.together import is_first
 
 if TYPE_CHECKING:
@@ -34,18 +34,15 @@ def _options(sub: argparse.ArgumentParser) -> None:
 def tune(options: argparse.Namespace) -> None:
     """Tune a trained model for a task about sentences, with and without graphs."""
     from dtglib.basics.config import parse_override
-    from dtglib.basics.released import folder_named
     from dtglib.families.base import family_of, load_model
     from dtgpapers.tuning.tasks import task_named
     from dtgpapers.tuning.tuning import TuningRequest, record_tuning, ways_of
     from dtgpapers.tuning.ways import tunings
 
     overrides = dict(map(parse_override, options.set))
-    graphs = folder_named(options.graphs) if options.graphs else None
+    graphs = model_folder(argparse.Namespace(model=options.graphs)) if options.graphs else None
     also = tuple(map(task_named, options.also))
-    request = TuningRequest(
-        options.config, overrides, folder_named(options.model), graphs, task_named(options.task), also
-    )
+    request = TuningRequest(options.config, overrides, model_folder(options), graphs, task_named(options.task), also)
     if len(ways_of(request)) < len(tunings(family_of(load_model(request.model)).name)):
         print("dtglib: without --graphs, ways of tuning that read graphs are left out", file=sys.stderr)
     if "test" not in request.task.there():

@@ -24,7 +24,7 @@ from torch import nn
 
 from dtglib.basics.code import code_of
 from dtglib.basics.config import as_dict, read_config, require_positive
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 from dtglib.basics.files import sha256
 from dtglib.basics.record import Row, Run, read_record
 from dtglib.data.tokenize import tokenize
@@ -122,6 +122,9 @@ def read_data(asked: TuningRequest, way: Tuning, settings: TuningSettings) -> Tu
     for part in ("train", "dev"):
         if part not in asked.task.parts:
             raise UserError(f"{asked.task.name}: has no {part} part, so that nothing can be tuned for it")
+    for other in asked.also:
+        kind = f"{other.name} has other labels than {asked.task.name}"
+        require(other.labels == asked.task.labels, f"--also: {kind}; name tasks of one kind")
     vocabulary = load_model(asked.model).vocabulary
     parts, found = asked.task.there(), {}
     for part in PARTS:

@@ -266,5 +266,5 @@ def test_variants_stand_in_the_tables_of_their_questions(tmp_path):
 
 def test_models_of_different_corpora_are_not_recorded_together(repository):
     (repository / "configs" / "udgn" / "smoke.yaml").write_text(f"{LAID_OVER}train_sentences: 30\n")
-    with pytest.raises(UserError, match="dtg, udgn: at size smoke they are not compared on one corpus"):
+    with pytest.raises(UserError, match="dtg, udgn: at size smoke their corpora or parsers differ; record them apart"):
         record_evaluation("smoke", [1], ["dtg", "udgn"], repository / "results" / "both", ["induction"])
