@@ -35,7 +35,7 @@
 # 3. Test suites and minimal pairs
 # 4. Perplexity, and whether 300 trees are enough
 # 5. Real text
-# 6. This run; your sentence; exercises; doubts
+# 6. This run; your sentence; an exercise; doubts
 #
 # Results are recorded ([brackets](../results/2026-11-24-mini-brackets), [arcs](../results/2026-11-21-mini)): in
 # sections 1 to 4 on minilang (20,000 sentences, a million parameters, three seeds), with 95 % intervals by a bootstrap
@@ -93,7 +93,8 @@ Markdown(
     f"{of_orders['p'][0]:.2f} and {of_orders['p'][1]:.2f}). On real text (GUM) TG leads DTG by "
     f"{intervals.over_suites(on_gum.loc['TG'] - on_gum.loc['DTG']):.1f?}, on books "
     f"(one seed) by {intervals.over_suites(on_books.loc['TG'] - on_books.loc['DTG']):.1f?}; there DTG leads PLM by "
-    f"{intervals.over_suites(on_books.loc['DTG'] - on_books.loc['PLM']):.1f?}."
+    f"{intervals.over_suites(on_books.loc['DTG'] - on_books.loc['PLM']):.1f?}, Pushdown-TXL by "
+    f"{intervals.over_suites(on_books.loc['DTG'] - on_books.loc['Pushdown-TXL']):.1f?}."
 )
 
 # %% [markdown]
@@ -583,19 +584,14 @@ def draw_yours(text):
 plot.with_field(draw_yours, yours)
 
 # %% [markdown]
-# ### Exercises
+# ### An exercise
 #
-# 1. Hide the subject: `margins(models["TG"], hidden(2))`, and the same with PLM. What is left to go by?
-# 2. Which model can depend on *No* when *ever* is predicted in *No judge that praised the heroes has ever arrived .*?
-#    Use `layers`, then look at *npi_src_ever* in the table of licensing.
+# Hide the subject: `margins(models["TG"], hidden(2))`, and the same with PLM. What is left to go by?
 #
-# <details><summary>Answers</summary>
+# <details><summary>Answer</summary>
 #
-# 1. In TG nothing: it always prefers *is*, by 4 bits, for *heroes* is out of reach. PLM follows *heroes*, and is wrong
-#    in all items.
-# 2. The tree is `(S (NP No judge (SBAR (WHNP that) (S (VP praised (NP the heroes))))) (VP has (ADVP ever) (VP
-# arrived)) .)`, the heads are `[2, 9, 4, 2, 6, 4, 9, 9, 0, 9]`. All can: TXLs in one layer, TG in two, DTG and
-# DTG-eager in three. But DTG-eager is never right.
+# In TG nothing: it always prefers *is*, by 4 bits, for *heroes* is out of reach. PLM follows *heroes*, and is wrong in
+# all items.
 #
 # </details>
 #

@@ -100,7 +100,7 @@ def add_settings(sub: argparse.ArgumentParser, example: str) -> None:
     """Arguments of training: a config file, and values that replace some of its own."""
     sub.add_argument("config", type=Path, metavar="CONFIG", help=f"a YAML file, such as {example}")
     sub.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="replace a value of the config file"
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="replace or add a value; may be repeated"
     )
 
 

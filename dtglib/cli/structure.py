@@ -8,7 +8,7 @@ import argparse
 import json
 from pathlib import Path
 
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 from dtglib.basics.files import write_atomically
 from dtglib.basics.papers import named, papers
 from dtglib.cli.options import Command, add_json, print_table
@@ -54,6 +54,7 @@ def structure(options: argparse.Namespace) -> None:
     elif options.svg:
         from dtglib.pictures.plot import draw_mask
 
+        require(options.svg.suffix == ".svg", f"--svg {options.svg}: let its name end in .svg")
         with write_atomically(options.svg) as file:
             file.write(draw_mask(seen, options.system)._repr_svg_())
     else:

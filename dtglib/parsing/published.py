@@ -20,7 +20,8 @@ from typing import Any
 
 import torch
 
-from dtglib.basics.errors import UserError, require
+from dtglib.basics.errors import UserError, did_you_mean, require
+from dtglib.basics.released import cards
 from dtglib.parsing.biaffine import Biaffine
 from dtglib.parsing.from_supar import (
     MODEL,
@@ -97,8 +98,8 @@ def load_published(name: str | Path) -> Biaffine:
 
 def _fetched(name: str) -> Path:
     neither = f"{name!r} is neither a folder with a parser, nor one of supar's files, nor the name of a published one"
-    way_out = f"train one with `dtglib train-parser`, or name one of {', '.join(NAMES)}"
-    require(name in NAMES, f"{neither}; {way_out}")
+    released = f"{did_you_mean(name, cards('parser'))}`dtglib models` lists the released ones"
+    require(name in NAMES, f"{neither}; {released}, `dtglib train-parser` makes one; published are {', '.join(NAMES)}")
     with _explained(f"{name}: could not be fetched"):
         return Path(download(MODEL["github"][name]))
 

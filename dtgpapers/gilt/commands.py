@@ -8,7 +8,16 @@ import argparse
 import json
 
 from dtglib.basics.errors import UserError
-from dtglib.cli.options import Command, add_json, add_model, add_sentences, model_folder, print_table, sentences_of
+from dtglib.cli.options import (
+    Command,
+    add_json,
+    add_model,
+    add_sentences,
+    model_folder,
+    print_conventions,
+    print_table,
+    sentences_of,
+)
 from dtgpapers.tuning.commands import COMMANDS as TUNING
 
 
@@ -22,6 +31,15 @@ def _options(sub: argparse.ArgumentParser) -> None:
     add_json(sub)
 
 
+# Of each word so far, as the newest one sees it.
+FEATURES = {
+    "degree": "10 for each dependent and 1 for each head",
+    "distance": "of the cheapest path from the newest word; a step to a dependent costs 10, to a head 1",
+    "depth": "steps from the first word of its component",
+    "subgraph": "words without a head, numbered from right to left",
+}
+
+
 def tape(options: argparse.Namespace) -> None:
     """Show the features that GiLT reads of a dependency graph, word by word."""
     from dtgpapers.gilt.describe import as_rows, show
@@ -31,6 +49,7 @@ def tape(options: argparse.Namespace) -> None:
         print(json.dumps({"counts": shown.counts, "prefixes": shown.prefixes}))
     elif shown.words:
         print_table(as_rows(shown))
+        print_conventions(FEATURES)
 
 
 def _graphs_options(sub: argparse.ArgumentParser) -> None:
