@@ -7,7 +7,7 @@ dtglib graphs minilang --model DIR --split test         precision and recall of 
 import argparse
 import json
 
-from dtglib.basics.errors import UserError
+from dtglib.basics.errors import UserError, require
 from dtglib.cli.options import (
     Command,
     add_json,
@@ -64,6 +64,7 @@ def graphs(options: argparse.Namespace) -> None:
     from dtglib.families.base import family_of, load_model
     from dtglib.training.distributed import device_at_hand
     from dtgpapers.gilt.family import READ_BY
+    from dtgpapers.gilt.graphs import tree_of
     from dtgpapers.gilt.measured import graph_scores
 
     folder = model_folder(options, options.text)
@@ -71,7 +72,11 @@ def graphs(options: argparse.Namespace) -> None:
     if model.config.model not in READ_BY:
         title = family_of(model).title
         raise UserError(f"{title} predicts no graphs; name a model that does with --model, such as one of GiLT's")
-    scores = graph_scores(model, sentences_of(options))
+    sentences = sentences_of(options)
+    field, what = ("heads", "trees") if READ_BY[model.config.model] is tree_of else ("enhanced", "graphs")
+    way_out = f"`dtglib parse` with a parser of {what} draws them, and `--out` writes them"
+    require(any(getattr(one, field) is not None for one in sentences), f"{options.text}: has no {what}; {way_out}")
+    scores = graph_scores(model, sentences)
     unit = "shares of arcs, and of words for numbers; log joint in nats per token"
     about = {"model": folder.name, "text": options.text, "unit": unit, "words and graphs before": "those of the text"}
     if options.json:

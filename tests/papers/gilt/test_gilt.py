@@ -399,7 +399,7 @@ def test_the_command_tells_how_good_the_graphs_are(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "F1 by number" in out and "# model: gilt; text: minilang; unit: shares of arcs" in out
     assert main(["graphs", "There is a difference", "--model", str(tmp_path / "gilt")]) == 2
-    assert_one_line(capsys, "without a graph")
+    assert_one_line(capsys, "There is a difference: has no graphs; `dtglib parse` with a parser of graphs draws them")
     assert main([*about, "--model", "dtg-minilang"]) == 2
     assert_one_line(capsys, "DTG predicts no graphs")
 
