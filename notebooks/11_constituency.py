@@ -500,7 +500,8 @@ beside_dtg(bounds("books-small").query("seed == 2"), of_books)
 # %% [markdown]
 # ## 6. This run
 #
-# Models trained at this run's size or, at `smoke`, released ones (TXL (trees) is not) with few items.
+# Models trained at this run's size or, at `smoke`, released ones (TXL (trees) is not) with few items. Perplexities are
+# bounds, by proposed trees (PLM, TG) or by a beam (Pushdown-TXL).
 
 # %% tags=["table"]
 sizes = settings.compared_at(size, "constituency")
