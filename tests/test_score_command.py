@@ -328,7 +328,7 @@ def test_a_parser_that_is_not_there_is_named_with_the_way_out(folder, file, caps
     file.write_text("Yes\n")
     arguments = ["--model", folder / "dtg", "--parser", folder / "nowhere", file]
     assert main(["score", *map(str, arguments)]) == 2
-    assert_one_line(capsys, "nowhere", "train one with `dtglib train-parser`")
+    assert_one_line(capsys, "nowhere", "`dtglib train-parser` makes one")
 
 
 def test_a_model_in_the_place_of_the_parser_and_the_other_way_round_is_one_line(folder, file, capsys):

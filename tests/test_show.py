@@ -71,7 +71,10 @@ def test_the_picture_is_an_svg_that_names_every_input(tmp_path):
 def test_a_word_may_hold_dollar_signs_and_a_folder_is_no_picture(tmp_path, capsys):
     command = ["structure", "--system", "arc-swift", "--words", "$^$ is $a_b$", "--heads", "2 0 2", "--svg"]
     assert main([*command, str(tmp_path / "mask.svg")]) == 0
-    assert main([*command, str(tmp_path)]) == 2
+    assert main([*command, str(tmp_path / "mask.pdf")]) == 2
+    assert "mask.pdf: let its name end in .svg" in capsys.readouterr().err
+    (tmp_path / "folder.svg").mkdir()
+    assert main([*command, str(tmp_path / "folder.svg")]) == 2
     assert "is no file; name a file" in capsys.readouterr().err
 
 

@@ -21,7 +21,7 @@ from toys import READINGS, SENTENCES, SYSTEM_OF, by_model, in_every_dtg, in_ever
 from trees import Heads, projective_trees, random_tree
 
 from dtglib.data.vocabulary import Vocabulary
-from dtglib.decode.stack_rows import CONTINUE, Cache, mark
+from dtglib.decode.stack_rows import CONTINUE
 from dtglib.decode.stack_stepper import Hypotheses, StackStepper
 from dtglib.network.output import Legal
 from dtglib.network.transformer import REPRESENTATIONS, Batch, Transformer, batch_of
@@ -434,19 +434,9 @@ def test_under_autocast_the_cache_is_as_coarse_as_the_products_and_what_is_said_
 def most_slots(name: str, heads: Heads, copies: int = 1) -> int:
     """The largest number of slots that are in use at once for a sentence of one-piece words."""
     word = words_by_pieces()[1][0]
-    stepper, used = StackStepper(small_model(name)), []
-    free = stepper.pool.free
-
-    def counted(caches: Sequence[Cache], count: int) -> np.ndarray:
-        taken = np.zeros(len(stepper.pool.keys[0]), bool)
-        for visible in caches:
-            mark(taken, visible.slot, visible.filled)
-        used.append(int(taken.sum()) + count)
-        return free(caches, count)
-
-    stepper.pool.free = counted
+    stepper = StackStepper(small_model(name))
     stepped(stepper, [symbols_of_sentence(name, [word] * len(heads), heads)] * copies, len(heads))
-    return max(used)
+    return stepper.pool.most
 
 
 @pytest.mark.parametrize("shape", [left_chain, flat])

@@ -213,6 +213,7 @@ class Pool:
         shape = (0, config.heads, config.width // config.heads)
         self.keys = [torch.empty(shape, dtype=dtype, device=device) for _ in range(config.layers)]
         self.values = [torch.empty(shape, dtype=dtype, device=device) for _ in range(config.layers)]
+        self.most = 0  # the largest number of slots that were ever in use
 
     def fitted(self, rows: Float[Tensor, "N w"]) -> Float[Tensor, "M w"]:
         """Rows that a stepper keeps by slot, with new ones for slots that were added to the pool."""
@@ -224,6 +225,7 @@ class Pool:
         taken = np.zeros(len(self.keys[0]), bool)
         for cache in caches:
             mark(taken, cache.slot, cache.filled)
+        self.most = max(self.most, int(taken.sum()) + count)
         (free,) = np.nonzero(~taken)
         if len(free) < count:
             # The pool is doubled, so that its content is rarely copied.
