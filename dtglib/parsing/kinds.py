@@ -54,5 +54,5 @@ def kind_of(config: str | Path, overrides: Mapping[str, Any] | None = None) -> P
 def load_trained(folder: Path) -> KeptParser:
     """A parser that was trained here, from its folder."""
     path = folder / CONFIG_FILE
-    require(path.exists(), f"{folder}: holds no parser; `dtglib train-parser` makes one, `dtglib models` lists some")
+    require(path.exists(), f"{folder}: holds no parser; `dtglib train-parser` makes one, `dtglib models` lists them")
     return kind_of(path).network.load(folder)
