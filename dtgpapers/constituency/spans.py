@@ -12,10 +12,10 @@ Trees are binarised to the left: a constituent's children are joined from the le
     (NP a big difference)                         [a | big] | difference                (0, 2) has label 0
 
     >>> scores = np.zeros((5, 5, 2))          # four words, one label: if all scores are 0, this counts the trees
-    >>> [round(np.exp(log_partition(scores[:n, :n]))) for n in (2, 3, 4, 5)]
+    >>> [round(np.exp(log_partition_and_marginals(scores[:n, :n])[0])) for n in (2, 3, 4, 5)]
     [1, 4, 24, 176]
     >>> scores[0, 2, 1] = 3.0
-    >>> marginals(scores)[0, 2].round(2).tolist()
+    >>> log_partition_and_marginals(scores)[1][0, 2].round(2).tolist()
     [0.04, 0.88]
 
 The spans and their options are a forest, over which forest.py computes.
@@ -67,18 +67,11 @@ def binarised(spans: Sequence[tuple[int, int, int]], words: int) -> list[tuple[i
     return with_parts(below.pop())
 
 
-def log_partition(scores: ArrayLike) -> float:
-    """The logarithm of the sum of all trees' exponentials."""
-    return forest.log_partition(_forest(_checked(scores)).forest)
-
-
-def marginals(scores: ArrayLike) -> np.ndarray:
-    """The probability of every labelled span, as an array with the layout of `scores`."""
-    return log_partition_and_marginals(scores)[1]
-
-
 def log_partition_and_marginals(scores: ArrayLike) -> tuple[float, np.ndarray]:
-    """Both at once; the marginals are the gradient of the first by the scores."""
+    """The logarithm of the sum of all trees' exponentials, and the probability of every labelled span.
+
+    The probabilities have the layout of the scores, by which they are the gradient of the sum's logarithm.
+    """
     scores = _checked(scores)
     of_scores = _forest(scores)
     total, shares = forest.log_partition_and_marginals(of_scores.forest)
@@ -86,12 +79,6 @@ def log_partition_and_marginals(scores: ArrayLike) -> tuple[float, np.ndarray]:
     # bincount adds up several times faster than np.add.at.
     found = np.bincount(of_scores.span[has_span], shares[has_span], minlength=scores.size)
     return total, found.reshape(scores.shape)
-
-
-def samples(scores: ArrayLike, count: int, random: np.random.Generator) -> Bracketings:
-    """Draw `count` trees with replacement, so the same tree may be drawn again."""
-    of_scores = _forest(_checked(scores))
-    return _bracketings(of_scores, forest.samples(of_scores.forest, count, random))
 
 
 def different_samples(scores: ArrayLike, count: int, random: np.random.Generator) -> Bracketings:

@@ -37,7 +37,7 @@ from dtgpapers.constituency.span_parser import (
     bracketed,
     constituent_entries,
 )
-from dtgpapers.constituency.spans import best_trees, binarised, log_partition
+from dtgpapers.constituency.spans import best_trees, binarised, log_partition_and_marginals
 from dtgpapers.constituency.trees import words_and_symbols
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -92,7 +92,7 @@ def in_order(tree: list[list[int]]) -> list[tuple[int, ...]]:
 @pytest.mark.parametrize("words", [1, 2, 3, 4])
 def test_the_score_of_a_tree_is_the_sum_of_its_binarised_spans(words):
     scores = np.random.default_rng(words).normal(size=(words + 1, words + 1, 3))
-    every, total = best_trees(scores, 10**6), log_partition(scores)
+    every, (total, _) = best_trees(scores, 10**6), log_partition_and_marginals(scores)
     assert len(every.log_probs) == len({tree.tobytes() for tree in every.spans})
     for tree, log_prob in zip(every.spans.tolist(), every.log_probs, strict=True):
         parts = binarised(in_order(tree), words)
