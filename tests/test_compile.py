@@ -118,27 +118,6 @@ def test_every_position_reads_its_piece_or_its_arc_with_the_last_piece_of_the_he
         assert vectors.word.tolist() == [e.word for e in expected]
 
 
-def test_the_token_of_a_head_comes_through_several_compositions(name):
-    """Word 2, of three pieces, takes word 1 and word 3: both arcs read its third piece, and so do their copies."""
-    vectors = compiled(name, [((2, 0, 2), (1, 3, 1))]).sentence(0)
-    arcs_but_roots = vectors.token[(vectors.arc != NOTHING) & (vectors.token > ROOT)]
-    assert arcs_but_roots.tolist() == [FIRST_PIECE + 3] * 4
-
-
-def test_both_copies_of_an_arc_read_the_same(name):
-    vectors = compiled(name, MANY).vectors
-    composes = np.flatnonzero(vectors.kind == COMPOSE)
-    for column in (vectors.token, vectors.arc):
-        assert (column[composes] == column[composes + 1]).all()
-
-
-def test_a_pop_reads_no_token():
-    vectors = compiled("arc-eager", MANY).vectors
-    pops = vectors.arc == VOCABULARY.transition("POP")
-    assert pops.sum() == sum(map(pops_of, MANY))
-    assert (vectors.token[pops] == NOTHING).all()
-
-
 def test_a_compose_position_has_the_place_of_its_head():
     """arc-standard: word 2, of three pieces, takes word 1; then what it has become takes word 3, and ROOT that."""
     vectors = compiled("arc-standard", [((2, 0, 2), (1, 3, 1))]).sentence(0)
@@ -157,11 +136,6 @@ def test_every_position_predicts_what_the_next_one_reads_and_compose_nothing(nam
     reads = np.where(vectors.arc != NOTHING, vectors.arc, vectors.token)
     predicts = np.append(reads[1:], END)
     assert vectors.target.tolist() == np.where(vectors.kind == COMPOSE, NOTHING, predicts).tolist()
-
-
-def test_the_last_position_predicts_the_end(name):
-    sequences = compiled(name, MANY)
-    assert {sequences.sentence(number).target[-1] for number in range(len(sequences))} == {END}
 
 
 def test_the_targets_write_the_sentence_and_its_tree(name):

@@ -19,7 +19,8 @@ def test_values_are_dropped_at_the_rate_and_the_others_make_up_for_it(rate, dtyp
     share = (found == 0).float().mean().item()
     assert share == pytest.approx(rate, abs=5 * (rate * (1 - rate) / x.numel()) ** 0.5)
     values = found[found != 0].unique()
-    assert values.tolist() == nn.Dropout(rate)(x).unique()[1:].tolist() or dtype == torch.float32
+    if dtype == torch.bfloat16:
+        assert values.tolist() == nn.Dropout(rate)(x).unique()[1:].tolist()
     assert values.float().tolist() == pytest.approx([1 / (1 - rate)], rel=1e-4 if dtype == torch.float32 else 2**-8)
 
 

@@ -337,10 +337,6 @@ def test_the_sentences_and_the_words_decide_too(settings):
         assert identity_of(settings, mixed) != identity_of(settings, prepared)
 
 
-def test_without_a_word_about_it_300_trees_of_every_sentence_are_scored(settings):
-    assert settings.evaluation == EvaluationConfig() == EvaluationConfig(trees=300, scored_sentences=None)
-
-
 @pytest.mark.parametrize("size", ["smoke", "mini", "open", "paper"])
 def test_every_size_says_how_closely_a_model_is_looked_at(size):
     evaluation = read_size(size).evaluation

@@ -20,7 +20,6 @@ from trees import THERE_IS_A_DIFFERENCE, Heads
 
 from dtglib.basics.errors import UserError
 from dtglib.data.vocabulary import END, ROOT, Vocabulary
-from dtglib.families.base import titles
 from dtglib.sequences.batches import pack, pad
 from dtglib.sequences.columns import COMPOSE, NOTHING, STACK, Compiled, Sequences
 from dtglib.sequences.compile import compile_trees
@@ -153,10 +152,6 @@ def test_every_position_of_a_baseline_predicts_something(model):
 
 
 # ---- The models with a stack
-
-
-def test_there_is_a_reading_for_every_model():
-    assert set(READINGS) == set(titles("dtg"))
 
 
 @pytest.mark.parametrize("model", ["dtg", "dtg-eager", "dtg-swift"])

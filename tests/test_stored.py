@@ -34,7 +34,7 @@ from dtglib.training.examples import Examples
 
 SEQUENCES = compiled("arc-standard", random_sentences(7, 12, most_words=20))
 NAMES = [f"sentence-{number}" for number in range(len(SEQUENCES))]
-CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+CPU = torch.device("cpu")
 
 
 def parts(sequences=SEQUENCES, size: int = 5) -> list[partial]:

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from naive import Naive, simulate
 from torch.nn.attention.flex_attention import flex_attention
 from toys import Sentence, compiled, in_every_system, random_sentences, small_sentences
-from trees import THERE_IS_A_DIFFERENCE, projective_trees
+from trees import projective_trees
 
 from dtglib.sequences.batches import pack, pad
-from dtglib.sequences.columns import COMPOSE, NOTHING, STACK, Compiled
+from dtglib.sequences.columns import NOTHING, STACK, Compiled
 from dtglib.sequences.structure import BLOCK, Structure, Vectors, blocks, dense, flex, vectors_of
-from dtglib.transitions import SYSTEMS, Action, Kind, oracle
+from dtglib.transitions import SYSTEMS, oracle
 
 MANY = random_sentences(4, 24)
 SHORT = random_sentences(5, 8, most_words=9)
@@ -97,48 +97,6 @@ def test_the_vectors_agree_with_the_definitions_for_200_words_that_hang_one_from
     sentence = (tuple(range(200)), (1,) * 200)
     structure = dense(vectors_of(pad(compiled(name, [sentence]), [0])))
     assert_is_naive(structure, 0, by_definition(name, sentence), sentence)
-
-
-@in_every_system
-def test_the_kinds_are_those_of_the_definitions(name):
-    for row, sentence in enumerate(MANY):
-        naive = by_definition(name, sentence)
-        kinds = ["COMPOSE" if kind == COMPOSE else "STACK" for kind in padded(name).kind[row, : len(naive.kind)]]
-        assert kinds == naive.kind, (row, sentence)
-
-
-@in_every_system
-def test_what_comes_later_changes_no_row(name):
-    """The rows of a sentence, action by action, are those that the stack machine gives when it stops there."""
-    for heads, pieces in SHORT:
-        structure = dense(vectors_of(pad(compiled(name, [(heads, pieces)]), [0])))
-        actions = oracle(SYSTEMS[name], heads)
-        for stop in range(1, len(actions)):
-            words = sum(action.kind is Kind.GEN for action in actions[:stop])
-            begun = simulate(name, actions[:stop], pieces[:words])
-            assert_is_naive(structure, 0, begun, (heads, pieces))
-
-
-@in_every_system
-def test_two_trees_that_begin_alike_have_the_same_rows_so_far(name):
-    """Both are "There is a difference" and one word more, which hangs from "is" or from "difference"."""
-    heads, others = (2, 0, 4, 2, 2), (2, 0, 4, 2, 4)
-    alike = 0
-    for action, other in zip(oracle(SYSTEMS[name], heads), oracle(SYSTEMS[name], others), strict=False):
-        if action != other:
-            break
-        alike += 1
-    actions = oracle(SYSTEMS[name], heads)[:alike]
-    length = len(simulate(name, actions, [1] * actions.count(Action(Kind.GEN))).kind)
-    one, two = (dense(vectors_of(pad(compiled(name, [(tree, [1] * 5)]), [0]))) for tree in (heads, others))
-    assert length >= 9
-    assert rows_as_in_naive(one, 0, length) == rows_as_in_naive(two, 0, length)
-
-
-def test_a_compose_position_of_the_example_sees_its_head_at_0_and_its_dependent_at_minus_1():
-    """arc-standard, position 3: the arc from "is" (2) to "There" (1)."""
-    structure = dense(vectors_of(pad(compiled("arc-standard", [(THERE_IS_A_DIFFERENCE, [1] * 4)]), [0])))
-    assert rows_as_in_naive(structure, 0, 13)[3] == [None, -1, 0, 0] + [None] * 9
 
 
 # ---- What holds of every structure

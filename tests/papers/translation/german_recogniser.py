@@ -21,8 +21,6 @@ from german_forms import Agreement, forms
 from german_nouns import PREPOSITIONS
 from german_verbs import COMPOUNDS, Group, VerbReader
 
-Table = dict[str, set[Agreement]]
-
 
 def accepts(words: Sequence[str]) -> bool:
     """True if `words`, with a full stop at the end, are a German sentence of minilang."""

@@ -27,7 +27,6 @@ from dtgpapers.translation.target import edges_of
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 in_every_system = pytest.mark.parametrize("name", SYSTEMS)
-WHOLE = [name for name, system in SYSTEMS.items() if system.whole_prefix]
 GRAPHS = [name for name, system in SYSTEMS.items() if system.graph]
 SMALL = {"layers": 2, "width": 16, "heads": 4, "inner": 24, "dropout": 0.0}
 CPU = torch.device("cpu")
