@@ -52,6 +52,23 @@ def test_an_unknown_corpus_names_the_known_ones(capsys):
     assert "did you mean minilang?" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("pairs.jsonl", b"{}", "pairs.jsonl: .jsonl is no format of sentences"),
+        ("bell.txt", b"There is.\nA \x07 difference.", "bell.txt:2: sentence 'bell-2': it has control characters"),
+        ("wide.txt", "There is.".encode("utf-16-le"), "wide.txt:1: sentence 'wide-1': it has control characters"),
+        ("my data/mine.csv", None, "'my data/mine.csv' is neither a file, a folder nor a corpus"),
+    ],
+)
+def test_what_is_no_text_is_one_line(name, content, complaint, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    assert main(["score", "--model", "txl-tokens-minilang", name]) == 2
+    assert_one_line(capsys, complaint)
+
+
 def test_corpora_lists_the_embedded_one(capsys):
     assert main(["corpora", "--json"]) == 0
     names = [corpus["name"] for corpus in json.loads(capsys.readouterr().out)["corpora"]]
@@ -210,9 +227,13 @@ def test_a_corpus_that_lacks_something_is_one_line(corpus, options, complaint, t
     assert_one_line(capsys, complaint)
 
 
-def test_a_folder_that_cannot_hold_the_model_is_one_line(tiny, capsys):
-    assert main(["train", str(tiny), "--out", str(tiny)]) == 2
-    assert_one_line(capsys, "tiny.yaml: File exists")
+@pytest.mark.parametrize("out", ["", "tiny.yaml"])
+@pytest.mark.parametrize("command", ["train nowhere", "train-parser nowhere", "suites nowhere", "blimp nowhere"])
+def test_what_is_no_folder_is_said_before_anything_is_read(command, out, tiny, monkeypatch, capsys):
+    monkeypatch.chdir(tiny.parent)
+    with pytest.raises(SystemExit, match="2"):
+        main([*command.split(), "--out", out])
+    assert f"argument --out: {out!r} is no folder" in capsys.readouterr().err
 
 
 def test_a_folder_with_another_run_is_refused_with_the_difference(tiny, tmp_path, capsys):

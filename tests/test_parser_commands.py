@@ -158,11 +158,6 @@ def test_a_config_that_is_not_there_is_named(tmp_path, capsys):
     assert_one_line(capsys, "nowhere.yaml: No such file or directory")
 
 
-def test_a_folder_that_cannot_hold_the_parser_is_one_line(tiny, capsys):
-    assert command("train-parser", tiny, "--out", tiny) == 2
-    assert_one_line(capsys, "tiny.yaml: File exists")
-
-
 def test_a_folder_with_another_parser_is_refused_with_the_difference(tiny, parser, capsys):
     before = written(parser)
     assert command("train-parser", tiny, "--set", "seed=2", "--out", parser) == 2

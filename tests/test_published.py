@@ -322,7 +322,7 @@ def test_a_published_parser_is_downloaded_from_supars_address(saved, monkeypatch
         asked.append(url)
         return str(saved)
 
-    monkeypatch.setattr(dtglib.parsing.published, "download", download)
+    monkeypatch.setattr(dtglib.parsing.from_supar, "download", download)
     parser = load_parser("biaffine-dep-en")
     assert asked == ["https://github.com/yzhangcs/parser/releases/download/v1.1.0/ptb.biaffine.dep.lstm.char.zip"]
     assert parser.name == "biaffine-dep-en"
@@ -345,7 +345,7 @@ def test_a_failed_download_is_an_error_with_a_way_out(trouble, monkeypatch):
     def download(url):
         raise trouble
 
-    monkeypatch.setattr(dtglib.parsing.published, "download", download)
+    monkeypatch.setattr(dtglib.parsing.from_supar, "download", download)
     complaint = refused_in_one_line("biaffine-dep-roberta-en", "biaffine-dep-roberta-en: could not be fetched (")
     assert "train one of your own with `dtglib train-parser`" in complaint
 
@@ -353,7 +353,7 @@ def test_a_failed_download_is_an_error_with_a_way_out(trouble, monkeypatch):
 def test_an_incomplete_download_is_an_error(saved, tmp_path, monkeypatch):
     half = tmp_path / "half.zip"
     half.write_bytes(saved.read_bytes()[:1000])
-    monkeypatch.setattr(dtglib.parsing.published, "download", lambda url: str(half))
+    monkeypatch.setattr(dtglib.parsing.from_supar, "download", lambda url: str(half))
     refused_in_one_line("biaffine-dep-en", "half.zip: not a file of supar's")
 
 

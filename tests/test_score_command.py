@@ -164,7 +164,9 @@ def test_txl_tokens_needs_no_parser_and_is_not_held_up_by_one(folder, file, caps
     without = as_json(capsys, folder, "txl-tokens", file)
     assert without == as_json(capsys, folder, "txl-tokens", file, "--parser", "nowhere", "--trees", 2)
     assert score(folder, "txl-tokens", file, "--parser", "nowhere") == 0
-    assert "log p: exact" in without_conventions(capsys.readouterr().out)[1]
+    said = capsys.readouterr()
+    assert "log p: exact" in without_conventions(said.out)[1]
+    assert "without nowhere: TXL (tokens) sums over no parser's trees" in said.err
 
 
 def test_a_sentence_is_scored_whether_its_own_tree_crosses_or_not_and_whether_it_has_one(folder, tmp_path, capsys):

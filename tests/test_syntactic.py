@@ -645,13 +645,6 @@ def test_an_empty_file_is_no_test_set(what, folder, tmp_path, capsys):
     assert_one_line(capsys, str(path))
 
 
-@pytest.mark.parametrize("what", ["suites", "blimp"])
-def test_a_file_where_a_folder_is_to_be_written_is_one_line(what, folder, pairs_file, suite_file, capsys):
-    path = {"blimp": pairs_file, "suites": suite_file}[what]
-    assert command(what, "--model", folder / "txl-tokens", path, "--out", pairs_file) == 2
-    assert f"{pairs_file}/report.json: " in capsys.readouterr().err.splitlines()[-1]
-
-
 @pytest.mark.parametrize("fraction", ["0", "-1", "1.5", "nan"])
 def test_a_fraction_that_is_none_is_one_line(fraction, folder, pairs_file, capsys):
     assert command("blimp", "--model", folder / "txl-tokens", pairs_file, f"--fraction={fraction}") == 2

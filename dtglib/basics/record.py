@@ -74,6 +74,8 @@ class Run:
         path = self.folder / "record.json"
         if path.exists() and read_about(self.folder)["status"] == "finished":
             raise UserError(f"{self.folder}: holds a finished run already; choose another folder, or delete this one")
+        if not path.exists() and (self.folder / SETTINGS_FILE).exists():
+            raise UserError(f"{self.folder}: has a {SETTINGS_FILE} that no run has written; choose another folder")
         kept = self._kept_lines()
         self._begin = time.monotonic() - (read_record(self.folder).metrics[len(kept) - 1]["seconds"] if kept else 0)
         self.lines = len(kept)  # of metrics
@@ -111,10 +113,8 @@ class Run:
     ) -> None:
         self.flush()
         self._metrics.close()
-        if error is None or isinstance(error, KeyboardInterrupt):
-            self._write_record("finished" if error is None else "interrupted")
-        else:
-            self._write_record("failed", error=f"{type(error).__name__}: {error}")
+        why = {} if isinstance(error, KeyboardInterrupt | None) else {"error": f"{type(error).__name__}: {error}"}
+        self._write_record("failed" if why else "interrupted" if error else "finished", **why)
 
     def _write_record(self, status: str, **error: str) -> None:
         about = {"question": self.question, "status": status, **error, **self._circumstances, "hardware": hardware()}

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dtglib.basics.papers import papers
-from dtglib.cli.options import Command, seed
+from dtglib.cli.options import Command, new_folder, seed
 from dtglib.cli.together import is_first
 
 
@@ -22,7 +22,7 @@ def _evaluate_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--about", nargs="+", default=[], metavar="WHAT", help=about)
     questions = "some of the questions that ablations of --models answer, such as 'output layer' (default: all)"
     sub.add_argument("--questions", nargs="+", default=[], metavar="NAME", help=questions)
-    sub.add_argument("--out", required=True, type=Path, metavar="DIR", help="a new folder, such as results/DATE-SIZE")
+    sub.add_argument("--out", required=True, type=new_folder, metavar="DIR", help="a new folder, as results/DATE-SIZE")
 
 
 def evaluate(options: argparse.Namespace) -> None:

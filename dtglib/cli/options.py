@@ -9,6 +9,7 @@ import argparse
 import contextlib
 import math
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -111,6 +112,13 @@ def count(text: str) -> int:
     return int(text)
 
 
+def new_folder(text: str) -> Path:
+    """An option's value: a folder to write into, which need not be there."""
+    if not text or os.path.isfile(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no folder; name one, which need not be there")
+    return Path(text)
+
+
 def nats(text: str) -> float:
     """An option's value: a finite number that is not negative."""
     with contextlib.suppress(ValueError):
@@ -154,7 +162,7 @@ def sentences_of(options: argparse.Namespace, may_be_streamed: bool = False) -> 
 def is_sentence(text: str) -> bool:
     """True for a text that is neither a file nor a corpus: it has several words, or ends like a sentence."""
     may_be = " " in text.strip() or text.strip()[-1:] in (".", "!", "?")
-    return may_be and not text.endswith((".txt", ".conllu", ".mrg", ".ptb", ".brackets")) and not os.path.exists(text)
+    return may_be and not re.search(r"\.\w*[a-z]$", text) and not os.path.exists(text)
 
 
 def require_another(out: Path | None, text: str) -> None:
@@ -172,7 +180,7 @@ def model_folder(options: argparse.Namespace, about: str | None = None, kind: st
     from dtglib.basics.released import cards, folder_named
     from dtglib.network.saved import CONFIG_FILE
 
-    folder = folder_named(options.model or _default(kind, about))
+    folder = folder_named(_default(kind, about) if options.model is None else options.model)
     if not (folder / CONFIG_FILE).exists():
         hint = did_you_mean(folder.name, cards("model")) + "`dtglib train` makes one"
         raise UserError(f"{folder}: holds no model; {hint}, and `dtglib models` lists what is there")
@@ -181,7 +189,7 @@ def model_folder(options: argparse.Namespace, about: str | None = None, kind: st
 
 def parser_name(options: argparse.Namespace, about: str | None = None, kind: str = "parser") -> str:
     """The parser of a command. By default it is the released parser `kind` for the corpus `about`."""
-    return options.parser or _default(kind, about)
+    return _default(kind, about) if options.parser is None else options.parser
 
 
 def _default(kind: str, about: str | None) -> str:

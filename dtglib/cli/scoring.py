@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dtglib.basics.errors import UserError, require
+from dtglib.basics.errors import require
 from dtglib.basics.progress import progress
 from dtglib.cli.options import (
     Command,
@@ -69,6 +69,8 @@ def score(options: argparse.Namespace) -> None:
     if likelihood.sums_over_trees:
         parser = _proposer(options, folder, kind.trees.released)
     else:
+        if options.parser is not None:
+            print(f"dtglib: without {options.parser}: {kind.title} sums over no parser's trees", file=sys.stderr)
         widths = widths_from(options) if likelihood.needs_search else None
     drawn = options.trees, options.method, options.seed
     scores = scores_of(folder, sentences, parser, *drawn, widths, is_kept=False)
@@ -108,9 +110,11 @@ def _proposer(options: argparse.Namespace, folder: Path, kind: str) -> str:
     """The parser that proposes the trees of a sum; that of a released model is the released one for the same corpus."""
     from dtglib.basics.released import is_released, read_card
 
-    if not options.parser and not is_released(folder):
-        raise UserError(f"{folder}: this model sums over trees, which a parser proposes; name one with --parser")
-    return options.parser or parser_name(options, read_card(folder).corpus, kind)
+    if options.parser is None and is_released(folder):
+        return parser_name(options, read_card(folder).corpus, kind)
+    needed = f"{folder}: this model sums over trees, which a parser proposes; name one with --parser"
+    require(options.parser is not None, needed)
+    return options.parser
 
 
 def _surprisal_options(sub: argparse.ArgumentParser) -> None:

@@ -37,16 +37,17 @@ def structure(options: argparse.Namespace) -> None:
     from dtglib.sequences.describe import as_json, as_rows, numbers, show
 
     pieces = None if options.pieces is None else numbers(options.pieces, "pieces")
+    known = {name: reference for paper in papers() for name, reference in paper.structures}
     if options.tree is not None:
         if any(given is not None for given in (options.words, options.heads, options.labels)):
             raise UserError("--tree has words and constituents; leave out --words and --heads, and --labels")
-        known = {name: reference for paper in papers() for name, reference in paper.structures}
         if options.system not in known:
             raise UserError(f"--tree goes with --system {' or '.join(known)}, not with {options.system!r}")
         seen = named(known[options.system])(options.tree, pieces)
     elif options.words is None or options.heads is None:
         raise UserError("name a sentence with --words and --heads, or with --tree")
     else:
+        require(options.system not in known, f"--system {options.system} goes with --tree, not with --words")
         labels = None if options.labels is None else options.labels.split()
         seen = show(options.system, options.words.split(), numbers(options.heads, "heads"), pieces, labels)
     if options.json:

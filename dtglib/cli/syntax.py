@@ -8,7 +8,6 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from dtglib.cli.options import (
@@ -21,6 +20,7 @@ from dtglib.cli.options import (
     conventions,
     finite,
     model_folder,
+    new_folder,
     print_conventions,
     print_table,
     require_searched,
@@ -94,9 +94,11 @@ def blimp(options: argparse.Namespace) -> None:
     path = _path_or_default(options.path, "blimp")
     paradigms, folder = read_pairs(path, options.fraction), model_folder(options, path)
     kind = family(family_name_in(folder))
-    if options.parser and kind.likelihood.sums_over_trees:
+    if options.parser is not None and kind.likelihood.sums_over_trees:
         way = ByTrees(options.parser, options.trees, options.method, options.seed)
     else:
+        if options.parser is not None:
+            print(f"dtglib: without {options.parser}: {kind.title} sums over no parser's trees", file=sys.stderr)
         way = without_parser(kind, widths_from(options))
     rows = pair_rows(folder, paradigms, way)
     report = pairs_report(paradigms, rows, Vocabulary.load(folder))
@@ -131,7 +133,7 @@ def _path_or_default(path: str | None, public: str) -> str | None:
 
 
 def _add_report(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--out", type=Path, metavar="DIR", help="write report.json and all tables (CSV) there, too")
+    sub.add_argument("--out", type=new_folder, metavar="DIR", help="write report.json and all tables (CSV) there, too")
     add_json(sub)
 
 
@@ -146,11 +148,12 @@ def _write_report(options: argparse.Namespace, about: Mapping[str, Any], tables:
     if options.out and is_first():
         import pandas as pd
 
+        for name, rows in tables.items():
+            if rows:  # an empty table would be a file that pandas cannot read
+                with write_atomically(options.out / f"{name}.csv") as file:
+                    pd.DataFrame(rows).to_csv(file, index=False)
         with write_atomically(options.out / "report.json") as file:
             file.write(f"{text}\n")
-        for name, rows in tables.items():
-            with write_atomically(options.out / f"{name}.csv") as file:
-                pd.DataFrame(rows).to_csv(file, index=False)
 
 
 def _percent(row: Mapping[str, Any]) -> dict[str, Any]:

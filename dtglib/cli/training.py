@@ -5,15 +5,14 @@ dtglib train-parser configs/parsers/strong.yaml --out DIR
 """
 
 import argparse
-from pathlib import Path
 
-from dtglib.cli.options import Command, add_settings
+from dtglib.cli.options import Command, add_settings, new_folder
 
 
 def _train_options(sub: argparse.ArgumentParser) -> None:
     add_settings(sub, "configs/mini.yaml")
     sub.add_argument("--model", metavar="NAME", help="dtg, txl-tokens, ...; a family of your own as module:NAME")
-    sub.add_argument("--out", required=True, type=Path, metavar="DIR", help="the folder for the model and its record")
+    sub.add_argument("--out", required=True, type=new_folder, metavar="DIR", help="for the model and its record")
 
 
 def train(options: argparse.Namespace) -> None:
@@ -24,7 +23,7 @@ def train(options: argparse.Namespace) -> None:
     from dtglib.training.networks import best_on_dev
 
     overrides = dict(map(parse_override, options.set))
-    if options.model:
+    if options.model is not None:
         overrides["model"] = options.model
     settings = read_settings(options.config, overrides)
     prepared = prepare(settings)
@@ -41,7 +40,7 @@ def train(options: argparse.Namespace) -> None:
 
 def _train_parser_options(sub: argparse.ArgumentParser) -> None:
     add_settings(sub, "configs/parsers/strong.yaml")
-    sub.add_argument("--out", required=True, type=Path, metavar="DIR", help="the folder for the parser and its record")
+    sub.add_argument("--out", required=True, type=new_folder, metavar="DIR", help="for the parser and its record")
 
 
 def train_parser(options: argparse.Namespace) -> None:

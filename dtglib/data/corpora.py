@@ -50,6 +50,7 @@ from dtglib.data.treebank import ReadsBlock, Sentence, Treebank, TreebankError, 
 SPLITS = ("train", "dev", "test")
 ALL = "all"
 SENTENCES_PER_BLOCK = 2**14  # of minilang
+NO_TEXT = (".json", ".jsonl", ".csv", ".yaml", ".xml", ".gz", ".zip")
 
 UD_ENGLISH = tuple(f"UD_English-{name}" for name in ("EWT", "GUM", "CHILDES", "ParTUT", "LinES", "Atis"))
 
@@ -274,6 +275,7 @@ def file_blocks(path: Path) -> Iterator[ReadsBlock]:
         return conllu_blocks(path)
     if suffix in BRACKET_SUFFIXES:
         return iter([partial(first_trees, [path], None)])
+    require(suffix not in NO_TEXT, f"{path}: {suffix} is no format of sentences; text, CoNLL-U and brackets are")
     return (partial(read_lines, path, *piece) for piece in pieces(path, b"\n"))
 
 
@@ -286,6 +288,8 @@ def read_lines(path: Path, first: int, data: bytes) -> Treebank:
             text = decode(line).strip()
             if text.count("\t") >= 7 and text[0].isdecimal():
                 raise TreebankError("it looks like CoNLL-U; let the name of the file end in .conllu")
+            if re.search(r"[\0-\b\v-\x1f\x7f]", text):
+                raise TreebankError("it has control characters; is it text in UTF-8, with a sentence a line?")
         except TreebankError as error:
             raise error.at(path, number, f"sentence {sent_id!r}") from None
         if words := tuple(tokenize(text)):

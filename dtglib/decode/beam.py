@@ -106,8 +106,8 @@ def search(
         if taken.pieces[place] == (END,):
             best[number] = best_derivation(stepper, taken.arrival.beam.at(stepper, place))
     return [
-        SentenceResult(np.array(prefix), log_prob, *_complete(*derivation))
-        for (*prefix, log_prob), derivation in zip(log_prefix, best, strict=True)
+        SentenceResult(np.array(prefix), log_prob, tree if tree is not None and OPEN not in tree else None, log_p)
+        for (*prefix, log_prob), (tree, log_p) in zip(log_prefix, best, strict=True)
     ]
 
 
@@ -197,16 +197,11 @@ class LevelTaken(NamedTuple):
     through: Beam  # after the last piece
 
 
-def check(widths: Widths) -> None:
-    """Raise an error for widths that would leave no hypothesis."""
+def walk(stepper: Stepper, trie: Beginnings, widths: Widths) -> Iterator[LevelTaken]:
+    """Yield the result for each level of the trie."""
     for name, value in widths._asdict().items():
         least = 1 if name.endswith(("width", "beam")) else 0
         require(value is None or value >= least, f"{name} must be at least {least}, not {value}")
-
-
-def walk(stepper: Stepper, trie: Beginnings, widths: Widths) -> Iterator[LevelTaken]:
-    """Yield the result for each level of the trie."""
-    check(widths)
     through = Beam(stepper.init(len(trie.levels)), np.zeros(1, int), np.zeros(1))
     for words, level in enumerate(trie.levels):
         rows = [np.flatnonzero(through.place == parent) for parent in level.parent]
@@ -359,11 +354,6 @@ def best_derivation(stepper: Stepper, beam: Beam) -> tuple[np.ndarray | None, fl
         return None, -np.inf
     best = int(beam.log_p.argmax())
     return stepper.tree(beam.state, best), float(beam.log_p[best])
-
-
-def _complete(tree: np.ndarray | None, log_p: float) -> tuple[np.ndarray | None, float]:
-    """None in the place of a tree that is not complete."""
-    return tree if tree is not None and (tree != OPEN).all() else None, log_p
 
 
 def together(stepper: Stepper, beams: list[Beam]) -> Beam:

@@ -59,7 +59,7 @@ def generate(
         drawn = _draw(stepper, vocabulary, min(rows, at_once), random, most_words, temperature)[:left]
         yield from drawn
         left, failures = left - len(drawn), 0 if drawn else failures + 1
-        complaint = f"the model seldom ends a sentence within {most_words} words; set most_words higher"
+        complaint = f"the model seldom ends a sentence within {most_words} words; allow more"
         require(failures < MOST_TRIES, complaint)
 
 

@@ -80,15 +80,9 @@ def with_room(cache: Cache, rows: np.ndarray) -> Cache:
 def joined(caches: Sequence[Cache]) -> Cache:
     """Return the rows of several caches in one."""
     room = max(cache.slot.shape[1] for cache in caches)
-
-    def as_wide(column: np.ndarray) -> np.ndarray:
-        return np.pad(column, ((0, 0), (0, room - column.shape[1])))
-
-    wide = [
-        cache._replace(slot=as_wide(cache.slot), height=as_wide(cache.height), level=as_wide(cache.level))
-        for cache in caches
-    ]
-    return Cache(*map(np.concatenate, zip(*wide, strict=True)))
+    *columns, filled = zip(*caches, strict=True)
+    wide = ([np.pad(part, ((0, 0), (0, room - part.shape[1]))) for part in parts] for parts in columns)
+    return Cache(*map(np.concatenate, [*wide, filled]))
 
 
 @njit

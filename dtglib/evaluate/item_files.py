@@ -21,7 +21,7 @@ def files_of(path: str | Path | None, public: str, pattern: str, what: str) -> I
         raise UserError(f"{folder}: there are no {what} ({pattern}); {way_out}, or `minilang` for the built-in ones")
     for file in files:
         try:
-            yield str(file), file.read_text("utf-8")
+            yield str(file), file.read_text("utf-8-sig")
         except (OSError, ValueError) as error:
             raise UserError(f"{file}: cannot be read as text in UTF-8 ({error})") from error
 

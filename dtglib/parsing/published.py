@@ -22,23 +22,10 @@ import torch
 
 from dtglib.basics.errors import UserError, did_you_mean, require
 from dtglib.basics.released import cards
+from dtglib.parsing import from_supar
 from dtglib.parsing.biaffine import Biaffine
-from dtglib.parsing.from_supar import (
-    MODEL,
-    NAME,
-    PARSER,
-    BracketTree,
-    ChartField,
-    Config,
-    CoNLL,
-    Field,
-    RawField,
-    SubwordField,
-    Vocab,
-    download,
-)
 
-NAMES = tuple(name for name in NAME if name.startswith("biaffine-dep-"))
+NAMES = tuple(name for name in from_supar.NAME if name.startswith("biaffine-dep-"))
 KINDS = ("biaffine-dependency", "crf-dependency")  # parsers whose networks do nothing but score every arc
 FROZEN = ("pretrained.", "bert_embed.", "encoder.")  # tensors that a file may lack: they come from elsewhere
 
@@ -61,7 +48,8 @@ FUNCTIONS = (
     *("builtins.getattr", "__builtin__.getattr", "supar.utils.transform.__dict__"),
 )
 SAFE = [
-    *(BracketTree, ChartField, CoNLL, Config, Field, RawField, SubwordField, Vocab, _NotNeeded),
+    *(from_supar.BracketTree, from_supar.ChartField, from_supar.CoNLL, from_supar.Config, from_supar.Field),
+    *(from_supar.RawField, from_supar.SubwordField, from_supar.Vocab, _NotNeeded),
     *((_NotNeeded, name) for name in FUNCTIONS),
     (_not_needed_either, "dill._dill._load_type"),
 ]
@@ -85,14 +73,14 @@ def load_published(name: str | Path) -> Biaffine:
     if odd := {"tag", "elmo", "lemma"}.intersection(arguments.get("feat", None) or ()):
         raise UserError(f"{path}: this parser wants {odd.pop()}s, and we have words alone; take another one")
     with _explained(f"{name}: its network cannot be built here"):
-        network = PARSER[kind].MODEL(**arguments)
+        network = from_supar.PARSER[kind].MODEL(**arguments)
         network.load_pretrained(state["pretrained"])
         missing, _ = network.load_state_dict(state["state_dict"], strict=False)
     frozen = FROZEN if arguments.get("encoder", None) == "bert" else FROZEN[:2]
     if lacking := [tensor for tensor in missing if not tensor.startswith(frozen)]:
         raise UserError(f"{path}: lacks {len(lacking)} of its network's tensors, such as {lacking[0]}; fetch it again")
     # The transform also has fields without numbers, such as `texts`, and None for inputs that the parser does not read.
-    fields = [field for field in fields if isinstance(field, Field)]
+    fields = [field for field in fields if isinstance(field, from_supar.Field)]
     return Biaffine(str(name), network, fields, labels).eval()
 
 
@@ -101,7 +89,7 @@ def _fetched(name: str) -> Path:
     released = f"{did_you_mean(name, cards('parser'))}`dtglib models` lists the released ones"
     require(name in NAMES, f"{neither}; {released}, `dtglib train-parser` makes one; published are {', '.join(NAMES)}")
     with _explained(f"{name}: could not be fetched"):
-        return Path(download(MODEL["github"][name]))
+        return Path(from_supar.download(from_supar.MODEL["github"][name]))
 
 
 @contextlib.contextmanager

@@ -5,7 +5,6 @@ dtglib reading --models dtg-books txl-tokens-books  how well their surprisals, e
 
 import argparse
 import json
-from pathlib import Path
 
 from dtglib.cli.options import (
     Command,
@@ -14,6 +13,7 @@ from dtglib.cli.options import (
     conventions,
     finite,
     model_folder,
+    new_folder,
     print_conventions,
     print_table,
     widths_from,
@@ -26,7 +26,7 @@ def _options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--models", nargs="+", default=["dtg-books"], metavar="NAME", help=models)
     add_beam(sub)
     add_json(sub)
-    sub.add_argument("--out", type=Path, metavar="DIR", help="write a record there: a new folder")
+    sub.add_argument("--out", type=new_folder, metavar="DIR", help="write a record there: a new folder")
 
 
 def reading(options: argparse.Namespace) -> None:

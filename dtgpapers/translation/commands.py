@@ -8,6 +8,7 @@ dtglib compare-translators my-vanilla my-parent --on minilang:de-en --split test
 
 import argparse
 import json
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from dtglib.cli.options import (
     add_sentences,
     count,
     in_a_line,
+    is_sentence,
     model_folder,
     nats,
     print_conventions,
@@ -71,6 +73,8 @@ def translate(options: argparse.Namespace) -> None:
     require_languages(folder, options.text)
     sentences = sentences_of(options)
     has_references = all(sentence.translation is not None for sentence in sentences)
+    is_source = has_references or is_sentence(options.text) or os.path.exists(options.text)
+    require(is_source, f"{options.text}: has no translations; a corpus of pairs has, such as minilang:de-en")
     sources = [s.translation if has_references and s.translation is not None else s.words for s in sentences]
     translations = translations_of(folder, sources, beam_from(options))
     if unknown := unknown_words(folder, sources):

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from dtglib.cli.options import Command, add_settings, model_folder, print_table, seed
+from dtglib.cli.options import Command, add_settings, model_folder, new_folder, print_table, seed
 from dtglib.cli.together import is_first
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def _options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--graphs", metavar="NAME", help=graphs)
     sub.add_argument("--seeds", nargs="+", type=seed, default=[1], metavar="N", help="one or more (default: 1)")
     out = "a new folder for the record, such as results/DATE-tuning"
-    sub.add_argument("--out", required=True, type=Path, metavar="DIR", help=out)
+    sub.add_argument("--out", required=True, type=new_folder, metavar="DIR", help=out)
 
 
 def tune(options: argparse.Namespace) -> None:

@@ -516,6 +516,7 @@ def test_the_structure_of_a_tree_is_printed_in_the_form_of_the_other_systems(cap
             ["--system", "arc-eager", "--tree", "(S There)"],
             "--tree goes with --system brackets or pushdown, not with 'arc-eager'",
         ),
+        (["--system", "brackets", "--words", "There", "--heads", "0"], "--system brackets goes with --tree"),
         (["--system", "brackets", "--words", "There"], "name a sentence with --words and --heads, or with --tree"),
     ],
 )
