@@ -56,6 +56,7 @@ def test_an_unknown_corpus_names_the_known_ones(capsys):
     ("name", "content", "complaint"),
     [
         ("pairs.jsonl", b"{}", "pairs.jsonl: .jsonl is no format of sentences"),
+        ("tree.txt", b"(S (NP There) (VP is))", "tree.txt:1: sentence 'tree-1': it looks like brackets"),
         ("bell.txt", b"There is.\nA \x07 difference.", "bell.txt:2: sentence 'bell-2': it has control characters"),
         ("wide.txt", "There is.".encode("utf-16-le"), "wide.txt:1: sentence 'wide-1': it has control characters"),
         ("my data/mine.csv", None, "'my data/mine.csv' is neither a file, a folder nor a corpus"),

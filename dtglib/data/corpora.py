@@ -288,6 +288,8 @@ def read_lines(path: Path, first: int, data: bytes) -> Treebank:
             text = decode(line).strip()
             if text.count("\t") >= 7 and text[0].isdecimal():
                 raise TreebankError("it looks like CoNLL-U; let the name of the file end in .conllu")
+            if re.match(r"\(\S* *\(", text):
+                raise TreebankError("it looks like brackets; let the name of the file end in .mrg")
             if re.search(r"[\0-\b\v-\x1f\x7f]", text):
                 raise TreebankError("it has control characters; is it text in UTF-8, with a sentence a line?")
         except TreebankError as error:

@@ -44,10 +44,11 @@ def tape(options: argparse.Namespace) -> None:
     """Show the features that GiLT reads of a dependency graph, word by word."""
     from dtgpapers.gilt.describe import as_rows, show
 
+    require(options.words.split(), "--words is empty; a graph needs a word")
     shown = show(options.words, options.arcs, options.depth, options.root)
     if options.json:
         print(json.dumps({"counts": shown.counts, "prefixes": shown.prefixes}))
-    elif shown.words:
+    else:
         print_table(as_rows(shown))
         print_conventions(FEATURES)
 
