@@ -95,7 +95,7 @@ claims = [claim for claim in orders if all(of_paper(*claim[:2], system) for syst
 # %% [markdown]
 # Where a record has scores by suite or by paradigm, the interval is a crossed bootstrap: seeds and suites are both
 # drawn anew (as in [notebook 05](05_syntactic_evaluation.ipynb)); of one seed, suites alone. Elsewhere it is a t
-# interval over the seeds, which is wide for three seeds and very wide for two. With one seed there is none. Differences
+# interval over the seeds, wide for three seeds and very wide for two. With one seed there is none. Differences
 # of perplexity are in percent (100 times the difference of logarithms), because the corpora have perplexities of
 # different sizes. A positive difference is in the direction of the paper.
 
@@ -169,7 +169,8 @@ Markdown(
     f"**In short:** of the orders in DTG's tables, on minilang {said('minilang')}; on UD English {said('ud-english')}; "
     f"on books {said('books-and-ud')}; on GUM {said('gum-constituents')}. Of the {is_said.sum()} that hold or are "
     f"reversed {len(doubted)} rest on the bootstrap: a t test over two or three seeds does not show them (section 2). "
-    "Claims of the other papers are counted in section 1. DTG's advantage over TXL (trans) in the test suites (what "
+    "Orders of one seed are left out. Section 1 counts the other papers' claims. DTG's advantage over TXL (trans) in "
+    "the test suites (what "
     f"composing and hiding add), in points: {interval('SG', central, 'minilang')}, "
     f"{interval('SG', central, 'ud-english')}, "
     f"{interval('SG', central, 'gum-constituents')}, {interval('SG', central, 'books-and-ud')}, all by the "
@@ -300,16 +301,17 @@ Markdown(
 # ## 3. The tables of the paper
 #
 # An empty cell is a system that was not trained or asked, or a number that the paper does not give. Ours are means ±
-# standard deviations over seeds, three on minilang and two elsewhere; but of the models of constituents *books* has the
-# second seed alone, and section 2 compares DTG's second seed with them. *Books* names what these models have read, with
-# UD English; they are tested on the sentences of the column UD English, and their strong parser is a later and better
-# one. Perplexities are per word, ends included; those of models with trees are bounds from 300 trees of the strong
-# parser (but in Table 5), of 200 test sentences on minilang and 150 elsewhere. Our BLiMP is a tenth of the pairs, by
-# beam search. The models have 1.0 million parameters on minilang, 1.4 on GUM (Pushdown-TXL: 1.6 and 1.9), and 3.5 on
-# UD English and books. The paper does not say what its perplexities are divided by; it has all numbers of PLM and
-# Pushdown from Murty et al. (2023), with other tokenisers, and TG's SG from Sartran et al. (2022). The test suites by
-# circuit (the paper's Figure 3) are in [notebook 05](05_syntactic_evaluation.ipynb), all variants in [notebook
-# 06](06_ablations.ipynb).
+# standard deviations over seeds, three on minilang and two elsewhere; but of the models of constituents *books* has
+# the second seed alone, and section 2 compares DTG's second seed with them. *Books* names what these models have
+# read, with UD English; they are tested on the sentences of that column, and their strong parser is a later and
+# better one. Perplexities are per word, ends included; those of models with trees are bounds from 300 trees of the
+# strong parser (but in Table 5; for models of constituents, from a parser of these, or by beam search for
+# Pushdown-TXL), of 200 test sentences on minilang and 150 elsewhere. Our BLiMP is a tenth of the pairs, by beam
+# search. The models have 1.0 million parameters on minilang, 1.4 on GUM, and 3.5 on UD English and books
+# (Pushdown-TXL: 1.6, 1.9, 4.7). The paper does not say what its perplexities are divided by; it has all numbers of
+# PLM and Pushdown from Murty et al. (2023), with other tokenisers, and TG's SG from Sartran et al. (2022). The test
+# suites by circuit (the paper's Figure 3) are in [notebook 05](05_syntactic_evaluation.ipynb), all variants in
+# [notebook 06](06_ablations.ipynb).
 
 
 # %%
