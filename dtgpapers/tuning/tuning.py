@@ -215,10 +215,12 @@ def record_tuning(asked: TuningRequest, seeds: Sequence[int], out: Path) -> list
     }
     config |= {"checksum_of_model": sha256(asked.model / WEIGHTS_FILE), "checksum_of_trees_by": trees_by, **of_ways}
     question = f"What is {asked.model.name} worth for {asked.task.name}, in each way of tuning?"
+    # All is read before the record is begun, because a file may be missing.
+    of_way = {way: read_data(asked, way, settings) for way, settings in ways.items()}
     with Run(out, question, config, seeds=seeds, data={asked.task.name: asked.task.checksum(), **also}) as run:
         scores: list[Row] = []
         for way, settings in ways.items():
-            data = read_data(asked, way, settings)
+            data = of_way[way]
             for part, of_part in {"train": data.train, **data.reported}.items():
                 run.metric(part="data", way=way.name, of=part, summary=of_part.summary)
             for seed in seeds:
