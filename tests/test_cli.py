@@ -12,6 +12,8 @@ from toys import DIFFERENCE, TINY
 
 from dtglib.basics.record import read_record
 from dtglib.cli.main import main
+from dtglib.cli.options import is_sentence
+from dtglib.data.corpora import load
 from dtglib.families.base import load_model
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -56,7 +58,6 @@ def test_an_unknown_corpus_names_the_known_ones(capsys):
     ("name", "content", "complaint"),
     [
         ("pairs.jsonl", b"{}", "pairs.jsonl: .jsonl is no format of sentences"),
-        ("tree.txt", b"(S (NP There) (VP is))", "tree.txt:1: sentence 'tree-1': it looks like brackets"),
         ("bell.txt", b"There is.\nA \x07 difference.", "bell.txt:2: sentence 'bell-2': it has control characters"),
         ("wide.txt", "There is.".encode("utf-16-le"), "wide.txt:1: sentence 'wide-1': it has control characters"),
         ("my data/mine.csv", None, "'my data/mine.csv' is neither a file, a folder nor a corpus"),
@@ -68,6 +69,18 @@ def test_what_is_no_text_is_one_line(name, content, complaint, tmp_path, monkeyp
         (tmp_path / name).write_bytes(content)
     assert main(["score", "--model", "txl-tokens-minilang", name]) == 2
     assert_one_line(capsys, complaint)
+
+
+def test_what_looks_odd_is_a_text_all_the_same(tmp_path):
+    sentences = ["He ran 1.5km", "Write to me@enron.com", "See you at 5 p.m", "I use Node.js", "(a) (b) There is."]
+    assert all(map(is_sentence, sentences)) and not is_sentence("my data/mine.CSV")
+    (tmp_path / "odd.txt").write_bytes("\n".join(["((laughs)) yes", "a\x0cb", "a\rb", "end\x1a", *sentences]).encode())
+    assert len(load(tmp_path / "odd.txt").sentences) == 9
+
+
+def test_an_empty_name_is_one_line(capsys):
+    assert main(["score", "There is.", "--model", ""]) == 2
+    assert_one_line(capsys, "--model is empty; is a variable of the shell unset?")
 
 
 def test_corpora_lists_the_embedded_one(capsys):
@@ -228,7 +241,7 @@ def test_a_corpus_that_lacks_something_is_one_line(corpus, options, complaint, t
     assert_one_line(capsys, complaint)
 
 
-@pytest.mark.parametrize("out", ["", "tiny.yaml"])
+@pytest.mark.parametrize("out", ["", "tiny.yaml", "tiny.yaml/x", "/dev/null"])
 @pytest.mark.parametrize("command", ["train nowhere", "train-parser nowhere", "suites nowhere", "blimp nowhere"])
 def test_what_is_no_folder_is_said_before_anything_is_read(command, out, tiny, monkeypatch, capsys):
     monkeypatch.chdir(tiny.parent)

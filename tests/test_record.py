@@ -252,7 +252,7 @@ def test_a_finished_run_is_not_written_over(tmp_path):
 
 def test_a_config_that_no_run_has_written_is_not_written_over(tmp_path):
     (tmp_path / "config.yaml").write_text("# mine")
-    with pytest.raises(UserError, match=r"has a config\.yaml that no run has written"), run_in(tmp_path):
+    with pytest.raises(UserError, match=r"has a config\.yaml, but no record"), run_in(tmp_path):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
 

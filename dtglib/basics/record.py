@@ -16,7 +16,7 @@ The folder then holds
 
 The status is "running" at first and "finished" at the end, so a folder with this status is complete. A run that ends in
 an exception is "failed", and one that is stopped by hand "interrupted". `Run` starts an unfinished run anew, but never
-overwrites a finished one.
+overwrites a finished one, nor settings without a record.
 
 A record may be published, so absolute paths in the config and in error messages are cut down to their last part.
 """
@@ -75,7 +75,7 @@ class Run:
         if path.exists() and read_about(self.folder)["status"] == "finished":
             raise UserError(f"{self.folder}: holds a finished run already; choose another folder, or delete this one")
         if not path.exists() and (self.folder / SETTINGS_FILE).exists():
-            raise UserError(f"{self.folder}: has a {SETTINGS_FILE} that no run has written; choose another folder")
+            raise UserError(f"{self.folder}: has a {SETTINGS_FILE}, but no record.json; choose another folder")
         kept = self._kept_lines()
         self._begin = time.monotonic() - (read_record(self.folder).metrics[len(kept) - 1]["seconds"] if kept else 0)
         self.lines = len(kept)  # of metrics

@@ -9,7 +9,6 @@ import argparse
 import contextlib
 import math
 import os
-import re
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +21,7 @@ from dtglib.basics.errors import UserError, did_you_mean, require
 if TYPE_CHECKING:
     from dtglib.data.treebank import Sentence
     from dtglib.decode.beam import Widths
+    from dtglib.families.base import Family
 
 
 class Command(NamedTuple):
@@ -114,7 +114,7 @@ def count(text: str) -> int:
 
 def new_folder(text: str) -> Path:
     """An option's value: a folder to write into, which need not be there."""
-    if not text or os.path.isfile(text):
+    if not text.strip() or any(path.exists() and not path.is_dir() for path in (Path(text), *Path(text).parents)):
         raise argparse.ArgumentTypeError(f"{text!r} is no folder; name one, which need not be there")
     return Path(text)
 
@@ -160,9 +160,12 @@ def sentences_of(options: argparse.Namespace, may_be_streamed: bool = False) -> 
 
 
 def is_sentence(text: str) -> bool:
-    """True for a text that is neither a file nor a corpus: it has several words, or ends like a sentence."""
+    """True for a text of several words, or that ends like a sentence, if it does not name a file or end like one."""
+    from dtglib.data.corpora import NO_TEXT
+
     may_be = " " in text.strip() or text.strip()[-1:] in (".", "!", "?")
-    return may_be and not re.search(r"\.\w*[a-z]$", text) and not os.path.exists(text)
+    of_files = (".txt", ".conllu", ".mrg", ".ptb", ".brackets", *NO_TEXT)
+    return may_be and not text.strip().lower().endswith(of_files) and not os.path.exists(text)
 
 
 def require_another(out: Path | None, text: str) -> None:
@@ -180,7 +183,8 @@ def model_folder(options: argparse.Namespace, about: str | None = None, kind: st
     from dtglib.basics.released import cards, folder_named
     from dtglib.network.saved import CONFIG_FILE
 
-    folder = folder_named(_default(kind, about) if options.model is None else options.model)
+    require(options.model != "", "--model is empty; is a variable of the shell unset?")
+    folder = folder_named(options.model or _default(kind, about))
     if not (folder / CONFIG_FILE).exists():
         hint = did_you_mean(folder.name, cards("model")) + "`dtglib train` makes one"
         raise UserError(f"{folder}: holds no model; {hint}, and `dtglib models` lists what is there")
@@ -198,6 +202,12 @@ def _default(kind: str, about: str | None) -> str:
     chosen = f"{kind}-{corpus}"
     print(f"dtglib: with {chosen}", file=sys.stderr)
     return chosen
+
+
+def note_unread_parser(options: argparse.Namespace, kind: "Family") -> None:
+    """Say if the parser that was named is not read, because the model sums over no trees."""
+    if options.parser is not None and not kind.likelihood.sums_over_trees:
+        print(f"dtglib: without {options.parser}: {kind.title} sums over no parser's trees", file=sys.stderr)
 
 
 def require_searched(folder: Path) -> None:

@@ -30,6 +30,7 @@ from dtglib.cli.options import (
     in_a_line,
     let_threads_sleep,
     model_folder,
+    note_unread_parser,
     parser_name,
     print_table,
     require_searched,
@@ -65,13 +66,9 @@ def score(options: argparse.Namespace) -> None:
     likelihood = kind.likelihood
     likelihood.check(folder, options.text)
     sentences = sentences_of(options)
-    parser = widths = None
-    if likelihood.sums_over_trees:
-        parser = _proposer(options, folder, kind.trees.released)
-    else:
-        if options.parser is not None:
-            print(f"dtglib: without {options.parser}: {kind.title} sums over no parser's trees", file=sys.stderr)
-        widths = widths_from(options) if likelihood.needs_search else None
+    note_unread_parser(options, kind)
+    parser = _proposer(options, folder, kind.trees.released) if likelihood.sums_over_trees else None
+    widths = widths_from(options) if likelihood.needs_search else None
     drawn = options.trees, options.method, options.seed
     scores = scores_of(folder, sentences, parser, *drawn, widths, is_kept=False)
     about = conventions(options, folder, options.text, "nats", parser)
@@ -110,11 +107,9 @@ def _proposer(options: argparse.Namespace, folder: Path, kind: str) -> str:
     """The parser that proposes the trees of a sum; that of a released model is the released one for the same corpus."""
     from dtglib.basics.released import is_released, read_card
 
-    if options.parser is None and is_released(folder):
-        return parser_name(options, read_card(folder).corpus, kind)
-    needed = f"{folder}: this model sums over trees, which a parser proposes; name one with --parser"
-    require(options.parser is not None, needed)
-    return options.parser
+    may = options.parser is not None or is_released(folder)
+    require(may, f"{folder}: this model sums over trees, which a parser proposes; name one with --parser")
+    return options.parser or parser_name(options, read_card(folder).corpus, kind)
 
 
 def _surprisal_options(sub: argparse.ArgumentParser) -> None:

@@ -21,6 +21,7 @@ from dtglib.cli.options import (
     finite,
     model_folder,
     new_folder,
+    note_unread_parser,
     print_conventions,
     print_table,
     require_searched,
@@ -94,11 +95,10 @@ def blimp(options: argparse.Namespace) -> None:
     path = _path_or_default(options.path, "blimp")
     paradigms, folder = read_pairs(path, options.fraction), model_folder(options, path)
     kind = family(family_name_in(folder))
+    note_unread_parser(options, kind)
     if options.parser is not None and kind.likelihood.sums_over_trees:
         way = ByTrees(options.parser, options.trees, options.method, options.seed)
     else:
-        if options.parser is not None:
-            print(f"dtglib: without {options.parser}: {kind.title} sums over no parser's trees", file=sys.stderr)
         way = without_parser(kind, widths_from(options))
     rows = pair_rows(folder, paradigms, way)
     report = pairs_report(paradigms, rows, Vocabulary.load(folder))
@@ -149,7 +149,9 @@ def _write_report(options: argparse.Namespace, about: Mapping[str, Any], tables:
         import pandas as pd
 
         for name, rows in tables.items():
-            if rows:  # an empty table would be a file that pandas cannot read
+            if not rows:  # pandas cannot read an empty table
+                (options.out / f"{name}.csv").unlink(missing_ok=True)
+            else:
                 with write_atomically(options.out / f"{name}.csv") as file:
                     pd.DataFrame(rows).to_csv(file, index=False)
         with write_atomically(options.out / "report.json") as file:

@@ -9,7 +9,7 @@
     load("my-treebank", "train")       a folder that holds *-ud-train.conllu, *-ud-dev.conllu, *-ud-test.conllu; or
                                        train.mrg and the like; or the sections of the Penn Treebank's WSJ, as brackets
     load("mine.conllu")                one file: CoNLL-U, or brackets (.mrg, .ptb, .brackets)
-    load("mine.txt")                   any other file is raw text: one sentence per line, without trees
+    load("mine.txt")                   most other files are raw text: a sentence per line, without trees
 
 Other papers bring corpora and formats of their own (`Readers`).
 
@@ -50,7 +50,7 @@ from dtglib.data.treebank import ReadsBlock, Sentence, Treebank, TreebankError, 
 SPLITS = ("train", "dev", "test")
 ALL = "all"
 SENTENCES_PER_BLOCK = 2**14  # of minilang
-NO_TEXT = (".json", ".jsonl", ".csv", ".yaml", ".xml", ".gz", ".zip")
+NO_TEXT = (".json", ".jsonl", ".csv", ".yaml", ".yml", ".xml", ".html", ".pdf", ".gz", ".bz2", ".xz", ".zip")
 
 UD_ENGLISH = tuple(f"UD_English-{name}" for name in ("EWT", "GUM", "CHILDES", "ParTUT", "LinES", "Atis"))
 
@@ -288,9 +288,7 @@ def read_lines(path: Path, first: int, data: bytes) -> Treebank:
             text = decode(line).strip()
             if text.count("\t") >= 7 and text[0].isdecimal():
                 raise TreebankError("it looks like CoNLL-U; let the name of the file end in .conllu")
-            if re.match(r"\(\S* *\(", text):
-                raise TreebankError("it looks like brackets; let the name of the file end in .mrg")
-            if re.search(r"[\0-\b\v-\x1f\x7f]", text):
+            if re.search(r"[\0-\b\x0e-\x19\x1b\x7f]", text):
                 raise TreebankError("it has control characters; is it text in UTF-8, with a sentence a line?")
         except TreebankError as error:
             raise error.at(path, number, f"sentence {sent_id!r}") from None

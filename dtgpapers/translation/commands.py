@@ -8,7 +8,6 @@ dtglib compare-translators my-vanilla my-parent --on minilang:de-en --split test
 
 import argparse
 import json
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,6 @@ from dtglib.cli.options import (
     add_sentences,
     count,
     in_a_line,
-    is_sentence,
     model_folder,
     nats,
     print_conventions,
@@ -65,6 +63,7 @@ def _translate_options(sub: argparse.ArgumentParser) -> None:
 
 def translate(options: argparse.Namespace) -> None:
     """Translate a sentence, or those of a file or corpus."""
+    from dtglib.data.corpora import UD_CORPORA
     from dtgpapers.translation.family import require_languages
     from dtgpapers.translation.scores import signatures
     from dtgpapers.translation.translations import measured, translations_of, unknown_words
@@ -73,8 +72,8 @@ def translate(options: argparse.Namespace) -> None:
     require_languages(folder, options.text)
     sentences = sentences_of(options)
     has_references = all(sentence.translation is not None for sentence in sentences)
-    is_source = has_references or is_sentence(options.text) or os.path.exists(options.text)
-    require(is_source, f"{options.text}: has no translations; a corpus of pairs has, such as minilang:de-en")
+    is_english = options.text == "minilang" or options.text in UD_CORPORA or options.text.startswith("UD_English")
+    require(not is_english, f"{options.text}: is English; a corpus of pairs is minilang:de-en")
     sources = [s.translation if has_references and s.translation is not None else s.words for s in sentences]
     translations = translations_of(folder, sources, beam_from(options))
     if unknown := unknown_words(folder, sources):

@@ -40,7 +40,7 @@ def tune(options: argparse.Namespace) -> None:
     from dtgpapers.tuning.ways import tunings
 
     overrides = dict(map(parse_override, options.set))
-    graphs = model_folder(argparse.Namespace(model=options.graphs)) if options.graphs else None
+    graphs = None if options.graphs is None else model_folder(argparse.Namespace(model=options.graphs))
     also = tuple(map(task_named, options.also))
     request = TuningRequest(options.config, overrides, model_folder(options), graphs, task_named(options.task), also)
     if len(ways_of(request)) < len(tunings(family_of(load_model(request.model)).name)):

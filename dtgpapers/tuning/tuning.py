@@ -119,9 +119,6 @@ class TunedData(NamedTuple):
 
 def read_data(asked: TuningRequest, way: Tuning, settings: TuningSettings) -> TunedData:
     """Read the task, find the trees that are needed, and make the data."""
-    for part in ("train", "dev"):
-        if part not in asked.task.parts:
-            raise UserError(f"{asked.task.name}: has no {part} part, so that nothing can be tuned for it")
     for other in asked.also:
         kind = f"{other.name} has other labels than {asked.task.name}"
         require(other.labels == asked.task.labels, f"--also: {kind}; name tasks of one kind")
@@ -203,6 +200,10 @@ def answers_of(folder: Path, way: Tuning, name: str, data: TaskData) -> np.ndarr
 
 def record_tuning(asked: TuningRequest, seeds: Sequence[int], out: Path) -> list[Row]:
     """Tune with every seed in all ways, and write a record; returns the lines with the means."""
+    for part in ("train", "dev"):
+        if part not in asked.task.parts:
+            raise UserError(f"{asked.task.name}: has no {part} part, so that nothing can be tuned for it")
+        asked.task.load(part)  # a missing file is an error before a record is begun
     ways = {way: read_tuning(asked, way) for way in ways_of(asked)}
     of_ways = {way.name: as_dict(*settings) for way, settings in ways.items()}
     trees_by = asked.trees_by and sha256(asked.trees_by / WEIGHTS_FILE)
@@ -215,12 +216,10 @@ def record_tuning(asked: TuningRequest, seeds: Sequence[int], out: Path) -> list
     }
     config |= {"checksum_of_model": sha256(asked.model / WEIGHTS_FILE), "checksum_of_trees_by": trees_by, **of_ways}
     question = f"What is {asked.model.name} worth for {asked.task.name}, in each way of tuning?"
-    # All is read before the record is begun, because a file may be missing.
-    of_way = {way: read_data(asked, way, settings) for way, settings in ways.items()}
     with Run(out, question, config, seeds=seeds, data={asked.task.name: asked.task.checksum(), **also}) as run:
         scores: list[Row] = []
         for way, settings in ways.items():
-            data = of_way[way]
+            data = read_data(asked, way, settings)
             for part, of_part in {"train": data.train, **data.reported}.items():
                 run.metric(part="data", way=way.name, of=part, summary=of_part.summary)
             for seed in seeds:

@@ -114,7 +114,7 @@ def test_other_languages_than_those_it_has_learnt_are_an_error(capsys):
 
 def test_a_corpus_without_translations_is_not_taken_for_german(place, capsys):
     assert main(["translate", "--model", "vanilla", "minilang", "--split", "test", "--sentences", "1"]) == 2
-    assert_one_line(capsys, "minilang: has no translations; a corpus of pairs has")
+    assert_one_line(capsys, "minilang: is English; a corpus of pairs is minilang:de-en")
 
 
 def test_the_challenge_sets_are_refused_to_a_translator_from_english(place, capsys):
