@@ -171,8 +171,8 @@ def test_without_a_path_blimp_is_read_from_the_data_folder(tmp_path, monkeypatch
         read_pairs()
 
 
-def test_empty_lines_and_line_ends_of_windows_are_ignored(file):
-    file.write_bytes(f"\r\n{line()}\r\n\r\n{line()}\r\n\n".encode())
+def test_a_byte_order_mark_empty_lines_and_line_ends_of_windows_are_ignored(file):
+    file.write_bytes(f"\ufeff\r\n{line()}\r\n\r\n{line()}\r\n\n".encode())
     (paradigm,) = read_pairs(file)
     assert [pair.number for pair in paradigm.pairs] == [0, 1]
 

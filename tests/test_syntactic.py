@@ -563,6 +563,9 @@ def test_suites_are_written_as_tables_that_say_the_same(folder, suite_file, tmp_
     assert pd.read_csv(out / "suites.csv")["score"].tolist() == [row["score"] for row in printed["suites"]]
     assert len(pd.read_csv(out / "items.csv")) == 2
     assert len(pd.read_csv(out / "circuits.csv")) == 1
+    suite_file.write_text(json.dumps(own_suite(circuit="", name="mine")))
+    assert as_json(capsys, "suites", "--model", folder / "txl-tokens", suite_file, "--out", out)["circuits"] == []
+    assert not (out / "circuits.csv").exists()
 
 
 def test_the_tables_of_suites_end_with_the_averages(folder, suite_file, capsys):
