@@ -114,7 +114,7 @@ def count(text: str) -> int:
 
 def new_folder(text: str) -> Path:
     """An option's value: a folder to write into, which need not be there."""
-    if not text.strip() or any(os.path.exists(p) and not os.path.isdir(p) for p in (text, *Path(text).parents)):
+    if not text.strip() or any(os.path.exists(p) and not os.path.isdir(p) for p in (Path(text), *Path(text).parents)):
         raise argparse.ArgumentTypeError(f"{text!r} is no folder; name one, which need not be there")
     return Path(text)
 
