@@ -47,6 +47,9 @@ for wish in "$@"; do
     cuda)
         part cuda "${CUDA:-200}" $python benchmarks/cuda.py --parts training ${CUDA_SET:-}
         tar cf "$OUT/records.tar" benchmarks/records/*-cuda ;;
+    beam)
+        part beam "${CUDA:-200}" $python benchmarks/cuda.py --parts beam ${CUDA_SET:-}
+        tar cf "$OUT/records.tar" benchmarks/records/*-cuda ;;
     checks) part checks "${CUDA:-200}" $python benchmarks/cuda.py --parts checks ${CUDA_SET:-} ;;
     sequences)
         for model in dtg txl-tokens; do

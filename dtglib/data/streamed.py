@@ -7,14 +7,6 @@
 The number of sentences alone decides: up to `MOST_IN_MEMORY` of them are a list. Vocabularies and the compiled
 sequences of training (training/examples.py) are made of either. Code that needs all sentences at once calls
 `in_memory`. The length of a stream, and a sentence by its number, are errors.
-
-    >>> from collections import Counter
-    >>> there = Sentence(("There", "is", "a", "difference"))
-    >>> streamed = Streamed("here, train", lambda: iter([lambda: Treebank([there] * 2, Counter())] * 3))
-    >>> sum(len(sentence.words) for sentence in streamed)
-    24
-    >>> sum(len(block().sentences) for block in first(5, streamed.blocks()))
-    5
 """
 
 from collections import Counter

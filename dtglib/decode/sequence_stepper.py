@@ -20,12 +20,12 @@ from torch import Tensor
 from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import ROOT
 from dtglib.decode.freed_memory import keep_freed_memory
-from dtglib.decode.stack_rows import Cache, Looks, first_cache, joined, mark, with_room
+from dtglib.decode.pool import RECORDERS, pool_for, rounded
+from dtglib.decode.stack_rows import Cache, Looks, first_cache, joined, with_room
 from dtglib.decode.stepper import Stepper
-from dtglib.network.attention import NEAREST, sinusoids
 from dtglib.network.output import Legal
 from dtglib.network.search_output import SearchOutput, for_search
-from dtglib.network.transformer import LayerInputs, Transformer, rounded_up, sent
+from dtglib.network.transformer import LayerInputs, Transformer, sent
 from dtglib.sequences.columns import NOTHING
 from dtglib.sequences.structure import Pooled
 from dtglib.transitions.batch import choose
@@ -61,8 +61,7 @@ class SequenceStepper(Stepper):
         keep_freed_memory()
         self.model, self.device = model, model.embedding.weight.device
         self.is_piece = model.vocabulary.starts_word | model.vocabulary.continues_word
-        self.pool = Pool(model)
-        self.places, self.tables = torch.empty(0), []  # of relative positions: sinusoids, and each layer's keys
+        self.pool = pool_for(self, model)
         self.positions = 0  # the number that was computed so far
 
     # ---- The rules of a kind of sequence
@@ -158,31 +157,35 @@ class SequenceStepper(Stepper):
         return torch.cat([self._looked_together(Looks(*(x[part] for x in looks))) for part in parts])
 
     def _looked_together(self, looks: Looks) -> Float[Tensor, "positions d"]:
-        model, pool = self.model, self.pool
-        longest = int(looks.count.max())
-        token, arc, slot, count = sent(looks[:4], self.device)
-        seen, relpos = sent([looks.seen[:, :longest], looks.relpos[:, :longest]], self.device)
-        (facts,) = sent([looks.facts[:, :longest]], self.device)
-        x = model.embed(token[:, None], arc[:, None])  # N 1 d
-        self._reach(int(looks.relpos[:, :longest].max()))
+        count, longest = len(looks.slot), int(looks.count.max())
+        looks = Looks(*looks[:4], *(x[:, :longest] for x in looks[4:]))
+        self.pool.reach(self.model, int(looks.relpos.max()))
+        # A recording knows nothing of what a subclass keeps.
+        kind, base = type(self), SequenceStepper
+        is_recorded = self.device.type in RECORDERS and (kind.bias, kind.keep) == (base.bias, base.keep)
+        if is_recorded:
+            looks = rounded(looks)
+        inputs = [sent(x, self.device) for x in (looks[:4], looks[4:6], looks[6:])]
+        return self.pool.replay(self.network, inputs)[:count] if is_recorded else self.network(*inputs)
+
+    def network(
+        self, columns: Int[Tensor, "4 N"], pairs: Int[Tensor, "2 N S"], facts: Int[Tensor, "1 N S F"]
+    ) -> Float[Tensor, "N d"]:
+        """The output vectors of N new positions, in the columns of `Looks`; it may be recorded (pool.py)."""
+        model, pool, (token, arc, slot, count) = self.model, self.pool, columns
+        x, (seen, relpos) = model.embed(token[:, None], arc[:, None]), pairs  # N 1 d
         structure = Pooled(seen, relpos, count)
         if self.device.type == "cpu" and self.positions <= POSITIONS_UNCOMPILED:
             structure = structure.shared
-        inputs = LayerInputs(structure, self.places, model.u, model.w, self.bias(token, seen, facts))
+        inputs = LayerInputs(structure, pool.places, model.u, model.w, self.bias(token, seen, facts[0]))
         slot, states = slot.long(), [x]
-        for block, keys, values, r in zip(model.blocks, pool.keys, pool.values, self.tables, strict=True):
+        for block, keys, values, r in zip(model.blocks, pool.keys, pool.values, pool.tables, strict=True):
             q, k, v = block.heads_of(states[-1])
             keys[slot], values[slot] = k[:, :, 0], v[:, :, 0]
             everywhere = (x.transpose(0, 1)[None] for x in (keys, values))  # 1 H S D
             states.append(block.finish(states[-1], block.attended(q, *everywhere, r, inputs)))
         self.keep(slot, [x[:, 0] for x in states])
         return states[-1][:, 0]
-
-    def _reach(self, farthest: int) -> None:
-        """Extend the sinusoids of relative positions up to this one, and the keys that each layer computes of them."""
-        if farthest + 1 - NEAREST > len(self.places):
-            self.places = sinusoids(rounded_up(farthest), self.model.config.width, self.device)
-            self.tables = [block.table(self.places) for block in self.model.blocks]
 
     def keep(self, slot: Int[Tensor, " N"], states: list[Float[Tensor, "N d"]]) -> None:
         """Called with the slots of N new positions and with their vectors: the inputs, and those after each layer.
@@ -199,41 +202,4 @@ class SequenceStepper(Stepper):
         return None
 
     def _there(self, numbers: np.ndarray) -> Tensor:
-        return torch.from_numpy(numbers).to(self.device)
-
-
-class Pool:
-    """Keys and values, by layer and slot. A slot is in use if the cache of a hypothesis has its number."""
-
-    def __init__(self, model: Transformer) -> None:
-        device, config = model.embedding.weight.device, model.config
-        # Under autocast, keys and values have its data type.
-        is_autocast = torch.is_autocast_enabled(device.type)
-        dtype = torch.get_autocast_dtype(device.type) if is_autocast else model.embedding.weight.dtype
-        shape = (0, config.heads, config.width // config.heads)
-        self.keys = [torch.empty(shape, dtype=dtype, device=device) for _ in range(config.layers)]
-        self.values = [torch.empty(shape, dtype=dtype, device=device) for _ in range(config.layers)]
-        self.most = 0  # the largest number of slots that were ever in use
-
-    def fitted(self, rows: Float[Tensor, "N w"]) -> Float[Tensor, "M w"]:
-        """Rows that a stepper keeps by slot, with new ones for slots that were added to the pool."""
-        more = len(self.keys[0]) - len(rows)
-        return _longer(rows, more) if more else rows
-
-    def free(self, caches: Sequence[Cache], count: int) -> np.ndarray:
-        """The numbers of `count` slots that none of these hypotheses can see."""
-        taken = np.zeros(len(self.keys[0]), bool)
-        for cache in caches:
-            mark(taken, cache.slot, cache.filled)
-        self.most = max(self.most, int(taken.sum()) + count)
-        (free,) = np.nonzero(~taken)
-        if len(free) < count:
-            # The pool is doubled, so that its content is rarely copied.
-            more = max(count, len(taken))
-            self.keys, self.values = ([_longer(x, more) for x in layers] for layers in (self.keys, self.values))
-            free = np.append(free, np.arange(len(taken), len(taken) + more))
-        return free[:count].astype(np.int32)
-
-
-def _longer(x: Tensor, more: int) -> Tensor:
-    return torch.cat([x, x.new_empty((more, *x.shape[1:]))])
+        return sent([numbers], self.device)[0]

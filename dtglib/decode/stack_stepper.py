@@ -3,31 +3,18 @@
 A row of a state holds the slots that are visible, each with the height at which its word stands (stack_rows.py). For a
 model on whose stack nothing is popped (TXL) the rows only grow. The heights in the row after There, is and LEFTARC:
 
-    >>> from dtglib.data.vocabulary import Vocabulary
-    >>> from dtglib.families.base import build
-    >>> from dtglib.network.transformer import TransformerConfig
-    >>> vocabulary = Vocabulary.of_words([["There", "is"]])
-    >>> model = build(TransformerConfig("dtg", layers=1, width=8, heads=1, inner=16), vocabulary)
-    >>> stepper = model.stepper()
-    >>> state = stepper.init(most_words=2)
-    >>> for symbol in (*vocabulary.encode(["There", "is"]).ids, vocabulary.transition("LEFTARC")):
-    ...     state = stepper.step(state, np.array([0]), np.array([symbol]))
-    ...     print(state.cache.height[0, : state.cache.filled[0]])
-    [0 1]
-    [0 1 2]
-    [0 1]
+    There    0 1      is    0 1 2      LEFTARC    0 1: is, which stands where There stood
 """
 
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from dtglib.data.vocabulary import ROOT, Vocabulary
 from dtglib.decode.sequence_stepper import Hypotheses, SequenceStepper
 from dtglib.decode.stack_rows import CONTINUE, Cache, Looks, StackDerivations, advance_growing, advance_stack
 from dtglib.network.output import Legal
-from dtglib.network.transformer import Transformer
+from dtglib.network.transformer import Transformer, sent
 from dtglib.sequences.compile import Arcs
 from dtglib.sequences.readings import StackReading
 from dtglib.transitions.batch import States, choose, closing, legal, start
@@ -65,7 +52,7 @@ class StackStepper(SequenceStepper):
         may, left, right = legal(self.reading.system, states_of(hypotheses))
         may |= np.where(hypotheses.begun, MAY_CONTINUE, 0)
         in_reach = (1 << self.model.vocabulary.reach) - 1
-        return Legal(*(torch.from_numpy(bits).to(self.device) for bits in (may, left & in_reach, right & in_reach)))
+        return Legal(*sent((may, left & in_reach, right & in_reach), self.device))
 
     def leads_on(self, hypotheses: Hypotheses, to_end: np.ndarray) -> np.ndarray:
         """The end may come after any symbol, but no word after some, such as the arc from ROOT in arc-standard."""

@@ -20,6 +20,7 @@ import torch
 from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import Vocabulary
 from dtglib.network.search_output import KINDS
+from dtglib.network.transformer import sent
 
 DISTRIBUTIONS_AT_ONCE = {"cpu": 512, "cuda": 2**12}  # rows whose whole distributions are held in memory
 
@@ -88,7 +89,7 @@ def log_probs_of(stepper: Stepper, state: Any, symbols: np.ndarray) -> tuple[np.
     for first in range(0, len(symbols), at_once):
         rows = np.arange(first, min(first + at_once, len(symbols)))
         part = state if len(rows) == len(symbols) else stepper.choose(state, rows)
-        both = stepper.some_log_probs(part, torch.from_numpy(symbols[rows]).to(stepper.device))
+        both = stepper.some_log_probs(part, *sent([symbols[rows]], stepper.device))
         copied = torch.cat(both, dim=1).double().cpu().numpy()  # in one copy, so that it waits for a GPU once
         of_symbols[rows], of_kinds[rows] = copied[:, : -len(KINDS)], copied[:, -len(KINDS) :]
     return of_symbols, of_kinds

@@ -9,16 +9,6 @@ over with the probability of everything that does not continue it (a piece that 
 sums to 1 over all words and the end (Oh and Schuler 2024; Pimentel and Meister 2024). If a search dropped hypotheses,
 p(over | pieces) is that of the hypotheses that it kept. If words are entries of the vocabulary, they are over when they
 have been read.
-
-    >>> import torch
-    >>> from dtglib.families.base import build
-    >>> from dtglib.network.transformer import TransformerConfig
-    >>> words = ["There", "is", "a", "difference"]
-    >>> _ = torch.manual_seed(1)
-    >>> model = build(TransformerConfig(layers=1, width=8, heads=1, inner=16), Vocabulary.of_words([words]))
-    >>> (result,) = search_words(model.stepper(), model.vocabulary, [words])
-    >>> result.hypotheses.tolist(), result.entropy_of_trees.round(2).tolist()
-    ([1, 1, 3, 13, 40], [0.0, 0.0, 0.68, 1.19, 2.36])
 """
 
 from collections.abc import Iterator, Sequence

@@ -19,14 +19,7 @@ continues as `dense`; `pooled` reads them in place, a position at a time. The ar
     structure                 the mask and the relative positions
     bias      (B, H, T, L)    a model's own addition to the scores; L is S, or the number of keys in each row's list
 
-and the result is (B, H, T, E). If all keys are equal and no relative position is preferred, attention averages the
-values that are seen:
-
-    >>> alike, nowhere = torch.ones(1, 1, 3, 2), torch.zeros(1, 4, 2)
-    >>> causal = Structure(torch.ones(1, 3, 3).tril().bool(), torch.zeros(1, 3, 3, dtype=torch.long))
-    >>> v = torch.tensor([1.0, 2.0, 6.0]).view(1, 1, 3, 1)
-    >>> attend(alike, alike, alike, v, nowhere, causal).flatten().round(decimals=2)
-    tensor([1.0000, 1.5000, 3.0000])
+and the result is (B, H, T, E).
 """
 
 from collections.abc import Callable

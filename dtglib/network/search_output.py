@@ -8,16 +8,6 @@ this takes one number for each class of entries, besides the logits of these sym
 
 and where no word can continue, which is after every transition, the logits of continuing pieces are not computed. The
 entries are sorted by class once, so that each class is a block of columns.
-
-    >>> from dtglib.data.vocabulary import Vocabulary
-    >>> from dtglib.transitions.rows import MAY_GENERATE
-    >>> vocabulary = Vocabulary.of_words([["There", "is", "a", "difference"]])
-    >>> legal = Legal(*torch.tensor([[MAY_GENERATE], [1], [1]]))        # a word, LEFTARC[1] and RIGHTARC[1]
-    >>> symbols = torch.tensor([[vocabulary.transition("LEFTARC")]])
-    >>> output = for_search(Single(8, vocabulary), torch.zeros(len(vocabulary), 8))
-    >>> of_arc, of_classes = (log_p.exp() for log_p in output.some(torch.zeros(1, 8), legal, symbols))
-    >>> [round(p, 4) for p in (*of_arc[0].tolist(), *of_classes[0].tolist())]                     # 1/7, 0, 5/7 and 0
-    [0.1429, 0.0, 0.7143, 0.0]
 """
 
 import torch
@@ -68,7 +58,9 @@ class SingleSearchOutput(SearchOutput):
     def some(
         self, x: Float[Tensor, "N d"], legal: Legal, symbols: Int[Tensor, "N A"]
     ) -> tuple[Float[Tensor, "N A"], Float[Tensor, "N 3"]]:
-        """Rows whose word may go on are computed apart from the others."""
+        """Rows whose word may go on are computed apart from the others, but on a GPU, which would have to find them."""
+        if x.is_cuda:
+            return self.together(x, legal, symbols, len(self.weight))
         goes_on = (legal.may & MAY_CONTINUE) != 0
         dtype = torch.promote_types(x.dtype, torch.float32)
         of_symbols, of_kinds = x.new_empty(symbols.shape, dtype=dtype), x.new_empty(len(x), len(KINDS), dtype=dtype)
@@ -76,13 +68,13 @@ class SingleSearchOutput(SearchOutput):
             (rows,) = rows.nonzero(as_tuple=True)
             if len(rows):
                 of_rows = Legal(*(bits[rows] for bits in legal))
-                of_symbols[rows], of_kinds[rows] = self._some(x[rows], of_rows, symbols[rows], columns)
+                of_symbols[rows], of_kinds[rows] = self.together(x[rows], of_rows, symbols[rows], columns)
         return of_symbols, of_kinds
 
-    def _some(
+    def together(
         self, x: Float[Tensor, "N d"], legal: Legal, symbols: Int[Tensor, "N A"], columns: int
     ) -> tuple[Float[Tensor, "N A"], Float[Tensor, "N 3"]]:
-        """The same, with so many columns of logits."""
+        """The same for rows that all have so many columns of logits."""
         pairs = self.output.pairs
         logits = nn.functional.linear(x, self.weight[:columns], self.bias[:columns])
         others = logits[:, : self.others] + bars(legal, pairs, self.classes[: self.others])

@@ -8,18 +8,7 @@ reads. A family of models can add a `bias` to the scores of every layer.
     output     output.py; the embeddings are tied, so E is also its weight
 
 Sizes, initialisation and shared parameters are those of the paper: all layers share the attention biases u and w, and
-each layer has one projection of relative positions. At the paper's size there are 252 million parameters. Of the 13
-positions of "There is a difference" 9 predict something, one for each transition:
-
-    >>> from dtglib.sequences.batches import pad
-    >>> from dtglib.sequences.readings import on_a_stack
-    >>> from dtglib.sequences.structure import dense
-    >>> words = ["There", "is", "a", "difference"]
-    >>> model = Transformer(TransformerConfig(layers=1, width=8, heads=1, inner=16), Vocabulary.of_words([words]))
-    >>> sequences = on_a_stack("arc-standard").compile(model.vocabulary, [(words, (2, 0, 4, 2))])
-    >>> batch = batch_of(pad(sequences, [0]), dense)
-    >>> model(batch).shape, model.log_probs(batch).shape
-    (torch.Size([1, 13, 8]), torch.Size([9]))
+each layer has one projection of relative positions. At the paper's size there are 252 million parameters.
 """
 
 import math

@@ -6,19 +6,7 @@
 The key of a result is a hash of its inputs (settings, and hashes of data and weights) and of the code that computes it
 (`code_of` in basics/code.py). If one of them changes, the folder is another one, so nothing stale is ever found. One
 command at a time computes a result; others wait for it. A network is resumed from its checkpoint (training/loop.py);
-rows are written one by one, and a stopped computation continues with the rows that are missing:
-
-    >>> from tempfile import TemporaryDirectory
-    >>> words = ["There", "is", "a", "difference"]
-    >>> def load():
-    ...     print("a model is loaded")
-    ...     return lambda block: ({"letters": len(word)} for word in words[block])
-    >>> computed = Computed([len(word) for word in words], load, at_once=2)
-    >>> with TemporaryDirectory() as folder:
-    ...     once, again = (kept_rows(Path(folder) / "rows.jsonl", {"model": "1a2b3c"}, computed) for _ in range(2))
-    a model is loaded
-    >>> once == again, again
-    (True, [{'letters': 5}, {'letters': 2}, {'letters': 1}, {'letters': 10}])
+rows are written one by one, and a stopped computation continues with the rows that are missing.
 
 Rows are computed in blocks that do not depend on one another, so the last digits are the same after a stop. Several
 processes (`torchrun`) share the missing blocks, and each appends to a file of its own: rows.jsonl, rows-1.jsonl, ...

@@ -10,18 +10,6 @@ next shard, and a deleted shard is made again. Training opens the folder, checks
 sentence in memory: its length and its place. In a shard all columns of a position are side by side, so that a sentence
 is one stretch of the file. A batch is copied from memory maps that are closed after it; so the pages that were read
 belong to the operating system's cache of files, not to the memory of training.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> from dtglib.data.vocabulary import Vocabulary
-    >>> from dtglib.sequences.batches import pad
-    >>> from dtglib.sequences.readings import on_a_stack
-    >>> words = ["There", "is", "a", "difference"]
-    >>> sequences = on_a_stack("arc-standard").compile(Vocabulary.of_words([words]), [(words, (2, 0, 4, 2))] * 2)
-    >>> part = CompiledPart(sequences, ["one", "two"], Counter(), [])
-    >>> with TemporaryDirectory() as folder:
-    ...     stored = build(Path(folder), {"corpus": "here"}, [lambda: part] * 3)
-    ...     len(stored), stored.names[3], pad(stored, [5, 0]).token.shape
-    (6, 'two', (2, 13))
 """
 
 import contextlib

@@ -1,16 +1,7 @@
 """The sentences of a treebank, compiled for a model and put into batches on a device.
 
-    >>> from dtglib.data.treebank import Sentence
-    >>> from dtglib.sequences.readings import on_a_stack
-    >>> there = Sentence(("There", "is", "a", "difference"), (2, 0, 4, 2))
-    >>> vocabulary, treebank = Vocabulary.of_words([there.words]), Treebank([there] * 3, Counter())
-    >>> examples = Examples.of("dtg", on_a_stack("arc-standard"), vocabulary, treebank, longest=512)
-    >>> examples.summary
-    '3 sentences, 39 positions'
-    >>> device, random = torch.device("cpu"), np.random.default_rng(1)
-    >>> plan = examples.plan(26, random, device)        # the batches of an epoch: for each, the numbers of sentences
-    >>> sorted(examples.batch(numbers, 26, device).token.shape for numbers in plan)     # the input of `Model.loss`
-    [torch.Size([1, 13]), torch.Size([2, 13])]
+    examples.plan(1024, random, device)               the batches of an epoch: for each, the numbers of sentences
+    examples.batch(numbers, 1024, device)             the input of `Model.loss`
 
 On a CPU sentences of similar length are padded, for `dense` attention; on CUDA they are packed into long rows, for
 FlexAttention, which skips the blocks between different sentences. Packed batches all have the same shape, so that code

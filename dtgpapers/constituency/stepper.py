@@ -5,12 +5,11 @@ how many there may be is bounded by the rules (machine.py), not by the words.
 """
 
 import numpy as np
-import torch
 
 from dtglib.decode.sequence_stepper import Hypotheses, SequenceStepper
 from dtglib.decode.stack_rows import Cache, Looks
 from dtglib.network.output import Legal
-from dtglib.network.transformer import Transformer
+from dtglib.network.transformer import Transformer, sent
 from dtglib.transitions.rows import MAY_CONTINUE
 from dtgpapers.constituency.compile import brackets_of, rules_of
 from dtgpapers.constituency.machine import CLOSE, FIRST, GEN, MOST_OPEN
@@ -49,7 +48,7 @@ class BracketStepper(SequenceStepper):
         columns = np.zeros((3, len(hypotheses)), np.int64)
         legal_rows(hypotheses.states, self.rules, columns)
         columns[0] |= np.where(hypotheses.begun, MAY_CONTINUE, 0)
-        return Legal(*(torch.from_numpy(bits).to(self.device) for bits in columns))
+        return Legal(*sent([*columns], self.device))
 
     def leads_on(self, hypotheses: Hypotheses, to_end: np.ndarray) -> np.ndarray:
         """An opening bracket leads to a word only, that which closes the root to the end only, others to both."""
