@@ -257,6 +257,16 @@ def test_a_config_that_no_run_has_written_is_not_written_over(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
 
 
+def test_two_commands_never_record_into_one_folder(tmp_path):
+    with run_in(tmp_path) as run:
+        run.metric(loss=1.0)
+        with pytest.raises(UserError, match="another command records there"), run_in(tmp_path):
+            pass
+        run.metric(loss=0.5)
+    found = read_record(tmp_path)
+    assert ([line["loss"] for line in found.metrics], found.about["status"]) == ([1.0, 0.5], "finished")
+
+
 def test_an_unfinished_run_is_begun_anew(tmp_path):
     with pytest.raises(RuntimeError), run_in(tmp_path) as run:
         run.metric(step=1)

@@ -21,6 +21,7 @@ overwrites a finished one, nor settings without a record.
 A record may be published, so absolute paths in the config and in error messages are cut down to their last part.
 """
 
+import fcntl
 import json
 import os
 import platform
@@ -81,13 +82,17 @@ class Run:
         self.lines = len(kept)  # of metrics
         started = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         self._circumstances |= {"started": started, "code": commit_of_package(), "versions": versions()}
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._metrics = open(self.folder / METRICS_FILE, "ab")
+        try:
+            fcntl.flock(self._metrics, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the end of the process frees it
+        except BlockingIOError as error:
+            raise UserError(f"{self.folder}: another command records there; wait, or choose another folder") from error
         # The record comes first: from now on an old record no longer vouches for files that are being replaced.
         self._write_record("running")
         with write_atomically(self.folder / SETTINGS_FILE) as file:
             yaml.safe_dump(plain(self.config), file, sort_keys=False, allow_unicode=True)
-        self._metrics = open(self.folder / METRICS_FILE, "r+b" if kept else "wb")
-        self._metrics.seek(sum(map(len, kept)))
-        self._metrics.truncate()
+        self._metrics.truncate(sum(map(len, kept)))
         return self
 
     def flush(self) -> None:

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dtglib.basics.errors import require
 from dtglib.basics.progress import progress
 from dtglib.cli.options import (
     Command,
@@ -55,6 +56,8 @@ def parse(options: argparse.Namespace) -> None:
         return _parse_streamed(sentences, folder_named(parser_name(options, options.text)), options.out)
     parser = load_parser(parser_name(options, options.text))
     form = form_of(parser.fills)
+    if options.out and options.out.suffix == ".conllu":
+        require(parser.fills != "brackets", f"{options.out}: this parser draws brackets; name a file such as mine.mrg")
     parsed = parser.parse(sentences)
     text = "".join(map(form.written, parsed))
     if options.out and is_first():

@@ -64,8 +64,7 @@ class Pool:
 
     def fitted(self, rows: Float[Tensor, "N w"]) -> Float[Tensor, "M w"]:
         """Rows that a stepper keeps by slot, with new ones for slots that were added to the pool."""
-        more = len(self.keys[0]) - len(rows)
-        return _longer(rows, more) if more else rows
+        return _longer(rows, more) if (more := len(self.keys[0]) - len(rows)) else rows
 
     def free(self, caches: Sequence[Cache], count: int) -> np.ndarray:
         """The numbers of `count` slots that none of these hypotheses can see."""

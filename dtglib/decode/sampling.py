@@ -2,13 +2,10 @@
 
     >>> from dtglib.families.base import build
     >>> from dtglib.network.transformer import TransformerConfig
-    >>> from dtglib.transitions.protocol import why_no_tree
     >>> vocabulary, random = Vocabulary.of_words([["There", "is", "a", "difference"]]), torch.Generator().manual_seed(1)
     >>> _ = torch.manual_seed(1)
     >>> model = build(TransformerConfig("dtg", layers=1, width=8, heads=1, inner=16), vocabulary)
     >>> drawn = list(generate(model.stepper(), vocabulary, 5, random, most_words=8))
-    >>> [why_no_tree(sentence.tree.tolist()) for sentence in drawn]
-    [None, None, None, None, None]
     >>> all(1 <= len(sentence.words) <= 8 and sentence.log_prob < 0 for sentence in drawn)
     True
 

@@ -14,9 +14,8 @@
 
 For a model with trees, p(words) is the sum over all trees (and over all derivations of a tree; here only the oracle's
 derivation counts). All trees of a few words can be enumerated: `all_trees`. For more words, the sum over different
-trees is a lower bound. TXL (tokens) has no trees, and its log p(words) is exact: `score_words`.
-
-All numbers are nats, as float64.
+trees is a lower bound. TXL (tokens) has no trees, and its log p(words) is exact: `score_words`. All numbers
+are nats, as float64.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

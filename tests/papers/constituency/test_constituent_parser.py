@@ -288,6 +288,12 @@ def test_a_config_names_its_kind_of_parser(kind, status, tmp_path, capsys):
 # ---- The commands
 
 
+def test_brackets_are_no_conllu(by_heart, tmp_path, capsys):
+    assert main(["parse", "There is .", "--parser", by_heart.name, "--out", str(tmp_path / "mine.conllu")]) == 2
+    assert "this parser draws brackets; name a file such as mine.mrg" in capsys.readouterr().err
+    assert not any(tmp_path.iterdir())
+
+
 def test_of_a_large_text_trees_are_written_in_brackets_too(by_heart, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # where runs/trees will be
     sentences = minilang().sentences[:3]
