@@ -62,6 +62,7 @@ from dtglib.sequences.readings import within_reach
 from dtglib.sequences.structure import dense
 from dtglib.training.examples import Examples
 from dtglib.transitions import START, SYSTEMS, Action, IllegalAction, Kind, oracle, take
+from dtglib.transitions.rows import MAY_CONTINUE
 
 LABELS = ("det", "expl", "nsubj", "root")
 DIFFERENCE = ("expl", "root", "det", "nsubj")  # of "There is a difference"
@@ -218,7 +219,8 @@ def test_all_labels_of_a_legal_arc_are_legal_and_share_in_what_sums_to_1(name, o
     with torch.no_grad():
         found = module(x, embeddings, batch.legal)
         asked = torch.arange(len(LABELLED)).expand(len(x), -1)
-        some, _ = for_search(module, embeddings).some(x, batch.legal, asked)
+        goes_on = (batch.legal.may & MAY_CONTINUE).bool().numpy()
+        some, _ = for_search(module, embeddings).some(x, batch.legal, asked, goes_on)
     if output is not Whole:
         assert found.exp().sum(1).tolist() == pytest.approx([1] * len(x), abs=1e-5)
     torch.testing.assert_close(some, found, atol=1e-5, rtol=1e-5)

@@ -32,7 +32,7 @@ from dtglib.network.search_output import for_search, some_of
 from dtglib.sequences.columns import NOTHING, Sequences
 from dtglib.sequences.compile import compile_trees
 from dtglib.transitions import START, SYSTEMS, Action, Kind, State
-from dtglib.transitions.rows import MAY_END
+from dtglib.transitions.rows import MAY_CONTINUE, MAY_END
 
 WIDTH = 16
 
@@ -316,7 +316,8 @@ def test_a_search_gets_the_log_probabilities_of_a_few_symbols_from_the_distribut
     assert len(asked.unique()) == len(v)
     with torch.no_grad():
         distributions = module(x, embeddings, legal).double()
-        found, of_kinds = for_search(module, embeddings).some(x, legal, asked)
+        goes_on = (legal.may & MAY_CONTINUE).bool().numpy()
+        found, of_kinds = for_search(module, embeddings).some(x, legal, asked, goes_on)
     expected = distributions.gather(1, asked)
     torch.testing.assert_close(found.double(), expected, atol=1e-5, rtol=1e-5)
     assert (expected > -torch.inf).any() and (expected == -torch.inf).any()

@@ -9,12 +9,6 @@ because it computes no numbers. Families are loaded by name (families/base.py), 
 computes something with a model passes its family's module to `code_of`. Of a package that brings papers, a module
 counts with those of the package that it imports. Data files count with all modules in their folder and in the folder
 above it, and a user's own module with all modules beside it.
-
-    >>> behind = modules_behind("dtglib/transitions/batch", "transitions")
-    >>> sorted(name for name in behind if name.startswith("dtglib/transitions/r"))
-    ['dtglib/transitions/rows', 'dtglib/transitions/rules']
-    >>> are_on_disk(behind)
-    True
 """
 
 import ast

@@ -5,8 +5,8 @@ network is recorded as a CUDA graph, once for each shape, and then started as a 
 
     37 new positions that see up to 20     as 64 (a power of two) that see up to 32 (a multiple of 16)
 
-A graph has fixed addresses: it is recorded again if the pool has grown, or a weight has changed. When a search is over,
-the next one of the same model takes its pool over.
+A graph has fixed addresses, so all are recorded again when the pool has grown. When a search is over, the next one of
+the same model takes its pool over; it stays in the GPU's memory as long as the model.
 """
 
 import weakref
@@ -25,42 +25,48 @@ from dtglib.network.transformer import Transformer, rounded_up
 Network = Callable[..., Float[Tensor, "N d"]]
 Recorded = tuple[Float[Tensor, "N d"], Callable[[], object]]  # what is computed anew by each call, from the same inputs
 
-FEWEST = 64  # rows of a recording
+FEWEST, MOST = 64, 2048  # rows of a recording; of more, starting the kernels is not what takes the time
+FIRST = {"cpu": (0, 0), "cuda": (2**12, 64)}  # the slots and relative positions that a pool has room for at first
 _SPARE: weakref.WeakKeyDictionary[Transformer, list["Pool"]] = weakref.WeakKeyDictionary()
 
 
-def on_a_gpu(network: Network, inputs: list[Tensor]) -> Recorded:
+def on_a_gpu(pool: "Pool", network: Network, inputs: list[Tensor]) -> Recorded:
     """Record the network as a CUDA graph."""
     network(*inputs)  # kernels are compiled when they are first called, which cannot be recorded
-    graph, stream, device = torch.cuda.CUDAGraph(), torch.cuda.Stream(inputs[0].device), inputs[0].device.type
-    dtype, enabled = torch.get_autocast_dtype(device), torch.is_autocast_enabled(device)
-    # Weights that autocast has converted before would be freed with it.
+    graph, device = torch.cuda.CUDAGraph(), inputs[0].device
+    pool.stream = pool.stream or torch.cuda.Stream(device)  # a graph that goes frees what belongs to its stream
+    dtype, enabled = torch.get_autocast_dtype(device.type), torch.is_autocast_enabled(device.type)
     with (
-        torch.autocast(device, dtype, enabled, cache_enabled=False),
-        torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"),
+        torch.cuda.device(device),
+        # Weights that autocast has converted before would be freed with it.
+        torch.autocast(device.type, dtype, enabled, cache_enabled=False),
+        torch.cuda.graph(graph, pool.memory, pool.stream, capture_error_mode="thread_local"),
     ):
         output = network(*inputs)
+    pool.memory = graph.pool()
     return output, graph.replay
 
 
-RECORDERS: dict[str, Callable[[Network, list[Tensor]], Recorded]] = {"cuda": on_a_gpu}
+RECORDERS: dict[str, Callable[["Pool", Network, list[Tensor]], Recorded]] = {"cuda": on_a_gpu}
 
 
 class Pool:
     """Keys and values, by layer and slot. A slot is in use if the cache of a hypothesis has its number."""
 
     def __init__(self, model: Transformer) -> None:
-        device, config = model.embedding.weight.device, model.config
+        config, device, kind = model.config, model.embedding.weight.device, model.embedding.weight.device.type
         # Under autocast, keys and values have its data type.
-        is_autocast = torch.is_autocast_enabled(device.type)
-        dtype = torch.get_autocast_dtype(device.type) if is_autocast else model.embedding.weight.dtype
-        shape = (0, config.heads, config.width // config.heads)
+        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else model.embedding.weight.dtype
+        slots, self.nearby = FIRST[kind]
+        shape = (slots, config.heads, config.width // config.heads)
         self.keys = [torch.empty(shape, dtype=dtype, device=device) for _ in range(config.layers)]
         self.values = [torch.empty(shape, dtype=dtype, device=device) for _ in range(config.layers)]
         self.places, self.tables = torch.empty(0), []  # of relative positions: sinusoids, and each layer's keys
-        self.most = 0  # the largest number of slots that were ever in use
+        self.most = 0  # the largest number of slots that were in use in this search
         self.recorded: dict[tuple[int, ...], tuple[list[Tensor], Recorded]] = {}
-        self.made_for = _weights_of(model)
+        self.stream: Any = None  # that of the recordings on a GPU,
+        self.memory: Any = None  # and the memory that they share
+        self.made_for = _circumstances_of(model)
 
     def fitted(self, rows: Float[Tensor, "N w"]) -> Float[Tensor, "M w"]:
         """Rows that a stepper keeps by slot, with new ones for slots that were added to the pool."""
@@ -78,21 +84,33 @@ class Pool:
             more = max(count, len(taken))
             self.keys, self.values = ([_longer(x, more) for x in layers] for layers in (self.keys, self.values))
             free = np.append(free, np.arange(len(taken), len(taken) + more))
-            self.recorded.clear()
+            self._forget()
         return free[:count].astype(np.int32)
 
     def reach(self, model: Transformer, farthest: int) -> None:
         """Extend the sinusoids of relative positions up to this one, and the keys that each layer computes of them."""
         if farthest + 1 - NEAREST > len(self.places):
-            self.places = sinusoids(rounded_up(farthest), model.config.width, model.embedding.weight.device)
+            farthest = max(rounded_up(farthest), self.nearby)
+            self.places = sinusoids(farthest, model.config.width, model.embedding.weight.device)
             self.tables = [block.table(self.places) for block in model.blocks]
-            self.recorded.clear()
+            self._forget()
+
+    @torch.no_grad()
+    def renew(self, model: Transformer) -> None:
+        """Begin another search; since the one before, weights may have changed where they stand."""
+        self.most = 0
+        for table, block in zip(self.tables, model.blocks, strict=False):
+            table.copy_(block.table(self.places))
+
+    def _forget(self) -> None:
+        self.recorded.clear()
+        self.memory = None
 
     def replay(self, network: Network, inputs: list[Tensor]) -> Float[Tensor, "N d"]:
         """The result of the network, which is recorded if it has not been for inputs of this shape."""
         shape = inputs[-1].shape[1:]
         if shape not in self.recorded:
-            self.recorded[shape] = inputs, RECORDERS[inputs[0].device.type](network, inputs)
+            self.recorded[shape] = inputs, RECORDERS[inputs[0].device.type](self, network, inputs)
         recorded, (output, replay) = self.recorded[shape]
         for given, own in zip(inputs, recorded, strict=True):
             own.copy_(given)
@@ -101,12 +119,12 @@ class Pool:
 
 
 def pool_for(search: object, model: Transformer) -> Pool:
-    """A pool for a search: where networks are recorded it may be that of an earlier one, which is over."""
-    if model.embedding.weight.device.type not in RECORDERS:
-        return Pool(model)
-    spare, weights = _SPARE.setdefault(model, []), _weights_of(model)
-    spare[:] = [pool for pool in spare if pool.made_for == weights]
-    pool = spare.pop() if spare else Pool(model)
+    """A pool for a search whose network is recorded; it may be that of an earlier one, which is over."""
+    spare, now = _SPARE.setdefault(model, []), _circumstances_of(model)
+    spare[:] = [pool for pool in spare if pool.made_for[1:] == now[1:]]  # the weights have not moved
+    pool = next((pool for pool in spare if pool.made_for == now), None) or Pool(model)
+    pool.renew(model)
+    spare[:] = [other for other in spare if other is not pool]
     weakref.finalize(search, spare.append, pool).atexit = False
     return pool
 
@@ -120,11 +138,11 @@ def rounded(looks: Looks) -> Looks:
     return Looks(*(x[rows] for x in looks[:4]), *wide)
 
 
-def _weights_of(model: Transformer) -> list[Any]:
-    """The things that a recording depends on; a weight that is changed in place has another version."""
-    device = model.embedding.weight.device.type
-    how = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
-    return [how, *((weight.data_ptr(), weight._version) for weight in model.parameters())]
+def _circumstances_of(model: Transformer) -> list[Any]:
+    """The things that a recording depends on: first how the network is called, then where its weights are."""
+    kind = model.embedding.weight.device.type
+    how = torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind), torch.is_inference_mode_enabled()
+    return [(*how, model.training), *(weight.data_ptr() for weight in model.parameters())]
 
 
 def _longer(x: Tensor, more: int) -> Tensor:

@@ -1,13 +1,6 @@
 """Sample sentences with their trees from a model.
 
-    >>> from dtglib.families.base import build
-    >>> from dtglib.network.transformer import TransformerConfig
-    >>> vocabulary, random = Vocabulary.of_words([["There", "is", "a", "difference"]]), torch.Generator().manual_seed(1)
-    >>> _ = torch.manual_seed(1)
-    >>> model = build(TransformerConfig("dtg", layers=1, width=8, heads=1, inner=16), vocabulary)
-    >>> drawn = list(generate(model.stepper(), vocabulary, 5, random, most_words=8))
-    >>> all(1 <= len(sentence.words) <= 8 and sentence.log_prob < 0 for sentence in drawn)
-    True
+    generate(model.stepper(), vocabulary, 5, random, most_words=8)         five sentences, one by one
 
 Only legal symbols are drawn, so every sentence is whole and has a projective tree. A `temperature` below 1 makes
 probable symbols more probable; `log_prob` is the model's own log-probability. A sentence with more than `most_words`

@@ -20,7 +20,7 @@ from torch import Tensor
 from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import ROOT
 from dtglib.decode.freed_memory import keep_freed_memory
-from dtglib.decode.pool import RECORDERS, pool_for, rounded
+from dtglib.decode.pool import MOST, RECORDERS, Pool, pool_for, rounded
 from dtglib.decode.stack_rows import Cache, Looks, first_cache, joined, with_room
 from dtglib.decode.stepper import Stepper
 from dtglib.network.output import Legal
@@ -61,7 +61,11 @@ class SequenceStepper(Stepper):
         keep_freed_memory()
         self.model, self.device = model, model.embedding.weight.device
         self.is_piece = model.vocabulary.starts_word | model.vocabulary.continues_word
-        self.pool = pool_for(self, model)
+        # A recording knows nothing of what a subclass keeps.
+        kind, base = type(self), SequenceStepper
+        self.keeps = (kind.bias, kind.keep) != (base.bias, base.keep)
+        self.is_recorded = self.device.type in RECORDERS and not self.keeps
+        self.pool = pool_for(self, model) if self.is_recorded else Pool(model)
         self.positions = 0  # the number that was computed so far
 
     # ---- The rules of a kind of sequence
@@ -112,7 +116,7 @@ class SequenceStepper(Stepper):
         self, hypotheses: Hypotheses, symbols: Int[Tensor, "rows A"]
     ) -> tuple[Float[Tensor, "rows A"], Float[Tensor, "rows 3"]]:
         """See decode/stepper.py."""
-        return self.output.some(hypotheses.x, self.legal(hypotheses), symbols)
+        return self.output.some(hypotheses.x, self.legal(hypotheses), symbols, hypotheses.begun)
 
     @torch.no_grad()
     def step(
@@ -160,9 +164,7 @@ class SequenceStepper(Stepper):
         count, longest = len(looks.slot), int(looks.count.max())
         looks = Looks(*looks[:4], *(x[:, :longest] for x in looks[4:]))
         self.pool.reach(self.model, int(looks.relpos.max()))
-        # A recording knows nothing of what a subclass keeps.
-        kind, base = type(self), SequenceStepper
-        is_recorded = self.device.type in RECORDERS and (kind.bias, kind.keep) == (base.bias, base.keep)
+        is_recorded = self.is_recorded and count <= MOST
         if is_recorded:
             looks = rounded(looks)
         inputs = [sent(x, self.device) for x in (looks[:4], looks[4:6], looks[6:])]
@@ -183,7 +185,8 @@ class SequenceStepper(Stepper):
             q, k, v = block.heads_of(states[-1])
             keys[slot], values[slot] = k[:, :, 0], v[:, :, 0]
             everywhere = (x.transpose(0, 1)[None] for x in (keys, values))  # 1 H S D
-            states.append(block.finish(states[-1], block.attended(q, *everywhere, r, inputs)))
+            x = block.finish(states[-1], block.attended(q, *everywhere, r, inputs))
+            states = [*states, x] if self.keeps else [x]
         self.keep(slot, [x[:, 0] for x in states])
         return states[-1][:, 0]
 

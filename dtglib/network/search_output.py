@@ -10,13 +10,14 @@ and where no word can continue, which is after every transition, the logits of c
 entries are sorted by class once, so that each class is a block of columns.
 """
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from dtglib.basics.shapes import Float, Int
 from dtglib.data.vocabulary import END
 from dtglib.network.output import CONTINUES, ENDS, STARTS, Legal, Single, bars, open_classes
-from dtglib.transitions.rows import MAY_CONTINUE
+from dtglib.network.transformer import sent
 
 KINDS = (CONTINUES, STARTS, ENDS)  # what may follow a piece: a further piece of its word, another word, the end
 
@@ -36,9 +37,9 @@ class SearchOutput:
         self.output, self.embeddings = output, embeddings
 
     def some(
-        self, x: Float[Tensor, "N d"], legal: Legal, symbols: Int[Tensor, "N A"]
+        self, x: Float[Tensor, "N d"], legal: Legal, symbols: Int[Tensor, "N A"], goes_on: np.ndarray
     ) -> tuple[Float[Tensor, "N A"], Float[Tensor, "N 3"]]:
-        """The log-probabilities of some symbols, and of each of KINDS."""
+        """The log-probabilities of some symbols, and of each of KINDS; `goes_on` is true where a word may go on."""
         return some_of(self.output(x, self.embeddings, legal), symbols, self.output.classes)
 
 
@@ -56,25 +57,22 @@ class SingleSearchOutput(SearchOutput):
         self.end = int(self.place[END])
 
     def some(
-        self, x: Float[Tensor, "N d"], legal: Legal, symbols: Int[Tensor, "N A"]
+        self, x: Float[Tensor, "N d"], legal: Legal, symbols: Int[Tensor, "N A"], goes_on: np.ndarray
     ) -> tuple[Float[Tensor, "N A"], Float[Tensor, "N 3"]]:
-        """Rows whose word may go on are computed apart from the others, but on a GPU, which would have to find them."""
-        if x.is_cuda:
-            return self.together(x, legal, symbols, len(self.weight))
-        goes_on = (legal.may & MAY_CONTINUE) != 0
+        """Rows whose word may go on are computed apart from the others."""
         dtype = torch.promote_types(x.dtype, torch.float32)
         of_symbols, of_kinds = x.new_empty(symbols.shape, dtype=dtype), x.new_empty(len(x), len(KINDS), dtype=dtype)
-        for rows, columns in ((goes_on, len(self.weight)), (~goes_on, self.words)):
-            (rows,) = rows.nonzero(as_tuple=True)
-            if len(rows):
+        for which, columns in ((goes_on, len(self.weight)), (~goes_on, self.words)):
+            if which.any():
+                (rows,) = sent([np.flatnonzero(which)], x.device)
                 of_rows = Legal(*(bits[rows] for bits in legal))
-                of_symbols[rows], of_kinds[rows] = self.together(x[rows], of_rows, symbols[rows], columns)
+                of_symbols[rows], of_kinds[rows] = self._some(x[rows], of_rows, symbols[rows], columns)
         return of_symbols, of_kinds
 
-    def together(
+    def _some(
         self, x: Float[Tensor, "N d"], legal: Legal, symbols: Int[Tensor, "N A"], columns: int
     ) -> tuple[Float[Tensor, "N A"], Float[Tensor, "N 3"]]:
-        """The same for rows that all have so many columns of logits."""
+        """The same, with so many columns of logits."""
         pairs = self.output.pairs
         logits = nn.functional.linear(x, self.weight[:columns], self.bias[:columns])
         others = logits[:, : self.others] + bars(legal, pairs, self.classes[: self.others])

@@ -4,14 +4,8 @@ Positions are counted within a row, so packing only shifts the entries that are 
 never see one another, because `last` ends with the sentence. A position of padding sees only itself and predicts
 nothing.
 
-    >>> from dtglib.sequences.readings import on_a_stack
-    >>> from dtglib.data.vocabulary import Vocabulary
-    >>> trees = [(["There", "is", "a", "difference"], (2, 0, 4, 2)), (["There", "is"], (2, 0))]
-    >>> sequences = on_a_stack("arc-standard").compile(Vocabulary.of_words(words for words, _ in trees), trees)
-    >>> pad(sequences, [0, 1]).token.shape                # two rows, the shorter one filled up
-    (2, 13)
-    >>> pack(sequences, [0, 1, 1, 0], 32).token.shape     # as many rows of 32 as are needed, filled in order
-    (2, 32)
+    pad(sequences, [0, 1])                    two rows, the shorter one filled up
+    pack(sequences, [0, 1, 1, 0], 32)         as many rows of 32 as are needed, filled in order
 """
 
 from collections.abc import Sequence
