@@ -62,7 +62,7 @@ def test_a_recorded_network_finds_what_it_finds_otherwise(name, monkeypatch, req
     assert all(shape[1] % 16 == 0 for shape in kept.recorded)
 
 
-def test_the_next_search_goes_on_with_the_recordings_until_a_weight_changes(recorded, monkeypatch):
+def test_the_next_search_goes_on_with_the_recordings_even_if_weights_have_changed(recorded, monkeypatch):
     model = small_model("dtg")
     first = results(model)
     assert results(model) == first  # what was recorded before the pool grew is recorded again
@@ -91,6 +91,11 @@ def test_another_precision_and_weights_that_moved_have_another_pool(recorded):
     assert {kept.keys[0].dtype, other.keys[0].dtype} == {torch.float32, torch.bfloat16}
     results(model)
     assert set(pools(model)) == {kept, other}
+    stepper = model.stepper()
+    with torch.autocast("cpu", torch.bfloat16):  # it matters when the search begins
+        search(stepper, model.vocabulary, SENTENCES[:1], WIDTHS)
+    assert stepper.pool is other
+    del stepper
     model.u.data = model.u.data.clone()
     results(model)
     assert not {kept, other} & set(pools(model))

@@ -1,11 +1,7 @@
 """The public data: its files, their sources and licences, and the check that a file is the right one.
 
-`registry.json`, beside this file, lists them by repository and commit, so that no file can change unnoticed:
-
-    >>> {collection: len(entries) for collection, entries in read_registry().items()}
-    {'ud-english': 24, 'blimp': 67, 'sg': 35, 'sts': 65, 'reading': 1, 'nltk': 2}
-
-A paper may list files of its own. Two fields of the registry need an explanation.
+`registry.json`, beside this file, lists them by repository and commit, so that no file can change unnoticed. A paper
+may list files of its own. Two fields of the registry need an explanation.
 
 The *recipe* converts the official file to our form. Test suites are kept unchanged, BLiMP keeps seven fields of each
 pair, treebanks lose the comments that this package does not read. A recipe leaves its own result unchanged.

@@ -11,10 +11,9 @@ words of their own (`did n't`, `ca n't`, `John 's`, `can not`), a known abbrevia
 and hyphenated compounds are split (`well - known`) except after a prefix (`ex-wife`, `non-profit`). The Penn Treebank
 of 1993, and so BLLIP, keeps `well-known` whole; in BLiMP only `ex-` stands before a hyphen.
 
-One regular expression, `WORD`, reads the text from left to right. NLTK's treebank tokeniser was tried first. On the
-dev parts of EWT and GUM it gives the treebank's words for 83 and 87 % of the sentences (quotation marks put back),
-`WORD` for 94 and 98 %: NLTK's keeps hyphens, splits "!!" and mail addresses, does not know "don’t" with a
-typographic apostrophe, and changes text that is already tokenised.
+One regular expression, `WORD`, reads the text from left to right. On the dev parts of EWT and GUM it gives the
+treebank's words for 94 and 98 % of the sentences, NLTK's treebank tokeniser for 83 and 87 %: that one keeps hyphens,
+splits "!!" and mail addresses, does not know "don’t" with a typographic apostrophe, and changes tokenised text.
 
 Text that is already tokenised is returned unchanged, including the Penn Treebank's `-LRB-`, `` and ''. This always
 holds for the output of `tokenize` itself, because `WORD` looks beyond white space only to see whether a number

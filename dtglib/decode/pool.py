@@ -5,8 +5,8 @@ network is recorded as a CUDA graph, once for each shape, and then started as a 
 
     37 new positions that see up to 20     as 64 (a power of two) that see up to 32 (a multiple of 16)
 
-A graph has fixed addresses, so all are recorded again when the pool has grown. When a search is over, the next one of
-the same model takes its pool over; it stays in the GPU's memory as long as the model.
+A graph has fixed addresses, so all are recorded again when the pool or the table of relative positions has grown. When
+a search is over, the next one of the same model takes its pool over. It stays on the GPU as long as the model exists.
 """
 
 import weakref
@@ -23,22 +23,26 @@ from dtglib.network.attention import NEAREST, sinusoids
 from dtglib.network.transformer import Transformer, rounded_up
 
 Network = Callable[..., Float[Tensor, "N d"]]
-Recorded = tuple[Float[Tensor, "N d"], Callable[[], object]]  # what is computed anew by each call, from the same inputs
+Recorded = tuple[Float[Tensor, "N d"], Callable[[], object]]  # the output, and what computes it again from the inputs
 
-FEWEST, MOST = 64, 2048  # rows of a recording; of more, starting the kernels is not what takes the time
+FEWEST, MOST = 64, 2048  # rows of a recording; with more, starting the kernels is a small part of the time
 FIRST = {"cpu": (0, 0), "cuda": (2**12, 64)}  # the slots and relative positions that a pool has room for at first
 _SPARE: weakref.WeakKeyDictionary[Transformer, list["Pool"]] = weakref.WeakKeyDictionary()
+_STREAMS: dict[torch.device, list[Any]] = {}  # those that no pool uses
 
 
 def on_a_gpu(pool: "Pool", network: Network, inputs: list[Tensor]) -> Recorded:
     """Record the network as a CUDA graph."""
     network(*inputs)  # kernels are compiled when they are first called, which cannot be recorded
     graph, device = torch.cuda.CUDAGraph(), inputs[0].device
-    pool.stream = pool.stream or torch.cuda.Stream(device)  # a graph that goes frees what belongs to its stream
+    if not pool.stream:  # a pool has one of its own: a graph that is deleted frees cuBLAS's memory of its stream
+        free = _STREAMS.setdefault(device, [])
+        pool.stream = free.pop() if free else torch.cuda.Stream(device)
+        weakref.finalize(pool, free.append, pool.stream).atexit = False
     dtype, enabled = torch.get_autocast_dtype(device.type), torch.is_autocast_enabled(device.type)
     with (
         torch.cuda.device(device),
-        # Weights that autocast has converted before would be freed with it.
+        # Otherwise the graph would read weights that autocast has converted, and frees when it ends.
         torch.autocast(device.type, dtype, enabled, cache_enabled=False),
         torch.cuda.graph(graph, pool.memory, pool.stream, capture_error_mode="thread_local"),
     ):
@@ -91,13 +95,13 @@ class Pool:
         """Extend the sinusoids of relative positions up to this one, and the keys that each layer computes of them."""
         if farthest + 1 - NEAREST > len(self.places):
             farthest = max(rounded_up(farthest), self.nearby)
-            self.places = sinusoids(farthest, model.config.width, model.embedding.weight.device)
-            self.tables = [block.table(self.places) for block in model.blocks]
+            places = sinusoids(farthest, model.config.width, model.embedding.weight.device)
+            self.tables, self.places = [block.table(places) for block in model.blocks], places
             self._forget()
 
     @torch.no_grad()
     def renew(self, model: Transformer) -> None:
-        """Begin another search; since the one before, weights may have changed where they stand."""
+        """Begin another search; since the one before, weights may have been changed in place."""
         self.most = 0
         for table, block in zip(self.tables, model.blocks, strict=False):
             table.copy_(block.table(self.places))
@@ -123,8 +127,8 @@ def pool_for(search: object, model: Transformer) -> Pool:
     spare, now = _SPARE.setdefault(model, []), _circumstances_of(model)
     spare[:] = [pool for pool in spare if pool.made_for[1:] == now[1:]]  # the weights have not moved
     pool = next((pool for pool in spare if pool.made_for == now), None) or Pool(model)
-    pool.renew(model)
     spare[:] = [other for other in spare if other is not pool]
+    pool.renew(model)
     weakref.finalize(search, spare.append, pool).atexit = False
     return pool
 

@@ -65,7 +65,6 @@ class SequenceStepper(Stepper):
         kind, base = type(self), SequenceStepper
         self.keeps = (kind.bias, kind.keep) != (base.bias, base.keep)
         self.is_recorded = self.device.type in RECORDERS and not self.keeps
-        self.pool = pool_for(self, model) if self.is_recorded else Pool(model)
         self.positions = 0  # the number that was computed so far
 
     # ---- The rules of a kind of sequence
@@ -92,6 +91,11 @@ class SequenceStepper(Stepper):
     def output(self) -> SearchOutput:
         """The output layer and the embeddings, arranged for a search."""
         return for_search(self.model.output, self.model.embedding.weight)
+
+    @cached_property
+    def pool(self) -> Pool:
+        """Made when the search begins, because it depends on autocast."""
+        return pool_for(self, self.model) if self.is_recorded else Pool(self.model)
 
     @torch.no_grad()
     def init(self, most_words: int) -> Hypotheses:

@@ -9,8 +9,6 @@
     >>> (read,) = surprisals(model, [words])
     >>> read.of_words.round(2)                          # a number per word, the sum over its pieces
     array([1.84, 0.95, 3.08, 1.94])
-    >>> word_frame([read], "bits")["text"].tolist()     # the same as a table, the end included
-    ['There', 'is', 'a', 'difference', '<END>']
 
 The probabilities come from the beam search (decode/beam.py), which sums over the derivations that it keeps; a model
 without trees has one derivation, and its surprisals are exact. Otherwise surprisals are differences of bounds: the

@@ -10,8 +10,6 @@ two options for the whole, of which the second has a node with two options, so i
     >>> forest = Forest(np.array([0, 2, 4]), np.log([1.0, 2.0, 3.0, 4.0]), np.array([-1, -1, -1, 0]), np.full(4, -1))
     >>> round(float(np.exp(log_partition(forest))))       # 3 + 4 * (1 + 2)
     15
-    >>> log_partition_and_marginals(forest)[1].round(2).tolist()
-    [0.27, 0.53, 0.2, 0.8]
     >>> best_trees(forest, 9).tolist()                    # the options of each tree, the best tree first
     [[3, 1], [3, 0], [2, -1]]
 
