@@ -516,8 +516,8 @@ by_model.agg(with_spread, 2)
 # %% [markdown]
 # Other corpora: arcs of a word are predicted before it is read (RA), after its first piece (FTR) or after all of it
 # (CTR; the same on minilang); TXL is tuned for a task with graphs (GiLT-TXL) or without. In the paper *first* is
-# better; *by* is its lead, in the unit of the measure. GiLT has 2.2 million parameters more; minilang's FTR and RA
-# have keys of contents.
+# better; *by* is its lead, in its unit. GiLT has 2.2 million parameters more (on books 3.7); minilang's FTR and RA have
+# keys of contents.
 
 # %% tags=["table"]
 others = orders.differences(values, PAPER.part("orders"))
