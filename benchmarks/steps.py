@@ -22,7 +22,7 @@ from torch import nn
 
 from dtglib.decode import beam, sequence_stepper
 from dtglib.decode.beam import Widths, search
-from dtglib.decode.sequence_stepper import SequenceStepper
+from dtglib.decode.pool import Pool
 from dtglib.families.base import build
 from dtglib.network.search_output import SearchOutput
 from dtglib.network.transformer import Transformer, TransformerConfig
@@ -32,10 +32,10 @@ SEARCHES = (Widths(300, 300), Widths(100, 10), Widths(20, 20))
 POSITIONS = (32, 512)
 
 
-def anew(stepper: SequenceStepper, farthest: int) -> None:
+def anew(pool: Pool, model: Transformer, farthest: int) -> None:
     """Sinusoids, and what the layers make of them, at every call."""
-    stepper.places = torch.empty(0)
-    REACH(stepper, farthest)
+    pool.places = torch.empty(0)
+    REACH(pool, model, farthest)
 
 
 def nowhere(arrived, wanted, widths) -> np.ndarray:
@@ -48,10 +48,10 @@ def uncompiled(positions: float) -> AbstractContextManager:
     return patch.object(sequence_stepper, "POSITIONS_UNCOMPILED", positions)
 
 
-REACH = SequenceStepper._reach
+REACH = Pool.reach
 UNDONE: dict[str, Callable[[], AbstractContextManager]] = {
     "attention reads keys where they stand": lambda: uncompiled(math.inf),
-    "relative positions are projected once": lambda: patch.object(SequenceStepper, "_reach", anew),
+    "relative positions are projected once": lambda: patch.object(Pool, "reach", anew),
     "no distributions over the vocabulary": lambda: patch.object(sequence_stepper, "for_search", SearchOutput),
     "what comes too late is not followed": lambda: patch.object(beam, "too_little", nowhere),
 }
