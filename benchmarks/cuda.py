@@ -85,7 +85,8 @@ WARM_UP = 5  # steps
 BLLIP_WORDS, MORE_PIECES, EPOCHS = 42e6, 1 / 3, 4
 # BLiMP's sentences, and their words and marks; and those of the test suites (data of both, counted).
 BLIMP, BLIMP_WORDS = 134_000, 9
-SUITES, SUITE_WORDS, TEN = 3132, 14, 10
+SUITES, SUITE_WORDS = 3132, 14
+TIMED_WORDS = 10  # of sentences that are searched alone, and many at once
 
 PARTS = ("checks", "training", "trees", "beam", "growth")
 
@@ -333,16 +334,16 @@ def report_search(report: _common.Report, model: Transformer, size: Sizes) -> No
     """Ten words, alone and many sentences at once; then sentences of the test suites' length, several at once."""
     device, chance = model.embedding.weight.device, random.Random(3)
     for count in (1, 4 * size.sentences):
-        sentences = [agreeing(TEN, chance).words for _ in range(count)]
+        sentences = [agreeing(TIMED_WORDS, chance).words for _ in range(count)]
 
-        def ten(sentences: list[list[str]] = sentences) -> None:
+        def run_short(sentences: list[list[str]] = sentences) -> None:
             with autocast(device, torch.bfloat16):
                 search(model.stepper(), model.vocabulary, sentences, Widths(size.beam, size.beam))
 
         for _ in range(2):
-            ten()  # what is recorded before the pool grows is recorded again
+            run_short()  # what is recorded before the pool grows is recorded again
         report(
-            f"beam {size.beam}: {count} x {TEN} words", count * TEN, ten,
+            f"beam {size.beam}: {count} x {TIMED_WORDS} words", count * TIMED_WORDS, run_short,
             a_sentence=lambda seconds, count=count: seconds / count,
         )  # fmt: skip
     sentences = [agreeing(SUITE_WORDS, chance).words for _ in range(size.sentences)]
