@@ -74,11 +74,15 @@ def correlations(values: np.ndarray, labels: Sequence[str]) -> pd.DataFrame:
 
 
 def best_heads(found: pd.DataFrame, labels: Sequence[str], heads: int, most: int = 8) -> list[dict[str, object]]:
-    """A row for each of the most frequent labels: the head that is correlated most with it, by layer and number."""
+    """A row for each of the most frequent labels: the head that is correlated most with it, by layer and number.
+
+    "every head" has the correlations of all heads, layer by layer.
+    """
     counts, rows = Counter(labels), []
     for name in found.index[:most]:
-        best = int(found.loc[name].to_numpy().argmax())
+        of_label = found.loc[name].to_numpy()
+        best = int(of_label.argmax())
         layer, head = divmod(best, heads)
-        place = f"{layer + 1}.{head + 1}"
-        rows.append({"label": name, "arcs": counts[name], "head": place, "r": float(found.loc[name, best])})
+        row = {"label": name, "arcs": counts[name], "head": f"{layer + 1}.{head + 1}", "r": float(of_label[best])}
+        rows.append(row | {"every head": of_label.round(3).tolist()})
     return rows

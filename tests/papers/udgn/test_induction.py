@@ -156,7 +156,9 @@ def test_planted_heads_are_found_in_their_direction(planted):
         found = correlations(of_heads, labels)
         if direction == planted:
             assert [found.loc[name, number] for number, name in enumerate(NAMES)] == pytest.approx([1] * 4)
-            places = {row["label"]: (row["head"], row["r"]) for row in best_heads(found, labels, heads)}
+            rows = best_heads(found, labels, heads)
+            assert all(row["every head"] == found.loc[row["label"]].round(3).tolist() for row in rows)
+            places = {row["label"]: (row["head"], row["r"]) for row in rows}
             assert {label: head for label, (head, _) in places.items()} == dict(
                 zip(NAMES, ("1.1", "1.2", "2.1", "2.2"), strict=True)
             )
