@@ -150,9 +150,11 @@ shares.T.assign(sum=shares.sum()).round(3)
 # 04](04_marginalization.ipynb)).
 #
 # The last three ([record](../results/2026-11-28-mini-letter)): in Algorithm 1 arcs do not attend to themselves; by
-# section 3.1 ("including *i*") the second copy does, and in the authors' code both do. Section
-# 3.2 gives the dependent of a COMPOSE position the place -1, which is also that of the second word of the stack.
-# Section 3.4 hides the dependent of RIGHTARC in arc-swift, though it stays on the stack.
+# section 3.1 ("including *i*") the second copy does, and in the authors' code, as here, both do. Section
+# 3.2 gives the dependent of a COMPOSE position the place -1, which is also that of the second word of the stack, but
+# not in the authors' code, nor here. (The sign of all places is theirs, too: the section's own, d(i) - d(j), would give
+# equivalent models.) Section 3.4 hides the dependent of RIGHTARC in arc-swift, though it stays on the stack; the
+# authors' arc-swift is not released. ROOT ends a sequence as in the paper; the authors' code pops it once instead.
 
 # %%
 # NBVAL_CHECK_OUTPUT

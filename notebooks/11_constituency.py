@@ -66,6 +66,7 @@ GROUPS = {
     "arcs": ("TXL (trans)", "DTG", "DTG-eager", "DTG-swift"),
 }
 NAMES = [name for group in GROUPS.values() for name in group]
+WITH_GRAPHS = [*NAMES, "GiLT"]  # on real text
 
 
 # %%
@@ -375,8 +376,8 @@ for what, table in (("suites", scores), ("pairs", pairs)):
 pd.DataFrame(rows).set_index(["points", "difference"]).round(1)
 
 # %% [markdown]
-# In minimal pairs nothing is significant. In the suites the paper's lead of DTG over TG is far below what could be
-# detected here.
+# In minimal pairs none of these is significant. In the suites the paper's lead of DTG over TG is far below what could
+# be detected here.
 #
 # ## 4. Perplexity
 #
@@ -396,8 +397,8 @@ def bounds(size):
     lines = lines.assign(model=lines["model"].map(titles()), bound=lines["part"].map(parts))
     lines["nats"] = lines["nats"] / (lines["words"] + lines["sentences"])
     lines.loc[lines["model"] == "TXL (tokens)", "bound"] = "exact"
-    is_wider_beam = (lines["model"] == "Pushdown-TXL") & (lines["part"] == "perplexity")
-    return lines[lines["model"].isin(NAMES) & ~is_wider_beam]
+    is_wider_beam = lines["model"].isin(["Pushdown-TXL", "GiLT"]) & (lines["part"] == "perplexity")
+    return lines[lines["model"].isin(WITH_GRAPHS) & ~is_wider_beam]
 
 
 of_mini = bounds("mini").pivot_table(index=["model", "seed"], columns="bound", values="nats")
@@ -435,8 +436,9 @@ table.assign(p=found["p"].map("{:.3f}".format), detectable=(T + POWER) * error).
 # ## 5. Real text
 #
 # GUM has both kinds of trees for the same sentences: some 10,000 for training, 4,000 pieces, 1.4 million parameters
-# (Pushdown-TXL 1.9), two seeds ([one](../results/2026-11-28-gum), [two](../results/2026-11-28-gum-2)). Suites are the
-# 33 public ones of six circuits, pairs a tenth of BLiMP, perplexities per word of 150 sentences.
+# (Pushdown-TXL 1.9), two seeds ([one](../results/2026-11-28-gum), [two](../results/2026-11-28-gum-2)). **GiLT**
+# ([notebook 20](20_gilt.ipynb)), which attends along graphs, has 3.5 million ([record](../results/2026-11-28-gum-gilt)).
+# Suites are the 33 public ones of six circuits, pairs a tenth of BLiMP, perplexities per word of 150 sentences.
 
 
 # %% tags=["table"]
@@ -444,7 +446,7 @@ table.assign(p=found["p"].map("{:.3f}".format), detectable=(T + POWER) * error).
 def beside_dtg(by_seed, of):
     """Perplexities, and of each measure the score and DTG's lead, with its interval."""
     means = by_seed.groupby(["model", "bound"])["per word"].mean().unstack()
-    table = means.loc[[name for name in NAMES if name in means.index], ["exact", "300 trees", "beam"]].round(0)
+    table = means.loc[[name for name in WITH_GRAPHS if name in means.index], ["exact", "300 trees", "beam"]].round(0)
     for what, scored in of.items():
         scored = scored[scored.index.get_level_values("seed").isin(by_seed["seed"])]
         table[f"{what}, %"] = [round(intervals.over_suites(scored.loc[name]).mean, 1) for name in table.index]
@@ -462,7 +464,7 @@ beside_dtg(gum, of_gum)
 # NBVAL_CHECK_OUTPUT
 both = gum.groupby(["model", "bound"])["nats"].mean().unstack()[["300 trees", "beam"]].dropna()
 lacking = both["300 trees"] - both["beam"]
-shown = [name for name in NAMES if name != "DTG" and name in on_gum.index.get_level_values("model")]
+shown = [name for name in WITH_GRAPHS if name != "DTG" and name in on_gum.index.get_level_values("model")]
 leads = {
     what: {name: intervals.over_suites(of.loc["DTG"] - of.loc[name]) for name in shown} for what, of in of_gum.items()
 }
@@ -490,7 +492,8 @@ Markdown(
 # %% [markdown]
 # **Books**, of one seed: models of 3.5 million parameters that have read [UD English and
 # books](../results/2026-11-28-books-small-2), tested on UD English. A parser of GUM alone drew the brackets ([F1
-# 78.9](../results/2026-11-29-books-small-tg)), one of six treebanks the arcs.
+# 78.9](../results/2026-11-29-books-small-tg)), one of six treebanks the arcs, one of two the
+# [graphs of GiLT](../results/2026-11-30-books-small-gilt) (7.1 million parameters).
 
 # %% tags=["table"]
 # NBVAL_CHECK_OUTPUT
