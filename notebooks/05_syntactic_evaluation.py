@@ -141,7 +141,7 @@ plot.save(picture, "05_state")
 
 # %% [markdown]
 # DTG (arc-standard) sees no noun but the subject. In the sequences that arc-eager and arc-swift learn from, a dependent
-# to the right stays on the stack until the next word has come. So in *number_src* DTG-eager and DTG-swift see *heroes*,
+# to the right stays until the next word or longer. So in *number_src* DTG-eager and DTG-swift see *heroes*,
 # and fail. In *number_orc* it is a dependent to the left, and is gone. In *number_prep* they see both nouns, but fail
 # less often, perhaps because the position that predicts reads *judge* itself ([notebook 11](11_constituency.ipynb)).
 #
@@ -586,8 +586,8 @@ plot.with_field(lambda text: read_along(load_model("dtg-books"), text.split(), t
 # <details><summary>Answers</summary>
 #
 # 1. `seen_at("ever", "arc-standard", words, [2, 9, 4, 2, 6, 4, 9, 9, 0, 9])` with these `words`: ROOT, *judge* and
-#    *has*, not *No*. The suite is *npi_src_ever*: `mini.xs("npi_src_ever", axis=1, level="suite")` has all seeds. TXLs
-#    see *No*: mostly right.
+#    *has*, not *No*. Suite *npi_src_ever*: `mini.xs("npi_src_ever", axis=1, level="suite")` has all seeds. TXLs
+#    see *No*: mostly right; so is one seed of DTG.
 # 2. Not wholly: the position that predicts the verb is the arc that joins *praised* to *judge*, and reads the embedding
 #    of *judge*. In arc-eager that position is the arc of *praised*, and nothing is left.
 #

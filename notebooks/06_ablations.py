@@ -143,11 +143,10 @@ shares.T.assign(sum=shares.sum()).round(3)
 # (Here the factored form has the same numbers, because the score of the action "a word" is the log-sum-exp of the
 # words' scores. In the model this action has weights of its own.)
 #
-# All variants, as the package defines them. The first of each question is the DTG of the other notebooks (of the last,
-# DTG-swift), but for *labels* and the last three it was trained anew with the same settings, so its numbers differ a
-# little. (`{}`: nothing is changed.) `searched` means that a beam search gives a second perplexity; section 2 says why
-# labels need it. The strong parser has 98 % of the heads right, the weak one 82 ([notebook
-# 04](04_marginalization.ipynb)).
+# All variants, as the package defines them. The first variant of a question is the DTG of the other notebooks (in the
+# last, DTG-swift); for *labels* and the last three questions it was trained again, so its numbers differ a little.
+# (`{}`: nothing is changed.) `searched` means that a beam search gives a second perplexity; section 2 says why labels
+# need it. The strong parser has 98 % of the heads right, the weak one 82 ([notebook 04](04_marginalization.ipynb)).
 #
 # The last three ([record](../results/2026-11-28-mini-letter)): in Algorithm 1 arcs do not attend to themselves; by
 # section 3.1 ("including *i*") the second copy does, and in the authors' code, as here, both do. Section

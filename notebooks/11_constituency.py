@@ -91,9 +91,9 @@ Markdown(
     "how much nearer the subject is than the noun that misleads. The paper has DTG ahead of TG; on minilang TG leads "
     f"by {intervals.over_suites(over_dtg):.1f?}, most of it licensing: reflexives are learned by {learned.sum()} of "
     f"its {len(learned)} seeds, and by no other model. A t test over the three seeds alone confirms neither lead (p = "
-    f"{of_orders['p'][0]:.2f} and {of_orders['p'][1]:.2f}). On real text (GUM) TG leads DTG by "
-    f"{intervals.over_suites(on_gum.loc['TG'] - on_gum.loc['DTG']):.1f?}, on books "
-    f"(one seed) by {intervals.over_suites(on_books.loc['TG'] - on_books.loc['DTG']):.1f?}; there DTG leads PLM by "
+    f"{of_orders['p'][0]:.2f} and {of_orders['p'][1]:.2f}). TG less DTG is, on real text (GUM), "
+    f"{intervals.over_suites(on_gum.loc['TG'] - on_gum.loc['DTG']):.1f?}, on books (one seed) "
+    f"{intervals.over_suites(on_books.loc['TG'] - on_books.loc['DTG']):.1f?}; there DTG leads PLM by "
     f"{intervals.over_suites(on_books.loc['DTG'] - on_books.loc['PLM']):.1f?}, Pushdown-TXL by "
     f"{intervals.over_suites(on_books.loc['DTG'] - on_books.loc['Pushdown-TXL']):.1f?}."
 )
@@ -155,7 +155,7 @@ for suite, example in EXAMPLES.items():
             about = {"suite": suite, "trees": kind, "model": name, "nearer": nearer, "best seed": best[suite][name]}
             rows.append(about | {"right": right[suite][name]})
 distances = pd.DataFrame(rows)
-apart = distances.assign(x=distances["nearer"] + 0.06 * (distances["model"].map(NAMES.index) - 4))  # none hides another
+apart = distances.assign(x=distances["nearer"] + 0.085 * (distances["model"].map(NAMES.index) - 4))  # none hides another
 picture = plot.Picture(figsize=(11.5, 3.6))
 grid, dots = picture.subplots(1, 2, width_ratios=[1.25, 1], gridspec_kw={"wspace": 0.3})
 of_words = EXAMPLES["number_src"][0].split()[:6]
@@ -166,10 +166,10 @@ seaborn.heatmap(
 )
 grid.set_title("number_src: % right; layers to each word before the verb", fontsize=10)
 grid.tick_params(length=0)
-seaborn.scatterplot(apart, x="x", y="right", hue="trees", style="suite", palette="colorblind", ax=dots, s=60)
+seaborn.scatterplot(apart, x="x", y="right", hue="trees", style="suite", palette="colorblind", ax=dots, s=36)
 dots.set(xlabel="layers by which the subject is nearer than the other noun", ylabel="right, %", ylim=(-4, 104))
 dots.legend(frameon=False, fontsize=8, loc="lower right")
-dots.set_title("a dot per model and suite (mean of seeds), moved sideways", fontsize=10)
+dots.set_title("a dot per model and suite (mean of seeds), side by side", fontsize=10)
 plot.save(picture, "11_distance")
 
 # %%
@@ -357,8 +357,8 @@ pd.concat([licensing, of_tg]).T.round(0).astype(int)
 
 # %% [markdown]
 # The bootstrap asks about other seeds and suites, a t test about other seeds on these suites. Differences, and the
-# paper's where its Table 2 has them. (PLM and Pushdown, with other tokenisers, and TG's suites are from elsewhere.)
-# Minimal pairs are a mean over paradigms.
+# paper's where its Table 2 has them. (It quotes PLM, Pushdown (other tokenisers) and TG's suites.)
+# Pairs are a mean over paradigms.
 
 # %% tags=["table"]
 # NBVAL_CHECK_OUTPUT
@@ -437,8 +437,8 @@ table.assign(p=found["p"].map("{:.3f}".format), detectable=(T + POWER) * error).
 #
 # GUM has both kinds of trees for the same sentences: some 10,000 for training, 4,000 pieces, 1.4 million parameters
 # (Pushdown-TXL 1.9), two seeds ([one](../results/2026-11-28-gum), [two](../results/2026-11-28-gum-2)). **GiLT**
-# ([notebook 20](20_gilt.ipynb)), which attends along graphs, has 3.5 million ([record](../results/2026-11-28-gum-gilt)).
-# Suites are the 33 public ones of six circuits, pairs a tenth of BLiMP, perplexities per word of 150 sentences.
+# ([notebook 20](20_gilt.ipynb)), which attends along graphs, has [3.5 million](../results/2026-11-28-gum-gilt).
+# Suites: the 33 public ones; pairs: a tenth of BLiMP; perplexities: per word, 150 sentences.
 
 
 # %% tags=["table"]
@@ -490,10 +490,9 @@ Markdown(
 )
 
 # %% [markdown]
-# **Books**, of one seed: models of 3.5 million parameters that have read [UD English and
+# **Books**, of one seed: models of 3.5 million parameters (Pushdown-TXL 4.7) that have read [UD English and
 # books](../results/2026-11-28-books-small-2), tested on UD English. A parser of GUM alone drew the brackets ([F1
-# 78.9](../results/2026-11-29-books-small-tg)), one of six treebanks the arcs, one of two the
-# [graphs of GiLT](../results/2026-11-30-books-small-gilt) (7.1 million parameters).
+# 78.9](../results/2026-11-29-books-small-tg)), one of six treebanks the arcs, one of two GiLT's graphs (7.1 million).
 
 # %% tags=["table"]
 # NBVAL_CHECK_OUTPUT

@@ -211,7 +211,7 @@ plot.save(picture, "20_state")
 #
 # where $E_n$ has an embedding for each value, $W_n$ and $b_n$ are a layer's own, $W_k$ makes its keys, and $u$ is TXL's
 # learned vector: equation 4 (keys of contents), as in the paper's code. Equation 5 (keys of positions), our default,
-# has TXL's vector $v$ and its $W_r$ instead of $u$ and $W_k$. The released GiLT's first layer:
+# has TXL's $v$ (notebook 02's $w$) and $W_r$ instead of $u$ and $W_k$. The released GiLT's first layer:
 
 # %%
 gilt = load_model("gilt-minilang").requires_grad_(False)
@@ -514,10 +514,10 @@ by_model = of_graphs.groupby("model")[[*percent, "arcs per sentence", "log joint
 by_model.agg(with_spread, 2)
 
 # %% [markdown]
-# Other corpora: arcs of a word are predicted before it is read (RA), after its first piece (FTR) or after all of it
-# (CTR; the same on minilang); TXL is tuned for a task with graphs (GiLT-TXL) or without. In the paper *first* is
-# better; *by* is its lead, in its unit. GiLT has 2.2 million parameters more (on books 3.7); minilang's FTR and RA have
-# keys of contents.
+# More corpora, measures. Arcs of a word are predicted before it is read (RA), after its first piece (FTR) or after
+# all of it (CTR; the same on minilang); TXL is tuned with graphs (GiLT-TXL) or without. In the paper *first* is better;
+# *by* is its lead, in its unit. GiLT has 2.2 million parameters more (on books 3.7); minilang's FTR and RA have keys of
+# content.
 
 # %% tags=["table"]
 others = orders.differences(values, PAPER.part("orders"))

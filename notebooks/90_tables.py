@@ -174,8 +174,8 @@ Markdown(
     f"composing and hiding add), in points: {interval('SG', central, 'minilang')}, "
     f"{interval('SG', central, 'ud-english')}, "
     f"{interval('SG', central, 'gum-constituents')}, {interval('SG', central, 'books-and-ud')}, all by the "
-    "bootstrap. TXL (trans) has the lower perplexity in the paper. Here DTG's is higher, in percent (below 0: "
-    f"lower), by {', '.join(interval('perplexity', lower, corpus) for corpus in CORPORA)}. Whether dependencies guide "
+    "bootstrap. In the paper TXL (trans) has the lower perplexity. DTG's less that of TXL (trans), in percent: "
+    f"{', '.join(interval('perplexity', lower, corpus) for corpus in CORPORA)}. Whether dependencies guide "
     f"better than constituents: DTG's advantage over TG in the suites, in points: "
     f"{interval('SG', 'DTG > TG', 'minilang')}, {interval('SG', 'DTG > TG', 'gum-constituents')}, "
     f"{interval('SG', 'DTG > TG', 'books-and-ud')}."
@@ -187,7 +187,8 @@ Markdown(
 # [claims.csv](../results/paper/claims.csv) lists what the four papers claim in their abstracts and introductions, and
 # which orders of systems in our records test it. A test is one claim, measure and corpus. Where a paper claims a
 # *comparable* number, the verdict says whether the system is better, worse, or not shown to differ. "Not measured"
-# means that no record has both systems. `p` is of a t test over the seeds alone; the verdict follows the interval.
+# means that no record has both systems. `p`: a t test over seeds alone; the verdict follows the interval.
+# *books-small-pieces* has 16,000 pieces, *mini-narrow* half the width.
 
 
 # %%
@@ -275,7 +276,7 @@ picture.tight_layout()
 picture
 
 # %% [markdown]
-# The same as numbers. Half the length of an interval is about the smallest difference that could have been shown.
+# The same as numbers. A difference is significant if it exceeds about half the length of its interval.
 
 # %% tags=["table"]
 # NBVAL_CHECK_OUTPUT
@@ -302,9 +303,8 @@ Markdown(
 #
 # An empty cell is a system that was not trained or asked, or a number that the paper does not give. Ours are means ±
 # standard deviations over seeds, three on minilang and two elsewhere; but of the models of constituents *books* has
-# the second seed alone, and section 2 compares DTG's second seed with them. *Books* names what these models have
-# read, with UD English; they are tested on the sentences of that column, and their strong parser is a later and
-# better one. Perplexities are per word, ends included; those of models with trees are bounds from 300 trees of the
+# the second seed alone, and section 2 compares DTG's second seed with them. Models of column *books* have read UD
+# English and books; they are tested on UD English; their strong parser is newer and better. Perplexities are per word, ends included; those of models with trees are bounds from 300 trees of the
 # strong parser (but in Table 5; for models of constituents, from a parser of these, or by beam search for
 # Pushdown-TXL), of 200 test sentences on minilang and 150 elsewhere. Our BLiMP is a tenth of the pairs, by beam
 # search. The models have 1.0 million parameters on minilang, 1.4 on GUM, and 3.5 on UD English and books
