@@ -28,7 +28,7 @@
 # 2. Heads that compete, and the loss
 # 3. A toy, trained here
 # 4. The trees that were found
-# 5. What else was learned: hidden words, labels, similarity
+# 5. What else was learned
 # 6. What each part is worth
 # 7. This run; your sentence; exercises
 
@@ -76,10 +76,13 @@ beside = {corpus: perplexity[corpus]["udgn"] - perplexity[corpus]["udgn-transfor
 beside = {corpus: of_seeds.dropna() for corpus, of_seeds in beside.items()}
 earlier = pd.read_json("../results/2026-11-24-udgn-mini/metrics.jsonl", lines=True)
 eight = values.query("question == 'number of heads' and system == '8 heads' and measure == 'UDA, tree'")
+fourth = pd.read_json("../results/2026-11-28-udgn-mini/metrics.jsonl", lines=True)
+of_trees = "part == 'induced trees' and trees == 'tree'"
 runs = {
-    "first": 100 * earlier.query("part == 'induced trees' and trees == 'tree'").set_index("seed")["UDA"],
+    "first": 100 * earlier.query(of_trees).set_index("seed")["UDA"],
     "ablations": again.set_index("seed")["value"],
     "number of heads": eight.set_index("seed")["value"],
+    "fourth": 100 * fourth.query(of_trees).set_index("seed")["UDA"],
     "newest": uda[mini],
 }
 said_before = [
@@ -90,7 +93,7 @@ structformer = 100 * by_structformer.query("trees == 'tree'").set_index("seed")[
 Markdown(
     f"**In short**, with {len(uda)} seeds: {uda[mini].mean():.0f} % of the arcs of UDGN's best trees are minilang's, "
     f"in either direction; the best trivial trees have {best_trivial[mini]:.0f} % (difference "
-    f"{over_seeds(uda[mini] - best_trivial[mini]):+.1f?}). In three earlier runs of the same seeds it was "
+    f"{over_seeds(uda[mini] - best_trivial[mini]):+.1f?}). In {len(said_before)} earlier runs of the same seeds it was "
     f"{', '.join(said_before)}. On UD English it is {uda[english].mean():.0f} % "
     f"({over_seeds(uda[english] - best_trivial[english]):+.1f?}). StructFormer's trees have "
     f"{', '.join(f'{value:.0f}' for value in structformer)} % on minilang, by seed (UDGN less StructFormer "
@@ -280,7 +283,7 @@ plot.save(pictures.draw_beliefs(words, of_toys, heads, joins), "30_toy")
 #
 # ## 4. The trees that were found
 #
-# Recorded ([minilang](../results/2026-11-28-udgn-mini), [UD English](../results/2026-11-25-udgn-ud)): each word's most
+# Recorded ([minilang](../results/2026-12-01-udgn-mini), [UD English](../results/2026-11-25-udgn-ud)): each word's most
 # probable head (*argmax*), the best tree by Chu-Liu and Edmonds (*tree*), the best projective one; below, trivial
 # trees. **UDA** is the percentage of words whose arc is the treebank's in either direction, **DDA** in the right one. A
 # dot is a seed. The table has means ± standard deviations, and StructFormer (Shen et al. 2021), the paper's competitor,
@@ -311,8 +314,8 @@ for corpus in CORPORA.values():
 pd.DataFrame(rows).set_index(["corpus", ""])
 
 # %% [markdown]
-# **How much is chance?** Four recorded runs of the same model and four seeds, by versions of the code and of minilang
-# that differ little:
+# **How much is chance?** Five recorded runs of the same four seeds, by versions of code and minilang that differ
+# little:
 
 # %% tags=["table"]
 pd.DataFrame(runs).T.assign(mean=lambda rows: rows.mean(axis=1)).round(1)
@@ -373,33 +376,60 @@ shown.T.assign(**{"UDGN − Transformer, same seeds": of_both, "earlier: Transfo
 # %% [markdown]
 # **Labels.** Does an attention head stand for a label? For each arc of the treebank: how much the parent hears of the
 # child by each head, correlated with whether the arc has the label; the highest correlation of any head, a dot per
-# seed. (StructFormer: on minilang alone.) The highest of many is above 0 by chance, too.
+# seed. (StructFormer: on minilang alone.) The highest of many is above 0 by chance, too. Then all heads of seed 1 on
+# minilang (the paper's Figure 5), and means over labels (its Tables 3 and 7).
 
 # %%
-labels = recorded("label of heads").query("attention == 'before the mask' and direction == 'child to parent'")
-labels = labels.replace({"model": {"udgn": "UDGN", "udgn-transformer": "Transformer", "structformer": "StructFormer"}})
-frequent = {*LABELS.values(), *labels.query("corpus == @english")["label"]}  # the record of minilang has more
-labels = labels[labels["label"].isin(frequent)]
+UP, DOWN = "child to parent", "parent to child"
+heard = recorded("label of heads").query("attention == 'before the mask'")
+heard = heard.replace({"model": {"udgn": "UDGN", "udgn-transformer": "Transformer", "structformer": "StructFormer"}})
+frequent = {*LABELS.values(), *heard.query("corpus == @english")["label"]}  # the record of minilang has more
+of_direction = dict([*heard[heard["label"].isin(frequent)].groupby("direction")])
+labels = of_direction[UP]
 grid = seaborn.catplot(
     labels, x="r", y="label", hue="model", col="corpus", kind="strip", jitter=False, dodge=True, height=4.2, aspect=1.0,
     palette={"UDGN": plot.BLUE, "Transformer": plot.ORANGE, "StructFormer": plot.GREY}, sharey=False,
     col_order=CORPORA.values(), hue_order=["UDGN", "Transformer", "StructFormer"],
 )  # fmt: skip
 _ = grid.set_titles("{col_name}").set(xlim=(0, 1), ylabel="", xlabel="highest correlation of a head")
-by_seed = labels.pivot(index="seed", columns=["corpus", "label", "model"], values="r").sort_index(axis=1)
-gains = {key: by_seed[key]["UDGN"] - by_seed[key]["Transformer"] for key in by_seed.columns.droplevel("model").unique()}
-above = pd.Series({key: over_seeds(gain).low > 0 for key, gain in gains.items()})
-in_paper = [label for label in LABELS.values() if (english, label) in gains]
+of_seed = heard.query("corpus == @mini and model == 'UDGN' and seed == 1").set_index(["direction", "label"])
+picture = plot.Picture(figsize=(11, 3.8))
+for axes, direction in zip(picture.subplots(1, 2, sharey=True), (UP, DOWN), strict=True):
+    of_heads = of_seed.loc[direction, "every head"].apply(pd.Series)
+    seaborn.heatmap(of_heads, ax=axes, cmap="RdBu_r", vmin=-1, vmax=1, xticklabels=False, cbar=direction == DOWN)
+    of_layer = of_heads.shape[1] // 4
+    axes.vlines([of_layer * layer for layer in (1, 2, 3)], *axes.get_ylim(), color="black", linewidth=1)
+    axes.set(title=direction, xlabel=f"four layers of {of_layer} heads", ylabel="")
+display(plot.save(picture, "30_heads"))
+
+
+def ahead(rows, corpus):
+    """For how many labels UDGN's best head is significantly above the Transformer's."""
+    by_seed = rows[rows["corpus"] == corpus].pivot(index="seed", columns=["model", "label"], values="r")
+    above = [over_seeds(by_seed["UDGN"][label] - by_seed["Transformer"][label]).low > 0 for label in by_seed["UDGN"]]
+    return f"{sum(above)} of {len(above)}"
+
+
+means = {
+    (corpus, direction): of.groupby("model")["r"].mean()
+    for direction, rows in of_direction.items()
+    for corpus, of in rows.groupby("corpus")
+}
+for table, direction in {"udgn_table3": UP, "udgn_table7": DOWN}.items():
+    means["paper, WSJ", direction] = tables.paper(table).groupby("system")["value"].mean()
+display(pd.DataFrame(means).T.sort_index().round(2).astype(object).fillna(""))
+in_paper = [label for label in LABELS.values() if label in set(labels.query("corpus == @english")["label"])]
 Markdown(
-    f"UDGN's best head is significantly above the Transformer's for {above[mini].sum()} of {len(above[mini])} labels "
-    f"on minilang, and for {above[english].sum()} of {len(above[english])} on UD English. Of the paper's eight labels "
-    f"the record of UD English has {len(in_paper)}: {', '.join(in_paper)}."
+    f"UDGN's best head is significantly above the Transformer's for {ahead(labels, mini)} labels on minilang, and for "
+    f"{ahead(labels, english)} on UD English; from parent to child for {ahead(of_direction[DOWN], mini)} and "
+    f"{ahead(of_direction[DOWN], english)}. Of the paper's eight labels the record of UD English has {len(in_paper)}: "
+    f"{', '.join(in_paper)}."
 )
 
 # %% [markdown]
 # **Similarity of sentences.** One UDGN and one Transformer of UD English, tuned three times to say how similar two
-# sentences are: Spearman's correlation with people's scores times 100, mean of seven sets; intervals by a bootstrap
-# that draws tunings and sets anew.
+# sentences are: Spearman's correlation with people's scores times 100, mean of seven sets; intervals: a bootstrap
+# over tunings and sets.
 
 # %% tags=["table"]
 lines = tables.newest_lines(None, lambda line: line["part"] == "scores" and line["way"].startswith("udgn"))
@@ -482,15 +512,15 @@ every.pivot(index="variant", columns=["corpus", "measure"], values="is").loc[lis
 
 # %% [markdown]
 # In the paper, removing gates costs 13 points of UDA, and competition 5. Here neither costs any significantly, and
-# both losses lie outside our intervals; without competition DDA on UD English is 1.7 lower, one of many comparisons.
-# On UD English one head instead of eight costs most ([one seed](../results/2026-11-29-udgn-ud-heads); two cost
-# little), as in the paper's Figure 4; on minilang nothing significant. With 20 to 50 % of the words hidden trees are
-# best; with 10 % none are found, from 60 % on worse ones (paper, Figure 6: 20 to 80 % work). But for heads,
-# minilang's base is section 4's lowest: differences are mostly positive.
+# both losses lie outside our intervals; without competition DDA on UD English is 1.7 lower. On UD English one head
+# instead of eight costs most, as in Figure 4 ([one seed](../results/2026-11-29-udgn-ud-heads); two cost little), on
+# minilang nothing significant. With 20 to 50 % of the words hidden trees are best; with 10 % none are found, from 60 %
+# on worse ones (paper, Figure 6: 20 to 80 % work). All variants on minilang but those of heads are compared with section
+# 4's lowest run: differences are mostly positive.
 #
 # ## 7. This run
 #
-# At size `smoke` the toy alone; else the models of this size. Nothing above depends on them.
+# At size `smoke` the toy alone; else the models of this size.
 
 # %% tags=["table"]
 is_toy_alone = settings.read_size(size, model="udgn").evaluation.released
@@ -524,5 +554,5 @@ pictures.draw_beliefs(yours.split(), {yours: mask_by(toys["trained, seed 1"][0],
 #
 # Four seeds; trees appear late in short trainings, so on minilang *when* a seed finds them decides more than any part
 # of the model does. UD English has half a million words, where the paper has a million and fifteen times the
-# parameters. In the paper's treebank a noun depends on its preposition, here the reverse, so neither DDA nor UDA is
+# parameters. In the paper's treebank a noun depends on its preposition, here the reverse, so neither measure is
 # comparable.

@@ -243,6 +243,7 @@ def test_every_model_runs_to_its_end_or_says_why_it_cannot(size, paper, reposito
     ("model", "other", "measured"),
     [
         ("gilt", {"corpus": "graphs", "parsed_by": None}, graphs_of),
+        ("gilt", {"corpus": "bllip-xs", "parsed_by": "graphs:graphs"}, graphs_of),
         ("udgn", {"corpus": "ptb", "counted_in": None}, induction_of),
         ("udgn", {"corpus": "bllip-xs"}, induction_of),
     ],
