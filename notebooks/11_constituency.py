@@ -155,7 +155,7 @@ for suite, example in EXAMPLES.items():
             about = {"suite": suite, "trees": kind, "model": name, "nearer": nearer, "best seed": best[suite][name]}
             rows.append(about | {"right": right[suite][name]})
 distances = pd.DataFrame(rows)
-apart = distances.assign(x=distances["nearer"] + 0.085 * (distances["model"].map(NAMES.index) - 4))  # none hides another
+apart = distances.assign(x=distances["nearer"] + 0.09 * (distances["model"].map(NAMES.index) - 4))  # none hides another
 picture = plot.Picture(figsize=(11.5, 3.6))
 grid, dots = picture.subplots(1, 2, width_ratios=[1.25, 1], gridspec_kw={"wspace": 0.3})
 of_words = EXAMPLES["number_src"][0].split()[:6]

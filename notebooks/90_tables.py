@@ -304,14 +304,14 @@ Markdown(
 # An empty cell is a system that was not trained or asked, or a number that the paper does not give. Ours are means ±
 # standard deviations over seeds, three on minilang and two elsewhere; but of the models of constituents *books* has
 # the second seed alone, and section 2 compares DTG's second seed with them. Models of column *books* have read UD
-# English and books; they are tested on UD English; their strong parser is newer and better. Perplexities are per word, ends included; those of models with trees are bounds from 300 trees of the
-# strong parser (but in Table 5; for models of constituents, from a parser of these, or by beam search for
-# Pushdown-TXL), of 200 test sentences on minilang and 150 elsewhere. Our BLiMP is a tenth of the pairs, by beam
-# search. The models have 1.0 million parameters on minilang, 1.4 on GUM, and 3.5 on UD English and books
-# (Pushdown-TXL: 1.6, 1.9, 4.7). The paper does not say what its perplexities are divided by; it has all numbers of
-# PLM and Pushdown from Murty et al. (2023), with other tokenisers, and TG's SG from Sartran et al. (2022). The test
-# suites by circuit (the paper's Figure 3) are in [notebook 05](05_syntactic_evaluation.ipynb), all variants in
-# [notebook 06](06_ablations.ipynb).
+# English and books; they are tested on UD English; their strong parser is newer and better. Perplexities are per
+# word, ends included; those of models with trees are bounds from 300 trees of the strong parser (but in Table 5; for
+# models of constituents, from a parser of these, or by beam search for Pushdown-TXL), of 200 test sentences on minilang
+# and 150 elsewhere. Our BLiMP is a tenth of the pairs, by beam search. The models have 1.0 million parameters on
+# minilang, 1.4 on GUM, and 3.5 on UD English and books (Pushdown-TXL: 1.6, 1.9, 4.7). The paper does not say what its
+# perplexities are divided by; it has all numbers of PLM and Pushdown from Murty et al. (2023), with other tokenisers,
+# and TG's SG from Sartran et al. (2022). The test suites by circuit (the paper's Figure 3) are in [notebook
+# 05](05_syntactic_evaluation.ipynb), all variants in [notebook 06](06_ablations.ipynb).
 
 
 # %%
