@@ -83,7 +83,7 @@ Markdown(
     f"minilang, by an estimate, draws from a parser with {right['minilang', 'strong']:.0f} % of the heads right miss "
     f"{strong:.4f} nats per word. With a parser of {right['minilang', 'weak']:.0f} %, DTG's bound of the perplexity is "
     f"{100 * (ratio_of_parsers - 1):.0f} % higher on all 200 test sentences, so there its draws miss at least "
-    f"{np.log(ratio_of_parsers):.2f} (on the fifth of them that is studied below, "
+    f"{np.log(ratio_of_parsers):.2f} (on those for which it is estimated below, "
     f"{lacking['draws']['minilang', 'weak']:.2f}). On "
     f"UD English a parser with {right['ud-english', 'strong']:.0f} % misses about "
     f"{lacking['draws']['ud-english', 'strong']:.2f}, a perplexity "

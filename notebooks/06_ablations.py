@@ -153,7 +153,7 @@ shares.T.assign(sum=shares.sum()).round(3)
 # 3.2 gives the dependent of a COMPOSE position the place -1, which is also that of the second word of the stack, but
 # not in the authors' code, nor here. (The sign of all places is theirs, too: the section's own, d(i) - d(j), would give
 # equivalent models.) Section 3.4 hides the dependent of RIGHTARC in arc-swift, though it stays on the stack; the
-# authors' arc-swift is not released. ROOT ends a sequence as in the paper; the authors' code pops it once instead.
+# authors' arc-swift is not released.
 
 # %%
 # NBVAL_CHECK_OUTPUT

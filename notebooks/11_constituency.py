@@ -169,7 +169,7 @@ grid.tick_params(length=0)
 seaborn.scatterplot(apart, x="x", y="right", hue="trees", style="suite", palette="colorblind", ax=dots, s=36)
 dots.set(xlabel="layers by which the subject is nearer than the other noun", ylabel="right, %", ylim=(-4, 104))
 dots.legend(frameon=False, fontsize=8, loc="lower right")
-dots.set_title("a dot per model and suite (mean of seeds), side by side", fontsize=10)
+dots.set_title("a dot per model and suite (mean of seeds), moved sideways by up to 0.4", fontsize=10)
 plot.save(picture, "11_distance")
 
 # %%
@@ -490,9 +490,9 @@ Markdown(
 )
 
 # %% [markdown]
-# **Books**, of one seed: models of 3.5 million parameters (Pushdown-TXL 4.7) that have read [UD English and
+# **Books**, of one seed: models of 3.5 million parameters (Pushdown-TXL 4.7, GiLT 7.1) that have read [UD English and
 # books](../results/2026-11-28-books-small-2), tested on UD English. A parser of GUM alone drew the brackets ([F1
-# 78.9](../results/2026-11-29-books-small-tg)), one of six treebanks the arcs, one of two GiLT's graphs (7.1 million).
+# 78.9](../results/2026-11-29-books-small-tg)), one of six treebanks the arcs, one of two the graphs.
 
 # %% tags=["table"]
 # NBVAL_CHECK_OUTPUT

@@ -184,8 +184,8 @@ plot.save(pictures.draw_parents(seen.symbols, parents, after), "40_parents")
 
 # %% [markdown]
 # **GCN** has two graph layers below the decoder. With $N(v)$ the neighbours of $v$ and $v$ itself, `dir` one of *self*,
-# *to the parent*, *to the child*, and `lab` the arc's label (in the paper's code and the earlier record only the edge
-# between words has one):
+# *to the parent*, *to the child*, and `lab` the arc's label (in the paper's code, the earlier record and captions only
+# the edge between words has one):
 #
 # $$h'_v = h_v + \mathrm{relu} \sum_{u \in N(v)} \sigma(\hat w_{dir} \cdot h_u + \hat b_{lab}) \, (W_{dir} h_u +
 # b_{lab})$$
@@ -315,9 +315,9 @@ Markdown(
 # %% [markdown]
 # **Captions.** Multi30k (29,000 pairs, eight epochs): the mean BLEU of 250 sentences of each of four test parts.
 # *Object first*: of the paper's 99 such sentences, how many keep who does what (*reversed*: exchange them; the rest
-# lack a noun), by a program that looks for two nouns; *subject first*: the same in plain order. PARENT's first seed has
-# trees of an older parser; of the nine that its second keeps, three or four are wrong, read by eye. No system was
-# trained on captions from English.
+# lack a noun), by a program that looks for two nouns; *subject first*: the same in plain order. PARENT's first seed
+# (25.0) had trees of an older parser; of the nine that its second keeps, three or four are wrong, read by eye. No
+# system was trained on captions from English.
 
 # %% tags=["table"]
 multi30k = "multi30k:de-en", "open-small"
@@ -372,8 +372,8 @@ tests = pd.concat({on: tables.sign_tests(of, claims) for on, of in cells.items()
 tests.assign(p=tests["p"].map("{:.2g}".format))
 
 # %% [markdown]
-# On challenge sets one of the three has p < 0.01; on captions two are reversed. The paper's BLEU (mean of three test
-# sets, medium models; WMT) beside ours, in both directions (empty: not trained):
+# On challenge sets one of the three has p < 0.01; on captions, with few seeds, two are reversed. The paper's BLEU (mean
+# of three test sets, medium models; WMT) beside ours:
 
 # %% tags=["table"]
 of_tests = tables.theirs("nmt_table9").filter(regex="newstest.*/BLEU", axis=0)

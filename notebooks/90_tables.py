@@ -184,8 +184,8 @@ Markdown(
 # %% [markdown]
 # ## 1. The claims of four papers
 #
-# [claims.csv](../results/paper/claims.csv) lists what the four papers claim in their abstracts and introductions, and
-# which orders of systems in our records test it. A test is one claim, measure and corpus. Where a paper claims a
+# [claims.csv](../results/paper/claims.csv) lists claims of the four papers' abstracts and introductions (one: section
+# 6.4), and which orders in our records test them. A test is one claim, measure and corpus. Where a paper claims a
 # *comparable* number, the verdict says whether the system is better, worse, or not shown to differ. "Not measured"
 # means that no record has both systems. `p`: a t test over seeds alone; the verdict follows the interval.
 # *books-small-pieces* has 16,000 pieces, *mini-narrow* half the width.

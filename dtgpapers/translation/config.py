@@ -54,8 +54,6 @@ class TranslationConfig:
 class TranslationTraining(TrainConfig):
     """Adam, a linear warm-up and then the inverse root; the mean over the symbols of all targets is minimised.
 
-    All parameters have the same rate: `embedding_rate` is not read.
-
     Batches are counted in pieces of the source, without padding, so that a system that writes transitions takes as many
     steps as one that does not.
     """
@@ -65,6 +63,7 @@ class TranslationTraining(TrainConfig):
     longest: int | None = 40  # pieces of the target
     learning_rate: float = 1e-4
     warmup_steps: int = 4000
+    embedding_rate: float = 1.0  # not read: all parameters have one rate
     clip: float = 1.0
 
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:

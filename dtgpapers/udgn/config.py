@@ -109,13 +109,13 @@ class MaskedTraining(TrainConfig):
 
     Batches are counted in words, without padding, and a step's loss is divided by its words: as `loss` (masked.py)
     divides by the mask rate, it is the mean over the hidden words, but for the chance in their number.
-    All parameters have the same rate: `embedding_rate` is not read.
     """
 
     epochs: int = 100
     batch_positions: int = 4096
     longest: int | None = 500  # words; tables of positions have no more
     learning_rate: float = 1e-3
+    embedding_rate: float = 1.0  # not read: all parameters have one rate
     weight_decay: float = 1.2e-6  # L2: it is added to the gradient, not to the step as in AdamW
     clip: float = 0.25
     slowed_by: float = 0.5  # what the rate is multiplied by

@@ -136,7 +136,7 @@ def _recorded(settings: Settings, models: Mapping[str, Path]) -> Iterator[dict[s
     {"part": "hidden words",  "seed": 1, "model": "udgn", "perplexity": 31.2}
     {"part": "induced trees", "seed": 1, "model": "udgn", "trees": "argmax", "DDA": 0.31, "UDA": 0.42}
     {"part": "trivial trees", "seed": 1, "model": "left neighbour", "DDA": 0.31, "UDA": 0.42}
-    {"part": "label of heads", "seed": 1, "model": "udgn", "label": "det", "head": "1.3", "r": 0.61, ...}
+    {"part": "label of heads", "seed": 1, "model": "udgn", "label": "det", "head": "1.3", "every head": [...], ...}
     """
     names = {family.name for family in FAMILIES}
     ours = {model: induction_of(settings, folder) for model, folder in models.items() if model in names}
