@@ -432,8 +432,8 @@ Markdown(
     f"{', '.join(in_paper)}. As in the paper, frequent labels have better heads (on minilang, Spearman's correlation "
     f"{with_frequency['UDGN']:.2f}), but so they have in the others ({', '.join(others)}); and UDGN's best heads are "
     f"in all layers ({', '.join(map(str, in_layers))} of {in_layers.sum()}). The means are over the labels that are "
-    "shown below, those of the paper over its eight. The caption of its Table 7 says child to parent, its section 4.3 the "
-    "other direction, which we take."
+    "shown below, those of the paper over its eight. The caption of its Table 7 says child to parent, its section 4.3 "
+    "the other direction, which we take."
 )
 
 # %% [markdown]
