@@ -184,8 +184,8 @@ plot.save(pictures.draw_parents(seen.symbols, parents, after), "40_parents")
 
 # %% [markdown]
 # **GCN** has two graph layers below the decoder. With $N(v)$ the neighbours of $v$ and $v$ itself, `dir` one of *self*,
-# *to the parent*, *to the child*, and `lab` the arc's label (in the paper's code, the earlier record and captions only
-# the edge between words has one):
+# *to the parent*, *to the child*, and `lab` the arc's label (in the paper's code and the earlier record only the edge
+# between words has one):
 #
 # $$h'_v = h_v + \mathrm{relu} \sum_{u \in N(v)} \sigma(\hat w_{dir} \cdot h_u + \hat b_{lab}) \, (W_{dir} h_u +
 # b_{lab})$$
